@@ -52,7 +52,7 @@ def changed(
 
 
 def lost_share(rows: list[Row], kept: dict[Any, Row], usable: Callable[[Row], bool]) -> float:
-    """Of what counts and of lines that no one can read."""
-    broken = sum(isinstance(row, str) for row in rows)
-    silent = sum(not usable(row) for row in kept.values())
-    return max(silent / len(kept) if kept else 1.0, broken / len(rows))
+    """Of what counts and of lines that no one can read, together."""
+    broken = sum(isinstance(row, str) for row in rows) / len(rows)
+    silent = sum(not usable(row) for row in kept.values()) / len(kept) if kept else 1.0
+    return 1 - (1 - silent) * (1 - broken)

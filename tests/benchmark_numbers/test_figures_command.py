@@ -259,7 +259,7 @@ def test_a_review_that_stands_twice_counts_once(tmp_path: Path) -> None:
 def test_rewards_that_are_missing_are_lost_and_rows_without_a_subset_counted(tmp_path: Path) -> None:
     rows = [{"subset": "hep-go", "score_chosen": chosen, "score_rejected": 1} for chosen in (None, [2], "2", "NaN", 1)]
     rows += [{"subset": "hep-go"}, {"score_chosen": 1, "score_rejected": 0}, {**rows[0], "score_chosen": "high"}]
-    found = figures(write(tmp_path / "a.jsonl", *rows, "{"), "--threshold", 0.6)
+    found = figures(write(tmp_path / "a.jsonl", *rows, "{"), "--threshold", 0.7)
     assert (found["subsets"], found["without_reward"], found["rows"], found["bad_rows"]) == ({"hep-go": 0.4}, 2, 5, 4)
     other = write(tmp_path / "b.jsonl", annotation(1, 1.5))
     assert invalid(tmp_path / "a.jsonl", other)["bad_rows"] == 5

@@ -31,13 +31,18 @@ def test_single_answers(published: Path, tmp_path: Path, changes: list[Change]) 
     kept = {(row["question_id"], row["turn"]): row for row in rows if isinstance(row, dict)}
     lost = lost_share(rows, kept, lambda row: row["score"] != -1)
     models = {one["model"]: one for one in found["models"]}
-    assert found["valid"] == (lost <= 0.05)
+    # Turns, and categories of ten questions each, have to hold as well.
+    parts: dict[str, list[bool]] = {}
+    for (question, turn), row in kept.items():
+        for part in (f"turn {turn}", f"category {(question - 81) // 10}"):
+            parts.setdefault(part, []).append(row["score"] == -1)
+    assert found["valid"] == (lost <= 0.05 and all(sum(part) <= 0.05 * len(part) for part in parts.values()))
     if found["valid"]:
         scores = [row["score"] for row in kept.values() if row["score"] != -1]
         assert models["phi-3-dpo"]["average"] == pytest.approx(sum(scores) / len(scores))
         assert models["phi-3-dpo"]["n"] == len(scores)
     else:
-        assert all(one["average"] is None for one in models.values())
+        assert all((one["average"] is None) == (lost > 0.05) for one in models.values())
 
 
 @given(CHANGES)

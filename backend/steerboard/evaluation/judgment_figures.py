@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from steerboard.datasets.errors import WrongFileType
+from steerboard.datasets.formats.lines import GZIP, GZIP_ERRORS, unpacked
 from steerboard.datasets.formats.records import Problem
 from steerboard.evaluation.benchmark_files import (
     alpaca_eval,
@@ -85,15 +86,29 @@ def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
 def _differ(paths: Sequence[Path]) -> None:
     """Rows of a file that is given twice would count twice. Raises `BadInput`."""
     known: dict[bytes, Path] = {}
-    for path in paths if len(paths) > 1 else ():  # a pipe can be read only once
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").digest()
+    for path in paths if len(paths) > 1 else ():
+        digest = _digest(path)
         if known.setdefault(digest, path) is not path:
             raise BadInput(
                 f"{path} has the same content as {known[digest]}: each of its rows would count twice",
                 code="invalid_request",
                 hint="Give each file once.",
             )
+
+
+def _digest(path: Path) -> bytes:
+    """Of what it holds unpacked, for a file may be given with its gzipped copy."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        zipped = file.read(2) == GZIP
+        file.seek(0)
+        stream: BinaryIO = unpacked(file) if zipped else file
+        try:
+            while block := stream.read(1 << 20):
+                found.update(block)
+        except GZIP_ERRORS:
+            found.update(path.name.encode())  # its reader tells what is wrong with it
+    return found.digest()
 
 
 def _answers(paths: Sequence[Path], format: str, options: Options, findings: Findings) -> Found:
@@ -104,6 +119,7 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
             return _rewards(paths, options.judge, findings)
         case "rewardbench2":
             prompts = parsed(paths, best_of_four.prompt, findings, groups_of=rewards.subset_of)
+            rewards.refuse_unread([one.model for one in prompts], findings)
             best_of_four.point_out_missing(prompts, findings)
             return by_judge(
                 prompts,
@@ -221,6 +237,7 @@ def _rewards(paths: Sequence[Path], judge: str | None, findings: Findings) -> Fo
         raise WrongFileType(
             f"{paths[0].name} has no row of a subset with two rewards", hint="See docs/evaluation.md for the fields."
         )
+    rewards.refuse_unread([one.model for one in pairs], findings)
     return by_judge(
         pairs,
         [one.model for one in pairs],

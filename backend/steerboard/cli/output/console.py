@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -45,4 +46,8 @@ def condition_label(score: float | str) -> str:
 
 
 def print_json(document: Any) -> None:
-    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+    try:
+        text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:  # half of a surrogate pair, or an integer beyond 64 bits
+        text = json.dumps(document, indent=2)
+    sys.stdout.write(text + "\n")

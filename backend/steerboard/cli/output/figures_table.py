@@ -57,7 +57,7 @@ _LISTS: dict[str, tuple[str, ...]] = {
     ),
     "pairs": ("a", "b", "difference", "p", "p_holm"),
 }
-_PLAIN = ("pearson", "spearman", "kendall", "overall", "separability", "items_of_all")
+_PLAIN = ("n", "pearson", "spearman", "kendall", "overall", "separability", "items_of_all")
 # Of a table whose numbers take the rest.
 _NAME_WIDTH = 24
 _MAPPINGS = ("rank_scores", "sections", "subsets", "domains", "ties")
@@ -96,6 +96,10 @@ def _result(found: Found, to: Console) -> None:
             to.print(
                 f"{model['model']}: " + ", ".join(f"{name} {_cell(one)}" for name, one in model["categories"].items())
             )
+        if model.get("against"):
+            rates = {key: value for key, value in model["against"].items() if key != "baseline"}
+            told = ", ".join(f"{key} {_cell(value)}" for key, value in rates.items())
+            to.print(f"{model['model']} against {model['against']['baseline']}: {told}")
         for key in ("why", "note"):
             if model.get(key):
                 to.print(f"{model['model']}: {model[key]}")

@@ -16,6 +16,7 @@ _SKIP = 1 << 16
 # No file has these; a small gzip file may unpack to minutes of them.
 _LONGEST_SKIPPED = 1 << 30
 _BLANK, _BLANK_EACH = 100_000, 100
+GZIP = b"\x1f\x8b"
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 

@@ -10,14 +10,22 @@ from pathlib import Path
 from steerboard.datasets.formats.records import Problem
 from steerboard.evaluation.benchmark_files import length_control
 from steerboard.evaluation.benchmark_files.length_control import LengthControl, Prompt
-from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, models_of
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, judge_of, models_of
 from steerboard.evaluation.benchmark_files.tables import place_of
-from steerboard.evaluation.formats.alpaca_eval import annotation
+from steerboard.evaluation.formats.alpaca_eval import annotation, instruction_of
 from steerboard.evaluation.formats.records import Unreadable, named, number
 from steerboard_statistics.benchmarks import alpaca_eval
 from steerboard_statistics.benchmarks.length_controlled import CannotFit, extreme_change
 
-_FIGURES = ("win_rate", "standard_error", "discrete_win_rate", *length_control.FIGURES, "weights", "against")
+_FIGURES = (
+    "win_rate",
+    "standard_error",
+    "discrete_win_rate",
+    "avg_length",
+    *length_control.FIGURES,
+    "weights",
+    "against",
+)
 
 FileRows = tuple[Path, Sequence[tuple[int, Fields | Problem]]]
 """A file and its (line, row)"""
@@ -82,7 +90,7 @@ class Annotations:
             try:
                 self._add(row, where)
             except Unreadable as error:
-                self._findings.unreadable(path, line, str(error), models_of(path, row))
+                self._findings.unreadable(path, line, str(error), models_of(path, row), judge_of(row))
 
     def _add(self, row: Fields, where: str) -> None:
         """Raises `Unreadable`."""
@@ -90,6 +98,8 @@ class Annotations:
             if "generator_2" not in row and "model" not in row:
                 raise Unreadable("has neither `model` nor `generator_2`")
             name, baseline = self._key(row)
+            if name == baseline:
+                raise Unreadable("compares a model with itself")
         except Unreadable:
             self._lost = where
             raise
@@ -114,8 +124,8 @@ class Annotations:
     @staticmethod
     def _prompt(row: Fields, model: Model, baseline_output: str) -> Hashable:
         """The instruction with the baseline's output, for the benchmark may ask one thing twice; else the place."""
-        if row.get("instruction") is not None:
-            return str(row["instruction"]).strip(), str(row.get(baseline_output))
+        if str(row.get("instruction") or "").strip():
+            return instruction_of(row).strip(), str(row.get(baseline_output))
         place = place_of(row)
         return len(model.order) if place is None else place
 

@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from steerboard.evaluation.benchmark_files.judges import Said, by_judge, labels
-from steerboard.evaluation.benchmark_files.reading import JUDGES, Fields, Findings, Found, newest, parsed
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, newest, parsed
 from steerboard.evaluation.formats.fastchat import template_of
-from steerboard.evaluation.formats.records import Unreadable, identifier, moment, named, number, turn_of, who
+from steerboard.evaluation.formats.records import JUDGES, Unreadable, identifier, moment, named, number, turn_of, who
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import arena
 from steerboard_statistics.benchmarks.battles import Pair, by_battle
+from steerboard_statistics.validity import assess
 
 _FIGURES = ("models", "style_controlled", "matrix", "separability")
 _RATING = ("rating", "low", "high", "elo", "wins", "ties", "losses")
 _WINNERS = {"model_a": 1.0, "left": 1.0, "a": 1.0, "model_b": 0.0, "right": 0.0, "b": 0.0}
 _MOST_JUDGES = 100
+_OBJECTS = re.compile(r"\s*(?:\[\s*)?\{\s*['\"]")
 _TIES = ("tie", "tie (bothbad)", "both bad", "both_bad", "bothbad")
 # As lmarena names the features, in the metadata of a battle.
 _STYLE = {"length": "sum_assistant_{}_tokens", "headers": "header_count_{}", "lists": "list_count_{}"}
@@ -109,8 +111,21 @@ def _figures(rows: Sequence[Row], findings: Findings) -> Found:
         one = {"model": name, **dict.fromkeys(_RATING), **ratings.get(name, {}), "n": fought[name]}
         found["models"].append(findings.marked(one, _RATING, fought[name], {}, what="battles"))
     found["models"] += findings.unread([{"model": name} for name in fought], _RATING)
-    found |= {"matrix": arena.win_matrix(usable), "style_controlled": _styled(usable, findings)}
+    found |= {"matrix": _matrix(usable, findings), "style_controlled": _styled(usable, findings)}
     return findings.marked(found, _FIGURES, len(pairs), {}, what="battles")
+
+
+def _matrix(pairs: Sequence[Pair], findings: Findings) -> dict[str, dict[str, float | None]]:
+    """Without the cells of two models who lost too many of their battles, however few of all of theirs these are."""
+    found: dict[str, dict[str, float | None]] = {a: dict(row) for a, row in arena.win_matrix(pairs).items()}
+    fought = Counter(frozenset((one.a, one.b)) for one in pairs)
+    for pair, unread in findings.of_pair.items():
+        reason = assess(fought[pair], {"unreadable": unread}, findings.threshold, what="battles").reason
+        if reason is not None and pair in fought:
+            a, b = sorted(pair)
+            findings.invalid(f"{a} against {b}", reason)
+            found[a][b] = found[b][a] = None
+    return found
 
 
 def _rated(pairs: Sequence[Pair]) -> Found:
@@ -190,13 +205,14 @@ def _style(row: Fields) -> tuple[dict[str, float], dict[str, float]] | None:
 
 
 def _unpacked(value: object) -> object:
-    """What a cell of a table holds as JSON; any other value as it is."""
+    """What a cell of a table holds as JSON, None where it looks like turns and cannot be read, as Python prints them;
+    any other value as it is."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:
         found: object = json.loads(value)
     except (ValueError, RecursionError):
-        return value
+        return None if _OBJECTS.match(value) else value
     return found
 
 

@@ -131,14 +131,16 @@ def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Find
     orders: dict[Hashable, dict[bool, float | None]] = {}
     for key, row, turned in straight:
         orders.setdefault(key, {})[turned] = _preferred(row)
+    # A pair of which one order was not parsed has no flip, whichever of its reviews is the newest.
     both = [said for said in orders.values() if len(said) == 2]
+    told = [said for said in both if None not in said.values()]
     scores = [None if None in (row[0].value, row[1].value) else [row[0].value, row[1].value] for _, row, _ in kept]
     summary = fastchat.review_summary(scores)
-    flips = {"flip_rate": sum(said[True] != said[False] for said in both) / len(both) if both else None}
+    flips = {"flip_rate": sum(said[True] != said[False] for said in told) / len(told) if told else None}
     findings.repeated(file, superseded - len(both), len(rows))
-    if len(both) < len(orders):
+    if len(told) < len(orders):
         findings.warn(
-            f"{file}: {len(orders) - len(both):,} of {len(orders):,} pairs were reviewed in one order only: their "
+            f"{file}: {len(orders) - len(told):,} of {len(orders):,} pairs were reviewed in one order only: their "
             "scores have position bias, and they have no flip rate"
         )
     found = {
@@ -149,12 +151,15 @@ def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Find
         "share_1": summary.share_1,
         "superseded": superseded,
     }
+    parsed_ = {key for key, row, _ in kept if _preferred(row) is not None}
+    half = sum(None in said.values() for key, said in orders.items() if key in parsed_)
     several = len(kept) - len({row[0].question_id for _, row, _ in kept})
     if several:
         why = f"{several:,} questions have reviews of further answers: the file is of several pairs of assistants"
         findings.invalid(file, why)
         return {"file": file, "n": len(kept), **dict.fromkeys(_REVIEW), "valid": False, "reason": why}
-    return findings.marked(found, _REVIEW, summary.n, {"unparsed": summary.unparsed}, group=file)
+    lost = {"unparsed": summary.unparsed, "with the other order unparsed": half}
+    return findings.marked(found, _REVIEW, summary.n - half, lost, group=file)
 
 
 def _straight(rows: Sequence[Row]) -> list[tuple[Hashable, Row, bool]]:
@@ -228,7 +233,7 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         rates = []
     models = [
         findings.marked(
-            asdict(rate) | {"unparsed": silent[rate.model]},
+            asdict(rate) | _interval(rate) | {"unparsed": silent[rate.model]},
             _ARENA,
             rate.n,
             {"unparsed": silent[rate.model], "without the game of the other order": alone[rate.model]},
@@ -254,6 +259,12 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         "unrated": unrated,
         "models": models + findings.unread(models, _ARENA),
     }
+
+
+def _interval(rate: arena_hard.ArenaRate) -> dict[str, float | None]:
+    """None of games that all ended alike: no draw of them differs, however few they are."""
+    alike = rate.low == rate.high
+    return {"low": None if alike else rate.low, "high": None if alike else rate.high}
 
 
 def _models(row: Row, baseline: str) -> set[str]:

@@ -86,6 +86,11 @@ def by_judge(
         findings.judge = name
         return answer(groups[name])
 
+    for name, one in findings.judges.items():
+        if one.unreadable == one.rows and not any(
+            label == name or str(label).startswith(f"{name} (") for label in groups
+        ):
+            findings.invalid(f"judge {name}", f"none of its {one.rows:,} rows can be used")
     if wanted is not None:
         mine = [name for name in judges if name == wanted or name.startswith(f"{wanted} (")]
         known(wanted, list(judges) if not mine else [wanted])

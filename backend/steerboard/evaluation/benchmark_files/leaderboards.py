@@ -13,6 +13,8 @@ from steerboard_statistics.correlation import pearson, rank_correlation
 
 # What leaderboards call their figure, the first that there is.
 _COLUMNS = ("length_controlled_winrate", "rating", "score", "win_rate", "average", "elo")
+# And the model.
+_NAMES = ("model", "model_name", "name", "generator")
 _FIGURES = ("pearson", "spearman", "kendall")
 _FEW = 3
 
@@ -44,6 +46,9 @@ def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Finding
         findings.warn(f"{len(models)} models are in both leaderboards: too few for a correlation")
         found |= dict.fromkeys(_FIGURES)
     else:
+        fewer = min(len(one[1]), len(other[1]))
+        if 2 * len(models) < fewer:
+            findings.warn(f"only {len(models)} models are in both leaderboards, of {fewer} in the shorter one")
         for path, values in zip(paths, (x, y), strict=True):
             if len(set(values)) == 1:
                 findings.warn(f"{path.name} has the same figure for all {len(models)} models: there is no correlation")
@@ -56,8 +61,7 @@ def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Finding
 
 
 def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict[str, float]]:
-    """(column, {model: figure}); the models are in the column `model`, else in the first. Of a model's rows the last
-    counts. Raises `BadInput`."""
+    """(column, {model: figure}). Of a model's rows the last counts. Raises `BadInput`."""
     rows = table(path, *([column.strip().lower()] if column else []))
     names = list(rows[0][1])
     chosen = column.strip().lower() if column else next((one for one in _COLUMNS if one in names), None)
@@ -67,7 +71,7 @@ def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict
             code="missing_input",
             hint="Name the column with --column.",
         )
-    key = "model" if "model" in names else names[0]
+    key = _key(path, [row for _, row in rows], [name for name in names if name != chosen])
     found: dict[str, float] = {}
     without = 0
     for line, row in rows:
@@ -86,6 +90,30 @@ def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict
     if without > findings.threshold * len(rows):
         findings.warn(f"{path.name} has no {chosen} of {without} of its {len(rows)} models, which are left out")
     return chosen, found
+
+
+def _key(path: Path, rows: Sequence[Fields], names: Sequence[str]) -> str:
+    """The column with the models' names: `model` or another usual name, else the first that is not numbers alone, such
+    as the index that a table is written with. Raises `BadInput`."""
+    usual = next((one for one in _NAMES if one in names), None)
+    words = (name for name in names if any(not _is_number(row, name) for row in rows))
+    key = usual or next(words, None)
+    if key is None:
+        raise BadInput(
+            f"{path.name} has no column with the models' names; it has {', '.join(names)[:300]} and the figure",
+            code="missing_input",
+            hint="Call the column with the names `model`.",
+        )
+    return key
+
+
+def _is_number(row: Fields, name: str) -> bool:
+    """Or nothing."""
+    try:
+        number(row, name)
+    except Unreadable:
+        return False
+    return True
 
 
 def _figure(row: Fields, key: str, column: str) -> tuple[str, float | None]:

@@ -105,10 +105,11 @@ def places(
     Never by the order of the rows alone: a file may have been shuffled. Raises `CannotFit`.
     """
     known = [prompt for prompt in prompts if prompt is not None]
-    if all(prompt.place is not None for prompt in known):
-        return [None if prompt is None else prompt.place for prompt in prompts], None
+    # Texts first: a number that a shuffled file gives its rows is not their place in the benchmark.
     if control.prompts is not None and all(prompt.text is not None for prompt in known):
         return _by_text(prompts, control.prompts), None
+    if all(prompt.place is not None for prompt in known):
+        return [None if prompt is None else prompt.place for prompt in prompts], None
     if lost is not None:
         raise CannotFit(f"{lost} cannot be read, so the prompts of the rows after it are unknown")
     if _in_order(baseline_lengths):
@@ -229,20 +230,42 @@ def against(
     Raises `BadInput` where nothing has the weights of `baseline`, or something has two of one model.
     """
     _one_of_each(models)
-    fitted = {one["model"]: Weights(**one["weights"]) for one in models if one["valid"] and one.get("weights")}
-    published = control.weights.get(baseline)
-    theirs = fitted.get(baseline) or (published.weights if published else None)
+    fitted = {
+        one["model"]: Published(Weights(**one["weights"]), one["variant"])
+        for one in models
+        if one["valid"] and one.get("weights")
+    }
+    theirs = fitted.get(baseline) or control.weights.get(baseline)
     if theirs is None:
         raise BadInput(
             f"there are no weights of {baseline!r}, neither fitted to its rows nor given",
             code="missing_input",
             hint="Give rows of this model, or --weights that have it.",
         )
+    judged_with = {one["baseline"] for one in models if one["model"] in fitted and one["baseline"] is not None}
+    if len(judged_with) > 1:
+        raise BadInput(
+            f"the models were judged against {', '.join(sorted(judged_with))}: weights against one say nothing about "
+            "another",
+            code="invalid_request",
+            hint="Give rows against one baseline alone.",
+        )
+    other = next((name for name, mine in fitted.items() if mine.variant != theirs.variant), None)
+    if other is not None:
+        raise BadInput(
+            f"the weights of {other} are of the variant {fitted[other].variant}, those of {baseline} of the variant "
+            f"{theirs.variant}",
+            code="invalid_request",
+            hint="Give weights of one variant.",
+        )
     difficulty = [value for value in control.difficulty or [0.0] if not math.isnan(value)]
     return {
         name: {
-            "length_controlled": length_controlled.win_rate(
-                Weights(0.0, mine.difficulty - theirs.difficulty, mine.model - theirs.model), difficulty
+            KEYS[mine.variant]: length_controlled.win_rate(
+                Weights(
+                    0.0, mine.weights.difficulty - theirs.weights.difficulty, mine.weights.model - theirs.weights.model
+                ),
+                difficulty,
             )
         }
         for name, mine in fitted.items()

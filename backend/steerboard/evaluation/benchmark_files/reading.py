@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from steerboard.datasets.formats.records import Problem, Source
 from steerboard.evaluation.benchmark_files.tables import is_table, table
-from steerboard.evaluation.formats.records import Unreadable, who
+from steerboard.evaluation.formats.records import JUDGES, Unreadable, who
 from steerboard.evaluation.formats.rows import read_rows
+from steerboard.platform.texts import storable
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD, Validity, assess
 
 Fields = Mapping[str, Any]
@@ -23,12 +24,10 @@ GroupsOf = Callable[[Path, Fields | None], Collection[str]]
 _SHOWN_BAD = 20
 # Where the formats name the models that a row is about.
 _MODELS = ("model", "model_id", "generator_2", "model_1", "model_2", "model_a", "model_b")
-# Where they name who judged.
-JUDGES = ("judge", "voter", "annotator")
 
 
 def models_of(_: Path, row: Fields | None) -> Collection[str]:
-    return {one.strip() for name in _MODELS if isinstance(one := (row or {}).get(name), str) and one.strip()}
+    return {storable(one.strip()) for name in _MODELS if isinstance(one := (row or {}).get(name), str) and one.strip()}
 
 
 def judge_of(row: Fields) -> str | None:
@@ -44,6 +43,7 @@ class _Rows:
     """Of a file or a judge. `of_nobody`: unreadable ones that name none of the `groups` that other rows are about."""
 
     rows: int = 0
+    unreadable: int = 0
     of_nobody: int = 0
     groups: set[str] = field(default_factory=set)
 
@@ -52,8 +52,9 @@ class _Rows:
 class Findings:
     """What is wrong with some files: rows that cannot be read, figures that are invalid, and warnings.
 
-    `rows`: all that were read or tried; `of_group`: unreadable rows of each model, subset or evaluator, `of_nobody` of
-    those that name none. `judge`: whose figures are being computed, where there are several.
+    `rows`: all that were read or tried; `of_group`: unreadable rows of each model, subset or evaluator, `of_pair` of
+    those that name two of them, `of_nobody` of those that name none. `judge`: whose figures are being computed, where
+    there are several.
     """
 
     threshold: float = UNUSABLE_THRESHOLD
@@ -61,6 +62,7 @@ class Findings:
     bad: int = 0
     shown: list[str] = field(default_factory=list)
     of_group: Counter[str] = field(default_factory=Counter)
+    of_pair: Counter[frozenset[str]] = field(default_factory=Counter)
     of_nobody: int = 0
     reasons: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -82,9 +84,13 @@ class Findings:
         self, path: Path, line: int, reason: str, groups: Collection[str] = (), judge: str | None = None
     ) -> None:
         self.bad += 1
+        if judge is not None:
+            self.judges.setdefault(judge, _Rows()).unreadable += 1
         if len(self.shown) < _SHOWN_BAD:
             self.shown.append(f"{path.name}, line {line}: {reason}")
         self.of_group.update(groups)
+        if len(groups) == 2:
+            self.of_pair[frozenset(groups)] += 1
         if not groups:
             self.of_nobody += 1
             self.files.setdefault(path, _Rows()).of_nobody += 1
@@ -105,11 +111,21 @@ class Findings:
         if reason is not None or (reason := self.whole().reason) is not None:
             return reason
         concerned = {path.name: file for path, file in self.files.items() if group is None or group in file.groups}
+        mine = assess(usable, {**unusable, "unreadable": own}, self.threshold, what=what)
         for name, rows in [*concerned.items(), *self._of_judge()]:
-            bad = {f"unreadable in {name}" if name in concerned else f"unreadable of {name}": rows.of_nobody}
-            found = assess(rows.rows - rows.of_nobody, bad, self.threshold, what="rows")
+            where = f"in {name}" if name in concerned else f"of {name}"
+            found = assess(
+                rows.rows - rows.of_nobody, {f"unreadable {where}": rows.of_nobody}, self.threshold, what="rows"
+            )
             if rows.of_nobody and found.reason is not None:
                 return found.reason
+            # Lines that name no one are taken to be about each in proportion to its rows.
+            together = 1 - (1 - mine.rate) * (1 - found.rate)
+            if rows.of_nobody and together > self.threshold:
+                return (
+                    f"{100 * mine.rate:.1f}% of its {what} cannot be used, nor {100 * found.rate:.1f}% of the rows "
+                    f"{where}, which name no one: together more than {100 * self.threshold:.3g}%"
+                )
         return None
 
     def _of_judge(self) -> Iterator[tuple[str, _Rows]]:

@@ -13,6 +13,7 @@ from steerboard.datasets.formats.jsonl import repeated_name
 from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
 from steerboard.evaluation.benchmark_files.tables import content
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
+from steerboard.platform.texts import storable
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import rewardbench
 
@@ -70,7 +71,7 @@ def result_names(paths: Sequence[Path], documents: Sequence[Mapping[str, Any]]) 
 def of_results(document: Mapping[str, Any], findings: Findings) -> Found:
     """Of the subsets, without the fields that describe the model. Raises `BadInput`."""
     known = rewardbench.WEIGHTS
-    told = {name: value for name, value in document.items() if name in known or not isinstance(value, str)}
+    told = {name: value for name, value in document.items() if name in known or _is_number(value)}
     for name, value in told.items():
         if name in known and not _is_accuracy(name, value):
             raise BadInput(
@@ -92,19 +93,26 @@ def pair(row: Mapping[str, Any]) -> Pair:
         raise Unreadable("has no subset with two rewards")
     chosen, rejected = (_reward(row, name) for name in names)
     key = identifier(row, "id") if not isinstance(row.get("prompt"), str) else _texts(row)
-    return Pair(row["subset"], chosen, rejected, key, model_of(row))
+    return Pair(storable(row["subset"]), chosen, rejected, key, model_of(row))
 
 
 def subset_of(_: Path, row: Mapping[str, Any] | None) -> Collection[str]:
     said, model = (row or {}).get("subset"), model_of(row or {})
     found = [] if model is None else [model]
-    return [*found, labelled(said, model)] if isinstance(said, str) and said else found
+    return [*found, labelled(storable(said), model)] if isinstance(said, str) and said else found
 
 
 def model_of(row: Mapping[str, Any]) -> str | None:
     """The reward model that a row is of."""
     said = row.get("model")
-    return said.strip() if isinstance(said, str) and said.strip() else None
+    return storable(said.strip()) if isinstance(said, str) and said.strip() else None
+
+
+def refuse_unread(models: Collection[str | None], findings: Findings) -> None:
+    """A model of which no row can be read has no result, and is not passed over."""
+    for name, rows in findings.of_group.items():
+        if name not in models and any(other.startswith(labelled("", name)) for other in findings.of_group):
+            findings.invalid(name, f"none of its {rows:,} rows can be used")
 
 
 def labelled(subset: str, model: str | None) -> str:
@@ -203,7 +211,11 @@ def _reward(row: Mapping[str, Any], name: str) -> float:
 def _is_accuracy(name: str, value: object) -> bool:
     """Or nothing, as a null and a NaN are."""
     found = _accuracy(name, value)
-    return found is None or (isinstance(found, int | float) and not isinstance(found, bool))
+    return found is None or _is_number(found)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e100
 
 
 def _accuracy(name: str, value: object) -> object:

@@ -15,6 +15,7 @@ from steerboard_statistics import ranks
 from steerboard_statistics.benchmarks import fastchat
 from steerboard_statistics.bootstrap import ratio_interval
 from steerboard_statistics.comparison import compare_scores
+from steerboard_statistics.validity import assess
 
 _FIGURES = ("average", "low", "high", "turns", "categories")
 # Of MT-Bench's own questions, ten of each.
@@ -31,6 +32,7 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
     ratings = [fastchat.Rating(row.question_id, str(row.model), row.turn, row.value, row.at) for row in rows]
     named = categories or _mt_bench({str(row.question_id) for row in rows})
     by_category = fastchat.by_category(ratings, named)
+    parts = _parts(ratings, named)
     models = []
     for one in fastchat.single_summary(ratings):
         found = {
@@ -40,13 +42,41 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
             "categories": by_category.get(one.model, {}),
             **_interval(ratings, one.model),
         }
-        models.append(findings.marked(found, _FIGURES, one.n, {"unparsed": one.unparsed}))
+        made = findings.marked(found, _FIGURES, one.n, {"unparsed": one.unparsed})
+        models.append(_without_lost_parts(made, parts, findings) if made["valid"] else made)
         judged = one.n + one.unparsed
         findings.lacking(one.model, len(one.missing), judged + len(one.missing), "questions and turns")
         findings.repeated(one.model, one.superseded, judged + one.superseded)
     models += findings.unread(models, _FIGURES)
     compared = [one["model"] for one in models if one["valid"]]
     return {"models": models, **(_ranked(ratings, compared) if len(compared) > 1 else {})}
+
+
+def _parts(
+    ratings: Sequence[fastchat.Rating], categories: Mapping[Hashable, str]
+) -> dict[tuple[str, str, str], list[bool]]:
+    """{(model, `turns` or `categories`, which): whether each judgment was parsed}."""
+    found: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    for row in fastchat.newest(ratings)[0]:
+        parsed = row.score is not None and row.score != fastchat.UNPARSED
+        found[row.model, "turns", str(row.turn)].append(parsed)
+        if (category := categories.get(row.question_id)) is not None:
+            found[row.model, "categories", category].append(parsed)
+    return found
+
+
+def _without_lost_parts(found: Found, parts: Mapping[tuple[str, str, str], list[bool]], findings: Findings) -> Found:
+    """A turn or a category that lost too many of its judgments has no mean, however few of the whole these are."""
+    partial: dict[str, dict[str, float]] = {}
+    for (model, kind, name), parsed in parts.items():
+        if model != found["model"]:
+            continue
+        reason = assess(sum(parsed), {"unparsed": parsed.count(False)}, findings.threshold).reason
+        if reason is not None:
+            findings.invalid(f"{model}, {name}" if kind == "categories" else f"{model}, turn {name}", reason)
+            partial.setdefault(kind, {})[name] = found[kind].get(name)
+            found[kind] = {**found[kind], name: None}
+    return {**found, "partial": partial} if partial else found
 
 
 def _interval(ratings: Sequence[fastchat.Rating], model: str) -> dict[str, float | None]:
@@ -56,6 +86,9 @@ def _interval(ratings: Sequence[fastchat.Rating], model: str) -> dict[str, float
         if row.model == model and row.score is not None:
             sums[row.question_id][0] += row.score
             sums[row.question_id][1] += 1
+    means = {total / count for total, count in sums.values()}
+    if len(means) < 2:
+        return {"low": None, "high": None}  # equal items tell nothing about how others would differ
     found = ratio_interval([total for total, _ in sums.values()], [count for _, count in sums.values()])
     return {"low": found.low, "high": found.high}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, UnknownColumn, WrongFileType
-from steerboard.datasets.formats.lines import BOM, GZIP_ERRORS, damaged_gzip, unpacked
+from steerboard.datasets.formats.lines import BOM, GZIP, GZIP_ERRORS, damaged_gzip, unpacked
 from steerboard.datasets.formats.records import Source
 from steerboard.evaluation.benchmark_files.length_control import KEYS, Published
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
@@ -24,7 +25,7 @@ from steerboard_statistics.benchmarks.length_controlled import Gamed, Weights
 Row = dict[str, str | None]
 Lines = list[tuple[int, Row]]
 
-_GZIP = b"\x1f\x8b"
+_SPACE = re.compile(r"\s")
 _MOST_BYTES = 256 << 20
 _LONGEST_FIELD = 16 << 20
 # A prompt's position in its benchmark. The published regressions went by the row of the annotations.
@@ -44,7 +45,7 @@ def content(path: Path, most: int = _MOST_BYTES) -> bytes:
     Raises `BrokenFile`, and `FileTooLarge` beyond 256 MiB.
     """
     with path.open("rb") as file:
-        zipped = file.read(2) == _GZIP
+        zipped = file.read(2) == GZIP
         file.seek(0)
         stream: BinaryIO = unpacked(file) if zipped else file
         try:
@@ -139,13 +140,17 @@ def _swallowed(names: Sequence[str], row: Row, rows: Lines) -> bool:
 
 
 def _alike(column: str, value: str, row: Row, rows: Lines) -> bool:
-    """Whether a column has such values: numbers, or names that another row has."""
+    """Whether a column has such values: numbers, names that another row has, or ids that are words everywhere."""
     try:
         if number({column: row[column]}, column) is not None:
             return number({column: value}, column) is not None
     except Unreadable:
         pass
-    return any(other[column] == value for _, other in rows)
+    known = [other[column] or "" for _, other in rows]
+    if value in known:
+        return True
+    ids = len(set(known)) == len(known) and not any(map(_SPACE.search, known))
+    return ids and 0 < len(value) <= max(map(len, known)) and _SPACE.search(value) is None
 
 
 def place_of(row: Mapping[str, Any], *more: str) -> int | None:
@@ -177,8 +182,10 @@ def read_gamed(path: Path) -> Gamed:
     2 or p itself, rows without one are left out. Raises `BadInput`."""
     names = ["preference", "std_delta_len", "instruction_difficulty"]
     lines = [(line, row) for line, row in table(path, *names) if _numbers(path, line, row, ["preference"], whole=False)]
+    if not lines:
+        raise EmptyFile(f"{path.name} has no row with a preference", hint="Gamed baselines need their `preference`.")
     columns = np.array([_numbers(path, line, row, names) for line, row in lines]).reshape(-1, 3)
-    judged = len(columns) > 0 and columns[:, 0].max() > 1
+    judged = columns[:, 0].max() > 1
     try:
         p = [probability(value) if judged else value for value in columns[:, 0].tolist()]
     except ValueError as error:

@@ -27,12 +27,12 @@ from steerboard_statistics.benchmarks.alpaca_eval import probability
 def question(row: Mapping[str, Any]) -> Question:
     """{instruction, input?, dataset}: its place in the file is its id, from 0, for difficulties belong to places."""
     category = optional_text(row, "dataset")
-    return Question(None, category, [user(_instruction(row))], [], None)
+    return Question(None, category, [user(instruction_of(row))], [], None)
 
 
 def answers(row: Mapping[str, Any]) -> list[Answer]:
     """{instruction, output, generator}."""
-    return [Answer(named(row, "generator"), None, _instruction(row), 0, [text(row, "output")])]
+    return [Answer(named(row, "generator"), None, instruction_of(row), 0, [text(row, "output")])]
 
 
 def annotation(row: Mapping[str, Any]) -> list[Judgment]:
@@ -45,7 +45,7 @@ def annotation(row: Mapping[str, Any]) -> list[Judgment]:
         raise Unreadable("has no `preference`")
     preference = number(row, "preference")
     try:
-        value = probability(preference)
+        value = probability(preference) if status_of(row, "ok") == "ok" else None
     except ValueError as error:
         raise Unreadable(f"has {preference:g} in `preference`: {error}") from error
     model, baseline = named(row, "generator_2"), named(row, "generator_1")
@@ -59,7 +59,7 @@ def annotation(row: Mapping[str, Any]) -> list[Judgment]:
             model=model,
             other=baseline,
             question_id=None,
-            prompt=_instruction(row),
+            prompt=instruction_of(row),
             turn=1,
             value=value,
             status="ok" if value is not None else status_of(row, "unparsed"),
@@ -103,7 +103,7 @@ def annotation_row(
     return row if verdict["status"] == "ok" else {**row, "status": verdict["status"]}
 
 
-def _instruction(row: Mapping[str, Any]) -> str:
+def instruction_of(row: Mapping[str, Any]) -> str:
     """With the `input` below it that rows of Alpaca's own kind have, empty or not."""
     instruction, more = text(row, "instruction"), optional_text(row, "input")
     return f"{instruction}\n\n{more}" if more and more.strip() else instruction

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from steerboard.evaluation.formats.fastchat import judge_name, turns_of
+from steerboard.evaluation.formats.fastchat import FAILED, judge_name, template_of, turns_of
 from steerboard.evaluation.formats.records import (
     Answer,
     Judgment,
@@ -73,7 +73,7 @@ def judgment(row: Mapping[str, Any]) -> list[Judgment]:
     games = row.get("games")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
         raise Unreadable("has no list of two games in `games`")
-    model, baseline = named(row, "model"), optional_text(row, "baseline")
+    model, baseline = named(row, "model"), None if row.get("baseline") is None else named(row, "baseline")
     if model == baseline:
         raise Unreadable("compares a model with itself")
     found = []
@@ -87,6 +87,8 @@ def judgment(row: Mapping[str, Any]) -> list[Judgment]:
             raise Unreadable(f"has {label!r} for the score of a game"[:200])
         read = verdict_of(label)
         value, weight = (None, 1) if read is None else read
+        if _said(game) == FAILED or status_of(game or {}, "ok") != "ok":
+            value = None
         if value is not None and place == 0:
             value = 1 - value
         unread = "error" if game is None else "unparsed"
@@ -104,6 +106,7 @@ def judgment(row: Mapping[str, Any]) -> list[Judgment]:
                 raw=_said(game),
                 detail="the file has no game of this order" if game is None else None,
                 judge=judge_name(row),
+                template=template_of(row),
                 at=moment(row),
                 against_baseline=baseline is None,
             )

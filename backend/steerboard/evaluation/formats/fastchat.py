@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steerboard.evaluation.formats.records import (
+    JUDGES,
     Answer,
     Judgment,
     Question,
@@ -23,6 +24,7 @@ from steerboard.evaluation.formats.records import (
     text,
     texts,
     turn_of,
+    who,
 )
 
 UNPARSED = -1
@@ -83,15 +85,12 @@ def turns_of(value: object) -> tuple[list[str], list[int] | None]:
 
 
 def judge_name(row: Mapping[str, Any]) -> str | None:
-    """The model of `judge`: [model, prompt template], or a text."""
-    judge = row.get("judge")
-    if isinstance(judge, list) and judge:
-        judge = judge[0]
-    return named({"judge": judge}, "judge") if judge is not None else None
+    """The model of `judge`, or of another field for who judged: [model, prompt template], or a text."""
+    return who(row, *JUDGES)
 
 
 def template_of(row: Mapping[str, Any]) -> str | None:
-    judge = row.get("judge")
+    judge = next((row[name] for name in JUDGES if row.get(name) is not None), None)
     said = judge[1] if isinstance(judge, list) and len(judge) > 1 else None
     return said if isinstance(said, str) and 0 < len(said) <= _LONGEST_TEMPLATE else None
 
@@ -105,7 +104,8 @@ def single(row: Mapping[str, Any]) -> list[Judgment]:
     if "score" not in row:
         raise Unreadable("has no `score`")
     value, raw = score(row, "score", _LOWEST, _HIGHEST, UNPARSED), optional_text(row, "judgment")
-    parsed = value is not None and value != UNPARSED
+    # A number beside a refusal or an error is no verdict.
+    parsed = value is not None and value != UNPARSED and status_of(row, "ok") == "ok" and raw != FAILED
     return [
         Judgment(
             model=named(row, "model", "model_id"),
@@ -142,7 +142,10 @@ def pair(row: Mapping[str, Any]) -> list[Judgment]:
         if not isinstance(winner, str) or winner not in (*_WINNERS, "error"):
             raise Unreadable(f"has {winner!r} in `g{game}_winner`, not model_1, model_2, tie or error"[:200])
         value, raw = _WINNERS.get(winner), optional_text(row, f"g{game}_judgment")
+        said = {"status": row.get(f"g{game}_status") or row.get("status")}
         status = "error" if raw == FAILED else "unparsed"
+        if raw == FAILED or status_of(said, "ok") != "ok":
+            value = None
         found.append(
             Judgment(
                 model=named(row, "model_1"),
@@ -151,7 +154,7 @@ def pair(row: Mapping[str, Any]) -> list[Judgment]:
                 prompt=None,
                 turn=turn_of(row),
                 value=value,
-                status="ok" if value is not None else status_of({"status": row.get(f"g{game}_status")}, status),
+                status="ok" if value is not None else status_of(said, status),
                 a_first=first,
                 raw=raw,
                 judge=judge_name(row),

@@ -18,6 +18,8 @@ _NUMBER = re.compile(r"[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d{1,3}+)?+", r
 _MISSING = ("", "nan", "none", "null")
 _LONGEST_NUMBER = 50
 _MILLISECONDS = 4e9
+# Where rows name who judged.
+JUDGES = ("judge", "voter", "annotator")
 
 
 class Unreadable(ValueError):

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from steerboard.datasets.errors import EmptyFile, FileTooLarge, WrongFileType
 from steerboard.datasets.formats.json_array import read_json_array
 from steerboard.datasets.formats.jsonl import read_jsonl
-from steerboard.datasets.formats.lines import BOM, GZIP_ERRORS, damaged_gzip, size_of, unpacked
+from steerboard.datasets.formats.lines import BOM, GZIP, GZIP_ERRORS, damaged_gzip, size_of, unpacked
 from steerboard.datasets.formats.records import Limits, Record, Source
 
 MOST_ROWS = 500_000
@@ -23,7 +23,7 @@ def read_rows(source: Source) -> Iterator[Record]:
     """
     file = source.open()
     file.seek(0)
-    zipped = file.read(2) == b"\x1f\x8b"
+    zipped = file.read(2) == GZIP
     file.seek(0)
     limits = _LIMITS.of(size_of(file)) if zipped else _LIMITS
     stream: BinaryIO = unpacked(file) if zipped else file

@@ -31,7 +31,7 @@ def review(row: Mapping[str, Any]) -> list[Judgment]:
     if scores is not None and (not isinstance(scores, list) or len(scores) != 2):
         raise Unreadable("has no list of two numbers in `score`")
     values = [score({"score": one}, "score", 0, 10, _UNPARSED) for one in scores or (None, None)]
-    parsed = None not in values and _UNPARSED not in values
+    parsed = None not in values and _UNPARSED not in values and status_of(row, "ok") == "ok"
     judge, reviewer = _reviewer(row)
     found = []
     for place, value in enumerate(values):
@@ -54,6 +54,8 @@ def review(row: Mapping[str, Any]) -> list[Judgment]:
                 place=place,
             )
         )
+    if found[0].answer_id is not None and found[0].answer_id == found[1].answer_id:
+        raise Unreadable("compares an answer with itself")
     return found
 
 
