@@ -292,7 +292,7 @@ class Stack:
                     killed = True
         return killed
 
-    def wait_for_step(self, run_id: uuid.UUID, step: int, seconds: float = 60) -> None:
+    def wait_for_step(self, run_id: uuid.UUID, step: int, seconds: float = 180) -> None:
         """Wait until a checkpoint of at least `step` is in place."""
         self.wait(lambda: self.checkpoint_step(run_id) >= step, seconds, f"no checkpoint of step {step}", pause=0.002)
 

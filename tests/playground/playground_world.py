@@ -184,7 +184,7 @@ class PlaygroundWorld:
         self.wait(lambda: self.get(f"curves/{made['id']}")["state"] in ENDED, seconds)
         return self.get(f"curves/{made['id']}")
 
-    def wait(self, condition: Callable[[], bool], seconds: float = 60) -> None:
+    def wait(self, condition: Callable[[], bool], seconds: float = 180) -> None:
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it did not happen"

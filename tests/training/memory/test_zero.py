@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import data_of, metrics_of, run_process, torchrun, with_others
+from running import data_of, metrics_of, preference_methods, run_process, torchrun
 from safetensors.torch import load_file
 
 from steerboard_contracts.stage.events import STAGE_EVENT
@@ -82,9 +82,12 @@ def check_equal(metrics: dict, stage: Stage, expected: tuple[dict, dict]) -> Non
         torch.testing.assert_close(ours[name], tensor, rtol=1e-3, atol=CONFIG["lr"] / 5)
 
 
+# ZeRO-3 shards whatever ZeRO-2 does, and more.
+EVERY = [(method, "zero2") for method in METHODS] + [(name, "zero3") for name in {*METHODS, *preference_methods()}]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("strategy", ["zero2", "zero3"])
-@pytest.mark.parametrize("method", with_others(METHODS))
+@pytest.mark.parametrize(("method", "strategy"), sorted(EVERY))
 def test_two_processes_of_zero_train_as_one_without(started, alone, method, strategy):
     stage = started(method, strategy=strategy)
     check_equal(ran(stage, 2), stage, alone(method))
