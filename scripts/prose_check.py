@@ -71,6 +71,10 @@ NAMES_IN_CODE = re.compile(
     r"className=\"[^\"]*\"|\bconst \[[^\]]*\]|\b(const|let|function|in) \w+"
     r"|[\w-]+(?=\??(:|=|\())|[\w-]+(?=[?)];?$)|\.+[\w-]+|^\s*\w+[,;]$"
 )
+# From Python 3.12 on, the texts of an f-string are tokens of their own, and from 3.14 those of a t-string.
+TEXTS = {tokenize.STRING} | {
+    getattr(tokenize, name) for name in ("FSTRING_MIDDLE", "TSTRING_MIDDLE") if hasattr(tokenize, name)
+}
 PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in AVOID)
 
 
@@ -81,7 +85,7 @@ def python_prose(path: Path) -> Iterator[tuple[int, str]]:
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
             starts_statement = before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
-            if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and (starts_statement or not is_test)):
+            if token.type == tokenize.COMMENT or (token.type in TEXTS and (starts_statement or not is_test)):
                 allowed = ESCAPE in token.line
                 for offset, text in enumerate(token.string.split("\n")):
                     yield token.start[0] + offset, ESCAPE if allowed else text

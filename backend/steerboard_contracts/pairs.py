@@ -20,7 +20,7 @@ WORKFLOW = {"source": "arXiv 2405.07863 (RLHF Workflow): learning rate 5e-7, bat
 SftWeight = Annotated[
     NonNegative,
     Field(
-        description="Adds SFT on the chosen responses with this weight: the mean over a response's tokens.",
+        description="Weight of the chosen responses' negative log-likelihood, a mean over a response's tokens.",
         json_schema_extra={"source": "arXiv 2404.19733 (RPO): 1; 0, which leaves it out, is arXiv 2305.18290"},
     ),
 ]

@@ -26,7 +26,15 @@ class LoraConfig(Config):
 
     rank: Annotated[int, Field(ge=1, le=1024, description="Columns of A and B; the more, the more it can learn.")] = 16
     alpha: Annotated[Positive, Field(description="What the update is multiplied with is alpha / rank.")] = 32.0
-    dropout: Annotated[Finite, Field(ge=0, lt=1, description="Of what goes into the adapters.")] = 0.0
+    dropout: Annotated[
+        Finite,
+        Field(
+            ge=0,
+            lt=1,
+            description="Of what goes into the adapters. Like the model's own, it is off in methods that compare with "
+            "a reference, and must be 0 where answers are sampled in training.",
+        ),
+    ] = 0.0
     targets: Annotated[
         Literal["linear", "attention"], Field(description="All linear layers, or those of the attention only.")
     ] = "linear"

@@ -95,7 +95,7 @@ def pair(prompt: str, chosen: str, rejected: str, **more) -> dict:
 def test_a_pair_is_two_answers_and_rows_left_out_are_counted():
     rows = [
         pair("a", "x", "y", row=5),
-        pair("b", "x", "x"),
+        pair("b", "x", " x\n"),
         pair("c", "x", " "),
         pair("d", "x", "y", split="held_out", margin=0.0),
     ]
@@ -109,6 +109,28 @@ def test_a_pair_is_two_answers_and_rows_left_out_are_counted():
     ]
     assert found.summary == {"empty_answers": 1, "equal_pairs": 1, "tied_pairs": 1, "desirable": 2, "undesirable": 1}
     assert found.notes[1] == "4 pairs became 5 answers"
+
+
+def test_pairs_of_sides_that_are_equal_where_they_were_cut_are_left_out_of_both_splits():
+    """Their prompts, too, have to be cut alike. Companions that had to be cut are counted."""
+    rows = [pair(str(n), "x", "y", row=n, split="held_out" if n > 3 else "train") for n in range(6)]
+    kto = method()
+    kto.select(rows, Dataset())
+    answers = {0: ((7, 8), (7, 8)), 1: ((7, 8), (7, 9)), 2: ((1,), (2, 3, 4)), 3: ((5,), (6,))}
+    answers |= {4: ((7, 8), (7, 8)), 5: ((5,), (6,))}
+    of_row = {row: [example(row, *one) for one in sides] for row, sides in answers.items()}
+    # The second prompt of row 3 was cut, so that its sides differ though their answers are the same.
+    of_row[3] = [example(3, 5), replace(example(3, 5), prompt=np.array([9], dtype=np.int32))]
+    train = [one for row in range(4) for one in of_row[row]]
+    held_out = [*of_row[4], *of_row[5]]
+    room = len(of_row[1][0].prompt) + 2
+    kto.relate(train, held_out, room)
+    assert [one.row for one in train] == [1, 1, 2, 2, 3, 3]
+    assert [one.row for one in held_out] == [5, 5]
+    counts = kto.summary({}, 0)
+    assert counts["equal_pairs"] == 2
+    long = [one for one in (*train, *held_out) if one.companion.responses[0].tolist() == [2, 3]]
+    assert counts["cut_companions"] == len(long) > 0
 
 
 @pytest.mark.parametrize(
@@ -388,8 +410,8 @@ def test_loss_and_gradient_equal_trls(own_tokenizer, tmp_path, mix):
 
 def test_configs_of_earlier_releases_still_load():
     """Which call the reduction `log_probs`; both names at once are refused."""
-    former = {"method": "kto", "log_probs": "mean"}
-    assert KtoConfig.model_validate(former) == KtoConfig(method="kto", reduction="mean")
+    former = {"method": "kto", "log_probs": "mean", "beta": 0.1}
+    assert KtoConfig.model_validate(former) == KtoConfig(method="kto", reduction="mean", beta=0.1)
     assert "log_probs" not in KtoConfig.model_validate(former).model_dump()
     with pytest.raises(ValueError, match="log_probs"):
         KtoConfig.model_validate({**former, "reduction": "mean"})

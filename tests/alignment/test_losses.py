@@ -19,6 +19,7 @@ from steerboard_workers.alignment.losses import correlation, effective_sample_si
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.methods.reward_model import bradley_terry
 from steerboard_workers.alignment.modules import label_log_probs
+from steerboard_workers.alignment.rendering.render import RenderedGroup
 
 
 def test_uniform_logits_cost_ln_vocabulary_a_token():
@@ -156,12 +157,22 @@ def test_the_schedule_warms_up_to_the_peak_and_ends_at_its_minimum():
     assert all(a >= b for a, b in pairwise(factors[10:]))
 
 
-def test_a_reward_model_counts_pairs_that_teach_little_and_learns_them():
+def test_a_reward_model_leaves_out_pairs_that_teach_nothing_and_counts_them():
+    """Ties are learned: their margin is a label as any other."""
     pairs = [("a", "b"), ("a", "a "), ("", "b"), ("a", "b")]
     rows = [{"chosen": c, "rejected": r, "split": "train", "half": "ab"[n > 2]} for n, (c, r) in enumerate(pairs)]
     rows[0]["margin"] = 0.0
-    found = training_of(RewardModelConfig(method="reward_model")).select(rows, None)
-    assert found.rows == rows
-    assert found.summary == {"empty_pairs": 1, "equal_pairs": 1, "tied_pairs": 1}
+    method = training_of(RewardModelConfig(method="reward_model"))
+    found = method.select(rows, None)
+    assert found.rows == [rows[0], rows[3]]
+    cut = RenderedGroup([1, 2], [False] * 2, [[5, 6], [5, 6]], truncated=True)
+    assert method.example(0, rows[0], cut) is None
+    counts = method.summary({}, 0)
+    assert {name: counts[name] for name in ("empty_pairs", "equal_pairs", "tied_pairs")} == {
+        "empty_pairs": 1,
+        "equal_pairs": 2,
+        "tied_pairs": 1,
+    }
+    assert found.notes == ["left out: 1 pairs with an empty side, 1 with equal ones; 1 have margin 0"]
     half = training_of(RewardModelConfig(method="reward_model", half="b")).select(rows, None)
-    assert (len(half.rows), sum(half.summary.values())) == (1, 0)
+    assert (len(half.rows), half.notes) == (1, [])

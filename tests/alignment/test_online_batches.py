@@ -82,14 +82,22 @@ def test_rewards_that_add_up_to_the_same_are_no_tie_where_each_is_normalised_apa
     assert len({e.row for e in batch.examples}) == 1
     assert batch_of(given).metrics["equal_groups"] == 1
     # What differs only in a reward of weight 0 teaches nothing.
-    ignored = {"reward": [1, 1, 2, 2], "reward_2": [0, 1, 0, 1]}
-    assert batch_of(ignored, method="gdpo", reward_weights=[1, 0]).metrics["equal_groups"] == 1
+    ignored = {"reward": [1, 1, 2, 2], "reward_2": [0, 1, 0, 1], "reward_3": [3, 3, 3, 3]}
+    assert batch_of(ignored, method="gdpo", reward_weights=[1, 0, 1]).metrics["equal_groups"] == 1
 
 
 def test_refills_keep_prompts_whose_rewards_add_up_to_the_same_but_differ_where_each_is_normalised_apart():
     given = {"reward": [0, 2, 0, 2], "reward_2": [2, 0, 2, 0]}
     found = {method: batch_of(given, method=method, refill=2).metrics for method in ("gdpo", "rloo")}
     assert [(one["refills"], one["missing_groups"]) for one in found.values()] == [(0, 0), (2, 2)]
+
+
+def test_refills_find_ties_in_the_rewards_that_are_learned():
+    """What the clip makes equal is a tie, and what a cut answer pays for is none."""
+    clipped = batch_of([50, 60, 70, 80], refill=2, reward_clip=10).metrics
+    assert (clipped["refills"], clipped["missing_groups"], clipped["equal_groups"]) == (2, 2, 1)
+    cut = batch_of([1, 1, 1, 1], refill=2, cut_penalty=2).metrics
+    assert (cut["refills"], cut["missing_groups"], cut["equal_groups"]) == (0, 0, 0)
 
 
 def test_rewards_are_clipped_before_an_answer_that_was_cut_pays_for_it():

@@ -36,7 +36,13 @@ def test_dual_clip_and_asymmetric_clip_reach_the_loss_through_the_objective():
     example = [Example(0, ids[:1], (ids,), token_values=values)]
     loss, sums = objective.forward((log_probs, None), batch)
     assert loss.item() / objective.count(example) == pytest.approx(4.1667, abs=1e-4)
-    assert objective.metrics(dict(zip(objective.measures, sums.tolist(), strict=True)))["clip_share"] == 0
+    assert objective.metrics(dict(zip(objective.measures, sums.tolist(), strict=True)))["clip_share"] == pytest.approx(
+        1 / 3
+    )
+    # Of ratio 10 and advantage -4: a gradient without the bound, none with it.
+    unbounded = PolicyGradientObjective(config_of(reducer="token"), Turn(False), 8)
+    _, sums = unbounded.forward((log_probs, None), batch)
+    assert unbounded.metrics(dict(zip(unbounded.measures, sums.tolist(), strict=True)))["clip_share"] == 0
     constant = PolicyGradientObjective(config_of(dual_clip=3.0), Turn(False), 8)
     loss, _ = constant.forward((log_probs, None), batch)
     assert loss.item() / constant.count(example) == pytest.approx(12.5 / 8, abs=1e-4)

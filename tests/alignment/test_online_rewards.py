@@ -46,6 +46,13 @@ def test_what_has_no_reward_is_not_counted_as_0():
         scored(answers_of(*"abcd"), passes, max_unscored=0.4)
 
 
+def test_a_reward_model_of_weight_0_that_cannot_score_an_answer_changes_its_own_figure_alone():
+    passes = Given(reward=[1.0, 2.0, 3.0, 4.0], reward_2=[NAN, 1.0, NAN, 5.0])
+    found = scored(answers_of(*"abcd"), passes, reward_weights=[1, 0], max_unscored=0)
+    assert found.total.tolist() == [1, 2, 3, 4]
+    assert found.metrics() == {"reward": 2.5, "reward_model": 2.5, "reward_model_2": 3.0, "unscored": 0.0}
+
+
 def test_a_pattern_that_never_ends_fails_with_the_answer_and_not_the_machine():
     started = time.monotonic()
     matcher = Matcher(seconds=0.3)

@@ -71,6 +71,15 @@ def test_several_rewards_are_normalised_apart_by_the_method():
         assert one.tolist() == pytest.approx([expected] * 2, rel=1e-4)
 
 
+def test_a_reward_of_weight_0_leaves_no_answer_out():
+    first, second = np.array([[1.0, 0], [0, 1]]), np.array([[10.0, 20], [5, 5]])
+    watcher = np.array([[np.nan, 1.0], [2, np.nan]])
+    method, weights = training_of(config_of("gdpo", answers=2)), {"a": 1.0, "b": 0.5, "watcher": 0.0}
+    without = method.advantages(Answers(first, [np.zeros(2)] * 4, {"a": first, "b": second}, weights))
+    sources = {"a": first, "b": second, "watcher": watcher}
+    np.testing.assert_array_equal(method.advantages(Answers(first, [np.zeros(2)] * 4, sources, weights)), without)
+
+
 @pytest.mark.parametrize(
     ("method", "changes", "given", "fault"),
     [
@@ -80,6 +89,10 @@ def test_several_rewards_are_normalised_apart_by_the_method():
         ("gdpo", {}, (), "nothing gives the answers a reward"),
         ("online_dpo", {}, ("model", "data"), "nothing gives the answers a reward"),
         ("rloo", {}, ("reward_2",), None),
+        ("rloo", {"reward_weights": [0]}, ("reward",), "every reward has the weight 0"),
+        ("rloo", {"reward_weights": [0]}, ("reward", "reward_2"), None),
+        ("rloo", {"rules": [{"kind": "regex", "pattern": "a", "weight": 0}]}, (), "every reward has the weight 0"),
+        ("gdpo", {"reward_weights": [1, 0]}, ("reward", "reward_2"), "there is one reward"),
         ("ppo", {"ptx_coefficient": 1}, ("reward",), "ptx_coefficient needs a dataset"),
         ("ppo", {}, ("reward", "pretraining"), "`pretraining` has no effect"),
         ("gdpo", {"ptx_coefficient": 1}, ("reward", "reward_2", "pretraining"), None),

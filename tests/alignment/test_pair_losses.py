@@ -174,15 +174,18 @@ def test_no_step_prefers_the_rejected_side(name, chosen, rejected):
 # -- configs --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [*METHODS, "kto"])
 def test_fields_of_a_method_cite_where_their_defaults_are_from(name):
     config = needed_method(name).config
     schema = config.model_json_schema()["properties"]
     own = {"lr", "batch", "beta", "tau", "label_smoothing", "reduction", "sft_weight", "gamma_beta_ratio"}
-    own |= {"preference_weight", "quality_weight", "sft_on"}
+    own |= {"preference_weight", "quality_weight", "sft_on", "lambda_desirable", "lambda_undesirable"}
     for field in own & set(schema):
         assert schema[field].get("source"), field
-    assert set(needed_method(name).form) <= own
+    form = set(needed_method(name).form)
+    assert form <= own
+    # What the default of beta depends on is next to it.
+    assert "reduction" in form or not {"beta", "reduction"} <= set(schema)
 
 
 def test_beta_defaults_to_what_suits_the_reduction():
@@ -193,6 +196,22 @@ def test_beta_defaults_to_what_suits_the_reduction():
             assert config(method=name).strength == 0.1
             assert config(method=name, reduction="mean").strength == 5.0
             assert config(method=name, reduction="mean", beta=2.0).strength == 2.0
+
+
+def test_kto_has_a_default_of_beta_for_sums_only():
+    """A mean is smaller by the length of the answer, and no source has a beta for it."""
+    config = needed_method("kto").config
+    assert config(method="kto").strength == 0.1
+    assert config(method="kto", beta=0.3).strength == 0.3
+    assert config(method="kto", reduction="mean", beta=2.0).strength == 2.0
+    with pytest.raises(ValueError, match="beta is needed with reduction mean"):
+        config(method="kto", reduction="mean")
+
+
+def test_the_preference_model_says_how_its_warm_up_differs_from_the_authors_script():
+    field = needed_method("preference_model").config.model_json_schema()["properties"]["warmup_ratio"]
+    assert field["default"] == 0.03
+    assert "40 steps" in field["source"]
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_pairs_that_teach_nothing_are_counted():
     given = [
         *rows(1),
         {**rows(2)[1], "margin": 0.0},
-        {**rows(1)[0], "rejected": "good 0"},
+        {**rows(1)[0], "rejected": "good 0 \n"},
         {**rows(1)[0], "rejected": " "},
     ]
     found = method.select(given, None)

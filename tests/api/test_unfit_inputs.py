@@ -76,7 +76,7 @@ def test_thumbs_of_one_kind_are_refused_with_what_lacks(world: ApiWorld, up: boo
     place, message = kto(world, "thumbs")
     assert place == "inputs.data"
     assert message.startswith(f"all 4 training rows are {have}, and KTO needs both kinds: add {lack} answers")
-    assert ("such as SFT" in message) == up
+    assert ("convert these to instructions" in message) == up
     refused = world.post("recipes/check", {"text": KTO_RECIPE, "set": ["base=tiny", "data=thumbs"]}, status=422)
     assert message in json.dumps(refused)
 

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from steerboard.accounts.http import event_stream
 from steerboard.accounts.tables import AuditEntry
 from steerboard.arena.tables import Turn
 from steerboard.platform.database import transaction
 from steerboard.playground.tables import PlaygroundAnswer
+from steerboard.runs.tables import WorkerRow
 from support.rows.arena_world import NAMES, PROJECT, ArenaWorld, write_answers
 
 
@@ -41,6 +42,27 @@ def test_no_answer_before_the_vote_names_an_entrant(world: ArenaWorld) -> None:
     said.append(anna.vote(battle, "a", status=409))
     text = json.dumps(said)
     assert [name for name in (*NAMES, "endpoint", "reused", "seconds") if name in text] == []
+
+
+def test_the_list_of_workers_tells_nothing_of_what_answers_just_now(world: ArenaWorld) -> None:
+    """Neither by an order nor by the load of the playground's GPU. A worker leaves out what battles load, see
+    `test_battles_leave_no_trace_in_the_list_of_workers`."""
+    gpu = {"id": "0", "name": "H100", "memory": 80 << 30, "utilization": 0.75, "memory_used": 30 << 30}
+    devices = {"ids": ["0"], "gpus": [gpu]}
+    project_id = str(world.project.id)
+    world.arena()
+    anna = world.person("anna", "engineer")
+    anna.answered()
+    shown = []
+    for order in (NAMES, NAMES[::-1]):
+        holds = [{"project_id": project_id, "name": name} for name in order]
+        with transaction(world.sessions) as session:
+            session.execute(delete(WorkerRow))
+            session.add(WorkerRow(name="w", pool="interactive", host="h", pid=1, devices=devices, holds=holds))
+        (worker,) = anna.client.get("/api/v1/system/workers").json()
+        shown.append((worker["holds"], worker["devices"]))
+    about = {"ids": ["0"], "gpus": [{"id": "0", "name": "H100", "memory": 80 << 30}]}
+    assert shown == [(sorted(NAMES), about)] * 2
 
 
 def test_the_stream_names_nobody_and_ends_with_all_answers(world: ArenaWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,8 @@ def test_there_is_no_vote_and_no_next_turn_before_both_answers(world: ArenaWorld
     assert anna.vote(battle, "a", status=409)["code"] == "answers_missing"
     assert anna.again(battle, "And?", status=409)["code"] == "answers_missing"
     write_answers(world.sessions, battle["id"], ("", "x"), state="failed")
-    assert anna.vote(battle, "b", status=409)["code"] == "answers_missing"
+    assert anna.vote(battle, "b", status=409)["code"] == "answer_failed"
+    assert anna.again(battle, "And?", status=409)["code"] == "answer_failed"
     assert stored(world) == 0
 
 

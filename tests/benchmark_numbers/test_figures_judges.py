@@ -68,7 +68,7 @@ def test_a_crowd_of_voters_is_counted_together_only_when_asked(tmp_path: Path) -
     with pytest.raises(BadInput, match="120 judges have battles here"):
         run(path)
     assert figures(path, "--crowd")["n"] == 120
-    with pytest.raises(BadInput, match="only the voters of battles"):
+    with pytest.raises(BadInput, match="--crowd applies only to battle files"):
         run(write(tmp_path / "b.jsonl", single(1, 5)), "--crowd")
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
+from steerboard.runs.results import academic
 from steerboard.runs.state import attempt_outcomes, claims
 from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import RunOutput
@@ -27,22 +28,29 @@ def gsm8k(scores: list[int], **fields: Any) -> AcademicTask:
         interval=mean_of(scores),
         scores=scores,
     )
-    shape = {"task": "gsm8k", "version": "3.0", "shots": 8, "template": False, "items_hash": "same"}
-    return AcademicTask(items=len(scores), of=1319, figures=[figure], **{**shape, **fields})
+    shape = {"task": "gsm8k", "version": "3.0", "shots": 8, "template": False, "of": len(scores)}
+    hashes = {"items_hash": "items", "asked_hash": "asked", "scored_hash": "scored"}
+    return AcademicTask(items=len(scores), figures=[figure], **{**shape, **hashes, **fields})
 
 
-def ran(world: EvaluationWorld, model: str, *tasks: AcademicTask) -> dict[str, Any]:
+def trial(scores: list[int], **fields: Any) -> AcademicTask:
+    """Of the first items only."""
+    return gsm8k(scores, **{"of": 1319, "items_hash": "first items", **fields})
+
+
+def ran(world: EvaluationWorld, model: str, *tasks: AcademicTask, harness: str = "0.4.13") -> dict[str, Any]:
     """A finished run that found this."""
-    config = {"run": "academic", "tasks": [task.task for task in tasks]}
+    limit = min((task.items for task in tasks if not task.whole), default=None)
+    config = {"run": "academic", "tasks": [task.task for task in tasks], "limit": limit}
     made = world.post("runs", {"config": config, "inputs": {"model": model}, "reuse": False})
-    finish(world, *tasks)
+    finish(world, *tasks, harness=harness)
     return dict(world.get(f"runs/{made['name']}"))
 
 
-def finish(world: EvaluationWorld, *tasks: AcademicTask) -> None:
+def finish(world: EvaluationWorld, *tasks: AcademicTask, harness: str = "0.4.13") -> None:
     claim = world.claim()
     assert claim is not None
-    document = AcademicResult(harness="0.4.13", tasks=list(tasks)).model_dump(mode="json")
+    document = AcademicResult(harness=harness, tasks=list(tasks)).model_dump(mode="json")
     with transaction(world.sessions) as session:
         run = claims.fenced(session, claim)
         session.add(RunOutput(run_id=run.id, name="academic", type="academic", document=document))
@@ -90,17 +98,44 @@ def test_a_model_is_compared_with_its_base_and_its_sft_model_item_by_item(family
     assert family.get("models/base/academic")[0]["differences"] == []
 
 
-def test_what_was_asked_in_another_way_is_not_compared(family: EvaluationWorld) -> None:
-    others: tuple[dict[str, Any], ...] = ({"shots": 5}, {"version": "2.0"}, {"template": True}, {"items_hash": "other"})
+@pytest.mark.parametrize(
+    ("other", "unlike"),
+    [
+        ({"shots": 5, "asked_hash": "other"}, ["shots"]),
+        ({"version": "2.0"}, ["version"]),
+        ({"template": True}, ["template"]),
+        ({"items_hash": "other", "asked_hash": "other"}, ["items"]),
+        ({"asked_hash": "other"}, ["prompts"]),
+        ({"scored_hash": "other"}, ["scoring"]),
+        ({"harness": "0.4.14"}, ["harness"]),
+        ({"asked_hash": "", "scored_hash": ""}, ["scoring", "prompts"]),
+        ({"harness": "0.4.14", "version": "4.0", "scored_hash": "other"}, ["harness", "version", "scoring"]),
+    ],
+)
+def test_what_was_asked_or_scored_in_another_way_is_not_compared_and_it_says_why(
+    family: EvaluationWorld, other: dict[str, Any], unlike: list[str]
+) -> None:
+    harness = other.pop("harness", "0.4.13")
     ran(family, "dt", gsm8k([1] * 20))
-    for other in others:
-        ran(family, "sft", gsm8k([1] * 20, **other))
-        assert family.get("models/dt/academic")[0]["differences"] == []
+    unlike_run = ran(family, "sft", gsm8k([1] * 20, **other), harness=harness)
+    (row,) = family.get("models/dt/academic")
+    assert row["differences"] == []
+    assert row["not_compared"] == [{"vs": "sft", "model": "sft", "run_id": unlike_run["id"], "unlike": unlike}]
     # An older run that asked as this one did is found behind the newer.
     ran(family, "sft", gsm8k([0] * 20))
-    ran(family, "sft", gsm8k([1] * 20, **others[0]))
-    (difference,) = family.get("models/dt/academic")[0]["differences"]
-    assert difference["difference"]["value"] == 1.0
+    ran(family, "sft", gsm8k([1] * 20, **other), harness=harness)
+    (row,) = family.get("models/dt/academic")
+    assert [one["difference"]["value"] for one in row["differences"]] == [1.0]
+    assert row["not_compared"] == []
+
+
+def test_results_that_say_nothing_of_how_they_were_asked_are_not_compared_with_each_other(
+    family: EvaluationWorld,
+) -> None:
+    for model in ("sft", "dt"):
+        ran(family, model, gsm8k([1] * 20, asked_hash="", scored_hash=""))
+    (row,) = family.get("models/dt/academic")
+    assert (row["differences"], row["not_compared"][0]["unlike"]) == ([], ["scoring", "prompts"])
 
 
 def test_the_newest_of_each_task_counts(family: EvaluationWorld) -> None:
@@ -109,6 +144,33 @@ def test_the_newest_of_each_task_counts(family: EvaluationWorld) -> None:
     rows = family.get("models/dt/academic")
     assert [(row["task"]["task"], row["task"]["figures"][0]["value"]) for row in rows] == [("arc", 0), ("gsm8k", 1)]
     assert rows[1]["run_id"] == newer["id"]
+
+
+def test_a_trial_on_the_first_items_takes_the_place_of_no_whole_run(
+    family: EvaluationWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ran(family, "dt", trial([1] * 12))
+    (row,) = family.get("models/dt/academic")
+    assert (row["run_id"], row["task"]["items"], row["task"]["of"]) == (first["id"], 12, 1319)
+    whole = ran(family, "dt", gsm8k([0] * 20))
+    ran(family, "dt", trial([1] * 12))
+    # However many trials came after it.
+    monkeypatch.setattr(academic, "_RUNS", academic._RUNS.limit(2))
+    ran(family, "dt", trial([1] * 12))
+    (row,) = family.get("models/dt/academic")
+    assert (row["run_id"], row["task"]["figures"][0]["value"]) == (whole["id"], 0)
+
+
+def test_a_trial_decides_no_gate_unless_the_rule_lets_it(family: EvaluationWorld) -> None:
+    family.evaluate("eval", {"model": "sft", "decoding": {"max_new_tokens": 2}}, {"model": "dt", "name": "dt"})
+    family.work_off()
+    ran(family, "dt", trial([1] * 12))
+    rule = {"benchmark": "gsm8k.strict", "entrant": "dt", "min": 0.7}
+    verdict = family.post("evaluations/eval/gate", {"rules": [rule, {**rule, "partial": True}]}, status=200)
+    assert [one["outcome"] for one in verdict["rules"]] == ["invalid", "pass"]
+    assert "only 12 of the 1,319 items of gsm8k were answered" in verdict["rules"][0]["why"]
+    page = family.client.get(family.url("evaluations/eval/report.html")).text
+    assert "of 1319" in page
 
 
 def test_the_report_and_the_gate_have_them_also_of_a_run_that_came_later(family: EvaluationWorld) -> None:
@@ -134,19 +196,66 @@ def test_the_report_and_the_gate_have_them_also_of_a_run_that_came_later(family:
     assert [rule["outcome"] for rule in verdict["rules"]] == ["pass", "pass", "fail"]
 
 
-def test_the_report_has_those_of_an_endpoint_under_the_entrant_that_it_is(world: EvaluationWorld) -> None:
+def of_entrant(world: EvaluationWorld, entrant: str = "served") -> list[dict[str, Any]]:
+    shown = {one["entrant"]: one["rows"] for one in world.get("evaluations/eval/report")["academic"]}
+    return list(shown.get(entrant, []))
+
+
+@pytest.fixture
+def served(world: EvaluationWorld) -> EvaluationWorld:
+    """An endpoint `remote` that serves `m`, and is the entrant `served` of an evaluation."""
     world.settings.allowed_private = "127.0.0.1"
     world.post("endpoints", {"name": "remote", "base_url": "http://127.0.0.1:9/v1", "model": "m"})
     world.evaluate("eval", {"endpoint": "remote", "name": "served"}, {"model": "sft"})
+    cancel_all(world)
+    return world
+
+
+def change(world: EvaluationWorld, **fields: str) -> None:
+    world.client.patch(world.url("endpoints/remote"), json=fields).raise_for_status()
+
+
+def cancel_all(world: EvaluationWorld) -> None:
     for run in world.get("runs")["items"]:
-        world.post(f"runs/{run['id']}/cancel", {}, status=200)
+        if run["state"] in ("queued", "pending"):
+            world.post(f"runs/{run['id']}/cancel", {}, status=200)
     settle_all(world.sessions)
-    run = ran(world, "remote", gsm8k([1] * 15 + [0] * 5, template=True))
+
+
+def test_the_report_has_those_of_an_endpoint_under_the_entrant_that_it_is(served: EvaluationWorld) -> None:
+    run = ran(served, "remote", gsm8k([1] * 15 + [0] * 5, template=True))
+    (endpoint,) = served.get("endpoints")
     assert (run["config"]["endpoint"], run["inputs"]) == ("remote", [])
-    (shown,) = world.get("evaluations/eval/report")["academic"]
-    assert (shown["entrant"], shown["rows"][0]["run_id"]) == ("served", run["id"])
-    assert (shown["rows"][0]["task"]["figures"][0]["value"], shown["rows"][0]["differences"]) == (0.75, [])
-    assert world.get("models/sft/academic") == []
+    pin = {"id": endpoint["id"], "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    assert run["config"]["pinned_endpoint"] == pin
+    (row,) = of_entrant(served)
+    assert (row["run_id"], row["task"]["figures"][0]["value"], row["differences"]) == (run["id"], 0.75, [])
+    assert served.get("models/sft/academic") == []
+
+
+def test_what_an_endpoint_serves_later_is_credited_to_no_one_who_answered_before(served: EvaluationWorld) -> None:
+    before = ran(served, "remote", gsm8k([1] * 20))
+    change(served, model="another")
+    after = ran(served, "remote", gsm8k([0] * 20))
+    assert after["config"]["pinned_endpoint"]["model"] == "another"
+    assert [row["run_id"] for row in of_entrant(served)] == [before["id"]]
+    # Under another name it is the same, and another of its name is not.
+    change(served, model="m", name="renamed")
+    served.post("endpoints", {"name": "remote", "base_url": "http://127.0.0.1:9/v1", "model": "m"})
+    ran(served, "remote", gsm8k([0] * 20))
+    assert [row["run_id"] for row in of_entrant(served)] == [before["id"]]
+    newest = ran(served, "renamed", gsm8k([0] * 20))
+    assert [row["run_id"] for row in of_entrant(served)] == [newest["id"]]
+
+
+def test_a_clone_asks_what_the_endpoint_is_now_whatever_its_original_asked(served: EvaluationWorld) -> None:
+    first = ran(served, "remote", gsm8k([1] * 20))
+    change(served, model="another")
+    clone = served.post(f"runs/{first['id']}/clone", {})
+    assert served.get(f"runs/{clone['id']}")["config"]["pinned_endpoint"]["model"] == "another"
+    forged = {**first["config"], "pinned_endpoint": {**first["config"]["pinned_endpoint"], "model": "forged"}}
+    started = served.post("runs", {"config": forged, "inputs": {}})
+    assert served.get(f"runs/{started['id']}")["config"]["pinned_endpoint"]["model"] == "another"
 
 
 def test_wrong_configs_are_refused_by_field(world: EvaluationWorld) -> None:

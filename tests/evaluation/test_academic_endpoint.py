@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 from evaluation_world import EvaluationWorld
-from test_evaluation_processes import KEY, LOCAL, add_endpoint, completion, kill_when, processes_of
+from test_evaluation_processes import (
+    KEY,
+    LOCAL,
+    add_endpoint,
+    change_endpoint,
+    completion,
+    kill_when,
+    processes_of,
+)
 
 from steerboard.runs.tables import Run
 from support.models.lm_eval_environment import CODE, FLEXIBLE, ITEMS, PYTHON, STRICT, needs_lm_eval, table, write_tasks
@@ -119,6 +127,43 @@ class TestWork:
         assert Counter(answered) == Counter({f"q{n}": 1 for n in range(ITEMS)})
         assert run.summary is not None
         assert (run.summary["sums.strict"], run.summary["resumed_rows"]) == (STRICT, 30)
+
+    def test_a_run_goes_on_with_the_model_that_it_was_made_for(
+        self, world: EvaluationWorld, other: OtherServer, tasks: Path
+    ) -> None:
+        add_endpoint(world, other)
+        broken = threading.Event()
+        broken.set()
+
+        def answer(seen: Seen) -> Answer:
+            if asked_of(seen) == "q20" and broken.is_set():
+                return Answer.json({"error": {"message": "no"}}, status=401)
+            return completion(table()[asked_of(seen)])
+
+        other.answer = answer
+        run_id = start(world, tasks, batch_size=4)["id"]
+        assert worked(world, tasks).reason_code == "endpoint_gave_up"
+        broken.clear()
+        change_endpoint(world, "remote", model="another", name="renamed")
+        world.post(f"runs/{run_id}/resume", {}, status=200)
+        run = worked(world, tasks)
+        assert run.state == "succeeded", (run.reason, run.error)
+        assert {seen.json["model"] for seen in other.seen} == {"gpt-test"}
+        # To another server its key would go, too.
+        other.answer = lambda seen: Answer.json({"error": {"message": "no"}}, status=401)
+        moved = start(world, tasks, model="renamed")["id"]
+        assert worked(world, tasks).reason_code == "endpoint_gave_up"
+        asked = len(other.seen)
+        change_endpoint(world, "renamed", base_url=f"{other.url}/v2")
+        world.post(f"runs/{moved}/resume", {}, status=200)
+        run = worked(world, tasks)
+        assert (run.state, run.reason_code, len(other.seen)) == ("failed", "endpoint_changed", asked)
+        # One of the same name is another one.
+        world.client.delete(world.url("endpoints/renamed")).raise_for_status()
+        add_endpoint(world, other, name="renamed")
+        world.post(f"runs/{moved}/resume", {}, status=200)
+        run = worked(world, tasks)
+        assert (run.state, run.reason_code, len(other.seen)) == ("failed", "unknown_endpoint", asked)
 
     def test_a_task_that_compares_log_probs_is_refused_and_nothing_is_asked(
         self, world: EvaluationWorld, other: OtherServer, tasks: Path

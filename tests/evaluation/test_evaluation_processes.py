@@ -84,6 +84,10 @@ def add_endpoint(world: EvaluationWorld, other: OtherServer, **fields: Any) -> N
     world.post("endpoints", body)
 
 
+def change_endpoint(world: EvaluationWorld, endpoint: str, **fields: str) -> None:
+    world.client.patch(world.url(f"endpoints/{endpoint}"), json=fields).raise_for_status()
+
+
 def completion(text: str, reason: str = "stop") -> Answer:
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}
     return Answer.json({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
@@ -157,6 +161,20 @@ def test_an_endpoint_that_refuses_fails_the_run_with_its_words(world: Evaluation
     assert (run.state, run.reason_code) == ("failed", "endpoint_gave_up")
     assert "401: key *** is no good" in run.reason
     assert world.detail()["state"] == "failed"
+
+
+def test_an_entrant_answers_by_the_model_that_its_endpoint_had(world: EvaluationWorld, other: OtherServer) -> None:
+    add_endpoint(world, other)
+    other.answer = lambda _: completion("yes")
+    for name in ("eval", "later"):
+        world.evaluate(name, {"endpoint": "remote"})
+    change_endpoint(world, "remote", model="another")
+    assert world.supervise(**LOCAL).state == "succeeded"
+    assert {seen.json["model"] for seen in other.seen} == {"gpt-test"}
+    asked = len(other.seen)
+    change_endpoint(world, "remote", base_url=f"{other.url}/v2", api_key=KEY)
+    run = world.supervise(**LOCAL)
+    assert (run.state, run.reason_code, len(other.seen)) == ("failed", "endpoint_changed", asked)
 
 
 def test_a_score_is_asked_of_the_policy_that_an_endpoint_serves(world: EvaluationWorld, other: OtherServer) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from steerboard.evaluation.judge_tables import Jury
+from steerboard.evaluation.report.sections.headline import headline
+from steerboard.platform.database import transaction
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.headline import Headline, Reservation
 from support.rows.evaluation_rows import Evaluated
@@ -139,6 +142,31 @@ def test_prompts_of_the_training_data_and_a_circular_reward_model(evaluated: Mak
     assert against(found, "contamination").value == pytest.approx(1 / 24)
     assert against(found, "circular").text == (
         "Reward model rm is circular: best learned from it, or had answers chosen by it."
+    )
+
+
+def test_a_jury_of_a_judge_that_an_entrant_learned_from_is_circular(evaluated: Make) -> None:
+    made = evaluated(prompts=24)
+    made.entrant("sft")
+    made.entrant("best", decoding={"best_of": {"n": 4, "reward": "prefers", "content_hash": "its-hash"}})
+    made.seen()
+    wins = [{"position": at, "a": "best", "b": "sft", "value": 1.0} for at in range(24)]
+    taught = made.judge("preference", wins, name="prefers", content_hash="its-hash")
+    other = made.judge("pairwise", wins, name="other")
+    with transaction(made.sessions) as session:
+        judges = [str(taught), str(other)]
+        session.add(Jury(evaluation_id=made.id, name="panel", judges=judges, rule="majority", created_by="test"))
+    report = made.report()
+    assert [jury.trained for jury in report.juries] == [["best"]]
+    assert any(warning.startswith("circular: best learned from") for warning in report.juries[0].warnings)
+    # An independent judge answers before it; where there is none it answers, with its reservation.
+    found = headline_of(report)
+    assert (found.by, found.source, codes(found)) == ("judge", "other", [])
+    report.judges = [judge for judge in report.judges if judge.trained]
+    found = headline(report)
+    assert (found.by, found.source) == ("jury", "panel")
+    assert against(found, "circular").text == (
+        "Jury panel is circular: best learned from one of its judges, or had answers chosen by it."
     )
 
 

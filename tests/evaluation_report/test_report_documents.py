@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 
+import pypdfium2
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
@@ -94,6 +96,64 @@ def test_a_hostile_text_makes_a_pdf_of_nothing_but_text() -> None:
     assert made.endswith(b"%%EOF\n")
     assert not re.search(rb"/JavaScript|/JS\b|/URI\b|/Launch|/EmbeddedFile", made)
     assert made == pdf_of(hostile())
+
+
+def written(text: str) -> Document:
+    """With the text wherever one can be."""
+    grid = Grid(text, (text, "n"), ((Cell(text), Cell("1", text)),), note=text)
+    blocks = (Text(text), Items(text, (text,)), grid)
+    return Document(text, text, text, ((text, text),), (text,), blocks, (Fold(text, text, blocks),))
+
+
+def letters(pdf: bytes) -> list[tuple[str, str]]:
+    """Each that is on the pages, with the font that it is set in, as a reader finds them."""
+    found, flags = [], ctypes.c_int()
+    for page in pypdfium2.PdfDocument(pdf):
+        read = page.get_textpage()
+        for at in range(read.count_chars()):
+            name = ctypes.create_string_buffer(200)
+            pypdfium2.raw.FPDFText_GetFontInfo(read, at, name, len(name), flags)
+            found.append((read.get_text_range(at, 1), name.value.decode()))
+    return found
+
+
+def title(pdf: bytes) -> str:
+    """It comes after the number of the page."""
+    return str(pypdfium2.PdfDocument(pdf)[0].get_textpage().get_text_bounded().splitlines()[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "font"),
+    [
+        ("Ясность и вежливость", "NotoSans"),
+        ("Σαφήνεια", "NotoSans"),
+        ("Độ rõ ràng", "NotoSans"),
+        ("وضوح الإجابة", "NotoSansArabic"),
+        ("清晰与礼貌", "STSong-Light"),
+        ("わかりやすさと礼儀", "HeiseiKakuGo-W5"),
+        ("명확성", "HYGothic-Medium"),
+        ("blunt, 清晰 и ясно", "STSong-Light"),
+    ],
+)
+def test_a_pdf_has_every_script_in_a_font_that_has_it(text: str, font: str) -> None:
+    made = pdf_of(written(text))
+    assert made == pdf_of(written(text))
+    assert title(made) == text
+    found = letters(made)
+    assert any(font in name for _, name in found)
+    assert {letter for letter, name in found if ord(letter[:1] or " ") > 0x2FF and "Vera" in name} <= {"•"}
+
+
+def test_different_letters_look_different_in_a_pdf() -> None:
+    looks = set()
+    for letter in "ЖЩΨأب":
+        page = pypdfium2.PdfDocument(pdf_of(Document(letter, "", "", (), (), (), ())))[0]
+        looks.add(page.render().to_numpy().tobytes())
+    assert len(looks) == 5
+
+
+def test_what_no_font_has_is_written_as_its_code_point() -> None:
+    assert title(pdf_of(written("good 😀, ⟁"))) == "good [U+1F600], [U+27C1]"
 
 
 def test_a_pdf_has_room_for_many_entrants_with_long_names() -> None:

@@ -15,6 +15,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.academic import (
     AcademicDifference,
     AcademicFigure,
+    AcademicMismatch,
     AcademicRow,
     AcademicTask,
     EntrantAcademic,
@@ -27,8 +28,8 @@ from support.rows.evaluation_rows import Evaluated
 OURS, THEIRS = [1] * 60 + [0] * 40, [1] * 50 + [0] * 50
 
 
-def row(task: str, ours: list[int], theirs: list[int]) -> AcademicRow:
-    """Read in one way, and compared with the SFT model alone."""
+def row(task: str, ours: list[int], theirs: list[int], of: int | None = None) -> AcademicRow:
+    """Read in one way, and compared with the SFT model alone; its base model was asked in another way."""
     value = sum(ours) / len(ours)
     figure = AcademicFigure(
         name="strict", metric="exact_match", filter="strict-match", value=value, stderr=0.05, interval=mean_of(ours)
@@ -39,7 +40,7 @@ def row(task: str, ours: list[int], theirs: list[int]) -> AcademicRow:
         shots=8,
         template=False,
         items=len(ours),
-        of=len(ours),
+        of=of or len(ours),
         items_hash="x",
         figures=[figure],
     )
@@ -52,7 +53,15 @@ def row(task: str, ours: list[int], theirs: list[int]) -> AcademicRow:
         difference=paired_difference(ours, theirs),
     )
     now = dt.datetime.now(dt.UTC)
-    return AcademicRow(run_id=uuid.uuid4(), ended_at=now, harness="0.4.13", task=shape, differences=[difference])
+    unlike = AcademicMismatch(vs="base", model="our-base", run_id=uuid.uuid4(), unlike=["harness", "prompts"])
+    return AcademicRow(
+        run_id=uuid.uuid4(),
+        ended_at=now,
+        harness="0.4.13",
+        task=shape,
+        differences=[difference],
+        not_compared=[unlike],
+    )
 
 
 @pytest.fixture
@@ -64,7 +73,12 @@ def report(evaluated: Callable[..., Evaluated]) -> EvaluationReport:
     found.academic = [
         EntrantAcademic(
             entrant="dpo",
-            rows=[row("gsm8k", OURS, THEIRS), row("arc", THEIRS, OURS), row("few", [1] * 5, [0] * 5)],
+            rows=[
+                row("gsm8k", OURS, THEIRS),
+                row("arc", THEIRS, OURS),
+                row("few", [1] * 5, [0] * 5),
+                row("tried", OURS, THEIRS, 1319),
+            ],
         )
     ]
     return found
@@ -89,6 +103,11 @@ def held(report: EvaluationReport, **rule: Any) -> GateRuleResult:
         ({"benchmark": "mmlu.acc", "min": 0.1}, "invalid", None),
         ({"benchmark": "few.strict", "min": 0.1}, "invalid", None),
         ({"benchmark": "gsm8k.strict", "entrant": "sft", "min": 0.1}, "invalid", None),
+        ({"benchmark": "tried.strict", "min": 0.5}, "invalid", None),
+        ({"benchmark": "tried.strict", "not_below": "sft"}, "invalid", None),
+        ({"benchmark": "tried.strict", "min": 0.5, "partial": True}, "pass", 0.6),
+        ({"benchmark": "tried.strict", "not_below": "sft", "partial": True}, "pass", None),
+        ({"benchmark": "gsm8k.strict", "min": 0.6, "partial": True}, "pass", 0.6),
     ],
 )
 def test_a_rule_of_a_benchmark_holds_or_not(
@@ -107,7 +126,10 @@ def test_the_verdict_says_which_figure_and_what_is_missing(report: EvaluationRep
     assert isinstance(below.value, float)
     assert -0.1 < below.value < 0
     assert "it has gsm8k.strict, arc.strict" in held(report, benchmark="mmlu.acc", min=0.5).why
-    assert "on the same items" in held(report, benchmark="gsm8k.strict", not_below="base").why
+    why = held(report, benchmark="gsm8k.strict", not_below="base").why
+    assert "on the same items" in why
+    assert "another version of lm-evaluation-harness, other prompts or generation options" in why
+    assert "only 100 of the 1,319 items of tried were answered" in held(report, benchmark="tried.strict", min=0.5).why
     assert "no academic run of it has finished" in held(report, benchmark="mmlu.acc", entrant="sft", min=0.5).why
 
 
@@ -122,6 +144,7 @@ def test_the_verdict_says_which_figure_and_what_is_missing(report: EvaluationRep
         ({"benchmark": "gsm8k.strict", "min": 0.5, "not_below": "sft"}, "min"),
         ({"benchmark": "gsm8k.strict", "min": 0.5, "by": "judge"}, "by"),
         ({"benchmark": "gsm8k.strict", "min": 0.5, "stat": "p"}, "stat"),
+        ({"metric": "length_mean", "op": ">", "value": 0, "partial": True}, "partial"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_place(

@@ -180,9 +180,9 @@ def test_too_few_items_are_invalid(report: EvaluationReport) -> None:
 
 def test_a_judge_that_tells_too_little_is_invalid(report: EvaluationReport) -> None:
     judge = report.judges[0]
-    judge.unparsed_rate, judge.valid = 0.1, False
+    judge.valid, judge.invalid_because = False, "4 of 40 verdicts cannot be used (4 unparsed): more than 5%"
     found = one(report, "win_rate", entrant="dt", by="judge")
-    assert (found.outcome, "10.0% of its 40 verdicts are unusable" in found.why) == ("invalid", True)
+    assert (found.outcome, found.why) == ("invalid", f"judge judge is not valid: {judge.invalid_because}")
     assert one(report, "unparsed_rate", "<", 0.05).outcome == "invalid"
     assert one(report, "rank_correlation", by=["human", "judge"]).outcome == "invalid"
     assert one(report, "win_rate", entrant="dt", by="human").outcome == "pass"

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from judge_world import PROJECT, JudgeWorld, completion
+from known_pairs import calibrate, pairs
+from sqlalchemy import select
 
+from steerboard.evaluation.judge_tables import Judge
+from steerboard.platform.database import transaction
 from support.servers.other_server import Answer, Seen
 
 E = f"{PROJECT}/evaluations/e"
-
-
-def pairs(world: JudgeWorld, number: int = 20, name: str = "pairs") -> None:
-    rows = [
-        {
-            "prompt": f"Question {at}?" + (f" Of {name}." if name != "pairs" else ""),
-            "chosen": f"good {at}",
-            "rejected": f"bad {at}",
-        }
-        for at in range(number)
-    ]
-    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    made = world.client.post(f"{PROJECT}/datasets/import", data={"name": name}, files={"file": ("rows.jsonl", content)})
-    assert made.status_code == 201, made.text
 
 
 def knowing(seen: Seen) -> Answer:
@@ -33,10 +22,6 @@ def knowing(seen: Seen) -> Answer:
     first = text.index("good") < text.index("bad") if "good" in text and "bad" in text else True
     wrong = any(f"Question {at}?" in text for at in range(5))
     return completion("[[A]]" if first != wrong else "[[B]]")
-
-
-def calibrate(world: JudgeWorld, judge: str, **body: Any) -> Any:
-    return world.client.post(f"{E}/judges/{judge}/calibrations", json={"dataset": "pairs", **body})
 
 
 def report(world: JudgeWorld) -> Any:
@@ -84,10 +69,17 @@ def test_a_judge_does_not_count_before_it_has_passed_its_calibration(world: Judg
     before = report(world)
     assert (before["valid"], before["comparison"]["winner"]) == (False, None)
     assert "has not been calibrated" in before["invalid_because"]
+    judge = world.look("one")
+    assert (judge["valid"], judge["invalid_because"]) == (False, before["invalid_because"])
+    rule = {"metric": "win_rate", "entrant": "bert", "by": "judge", "op": ">", "value": 0.5}
+    (decided,) = world.client.post(f"{E}/gate", json={"rules": [rule]}).json()["rules"]
+    said = f"judge one is not valid: {before['invalid_because']}"
+    assert (decided["outcome"], decided["why"]) == ("invalid", said)
     assert any(warning.startswith("not valid: it has not been calibrated") for warning in before["warnings"])
     calibrate(world, "one")
     world.work()
     assert report(world)["valid"]
+    assert (world.look("one")["valid"], world.look("one")["invalid_because"]) == (True, None)
 
 
 def test_a_judge_that_fails_its_calibration_stays_invalid(world: JudgeWorld) -> None:
@@ -100,7 +92,7 @@ def test_a_judge_that_fails_its_calibration_stays_invalid(world: JudgeWorld) -> 
     found = report(world)
     assert not found["valid"]
     said = "accuracy on 20 known pairs of pairs is 75.0% (95% interval from 53.1%), and has to be at least 80%"
-    assert found["invalid_because"] == said
+    assert found["invalid_because"] == world.look("one")["invalid_because"] == said
 
 
 def test_a_judge_has_to_pass_on_every_set_by_the_lower_end_and_on_the_largest_draw(world: JudgeWorld) -> None:
@@ -120,6 +112,73 @@ def test_a_judge_has_to_pass_on_every_set_by_the_lower_end_and_on_the_largest_dr
     world.work()
     found = report(world)
     assert (found["valid"], "pairs of even cannot be used" in found["invalid_because"]) == (False, True)
+
+
+STYLES = [
+    ("multi", {"blind": False}),
+    ("multi", {"blind": True}),
+    ("pairwise", {"both_orders": False}),
+    ("pairwise", {"both_orders": True}),
+    ("alpaca_eval", {"baseline": "bert"}),
+    ("arena_hard", {"baseline": "bert", "both_orders": False}),
+    ("arena_hard", {"baseline": "bert", "both_orders": True}),
+]
+
+
+@pytest.mark.parametrize(("style", "how"), STYLES)
+def test_a_judge_is_not_told_which_side_is_right(world: JudgeWorld, style: str, how: dict[str, Any]) -> None:
+    world.evaluation(prompts=1)
+    pairs(world)
+    world.server.answer = _fair
+    world.judged(style, name="one", **how)
+    before = len(world.server.seen)
+    made = calibrate(world, "one").json()
+    world.work()
+    asked = world.server.seen[before:]
+    texts = [message["content"].lower() for seen in asked for message in seen.json["messages"]]
+    assert not [text for text in texts if "chosen" in text or "rejected" in text]
+    # By a drawn order neither side is always the first.
+    assert 0.2 < sum(_first_is_good(seen) for seen in asked) / len(asked) < 0.8
+    (found,) = report(world)["quality"]["calibrations"]
+    assert (found["accuracy"]["n"], found["accuracy"]["value"]) == (20, 1.0)
+    # The order is the same every time, so that the same questions are known.
+    path = f"{PROJECT}/evaluations/{made['evaluation']}/judges/{made['judge']['name']}"
+    assert world.client.delete(path).status_code == 204
+    calibrate(world, "one")
+    world.work()
+    assert len(world.server.seen) == before + len(asked)
+    assert len(report(world)["quality"]["calibrations"]) == 1
+
+
+def test_a_judge_that_was_shown_the_names_has_proved_nothing(world: JudgeWorld) -> None:
+    """Added to the pairs by hand, or calibrated by a former version."""
+    world.evaluation(prompts=8)
+    pairs(world)
+    world.server.answer = _fair
+    world.judged("multi", name="one", blind=False, calibration_threshold=0.5)
+    made = calibrate(world, "one").json()
+    world.work()
+    assert report(world)["valid"]
+    by_hand = world.judged("multi", evaluation=made["evaluation"], name="by-hand", blind=False)
+    assert by_hand["settings"]["blind"]
+    with transaction(world.sessions) as session:
+        known = session.scalars(select(Judge).where(Judge.id.in_([made["judge"]["id"], by_hand["id"]]))).all()
+        for judge in known:
+            judge.settings = judge.settings | {"blind": False}
+    assert calibrate(world, "one").json()["judge"]["id"] not in (made["judge"]["id"], by_hand["id"])
+    assert not world.look("one")["valid"]
+
+
+def _fair(seen: Seen) -> Answer:
+    """Prefers good answers, in the format of every style that compares."""
+    system, first = seen.json["messages"][0]["content"], _first_is_good(seen)
+    if "m or M" in system:
+        return completion("m" if first else "M")
+    if "[[A>>B]]" in system:
+        return completion("[[A>B]]" if first else "[[B>A]]")
+    if "one by one after all" in system:
+        return completion("A: 9\nB: 2\nanna: 5\nbert: 5" if first else "A: 2\nB: 9\nanna: 5\nbert: 5")
+    return completion("[[A]]" if first else "[[B]]")
 
 
 def _first_is_good(seen: Seen) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges import styles
-from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, Material
+from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, JudgeInputs
 from steerboard.evaluation.judges.prompts import fastchat_prompts
 from steerboard.evaluation.judges.requests import Question, key_of, outcomes
 from steerboard.evaluation.judges.schemas import JudgeSettings
@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parents[3] / "shared" / "data" / "fastchat" / "judge_
 NAMES = ("dt", "ppo", "sft")
 
 
-def material(
+def inputs(
     *,
     names: tuple[str, ...] = NAMES,
     prompts: int = 1,
@@ -29,7 +29,7 @@ def material(
     category: str | None = None,
     reference: bool = False,
     missing: tuple[str, int] | None = None,
-) -> Material:
+) -> JudgeInputs:
     entrants = [JudgedEntrant(uuid.uuid5(uuid.NAMESPACE_DNS, name), name) for name in names]
     asked = [
         JudgedPrompt(
@@ -47,10 +47,10 @@ def material(
         for prompt in asked
         if (entrant.name, prompt.position) != missing
     }
-    return Material(asked, entrants, answers)
+    return JudgeInputs(asked, entrants, answers)
 
 
-def ask(style: str, of: Material, **settings: Any) -> list[Question]:
+def ask(style: str, of: JudgeInputs, **settings: Any) -> list[Question]:
     return list(styles.questions(style, JudgeSettings(**settings), "gpt-x", of))
 
 
@@ -59,7 +59,7 @@ def texts(question: Question) -> tuple[str, str]:
     return system, user
 
 
-def name_of(of: Material, id_: uuid.UUID | None) -> str:
+def name_of(of: JudgeInputs, id_: uuid.UUID | None) -> str:
     return next(one.name for one in of.entrants if one.id == id_)
 
 
@@ -90,14 +90,14 @@ def test_mt_benchs_prompts_are_fastchats_to_the_letter(kind: str, turns: int, wi
 
 def test_a_reference_answer_is_shown_for_math_and_not_for_writing() -> None:
     for category, shown in (("math", True), ("Coding", True), (None, True), ("writing", False)):
-        [question, *_] = ask("single", material(category=category, reference=True))
+        [question, *_] = ask("single", inputs(category=category, reference=True))
         assert ("truth 0.1" in texts(question)[1]) is shown
-    [question, *_] = ask("single", material(category="math", reference=True), reference=False)
+    [question, *_] = ask("single", inputs(category="math", reference=True), reference=False)
     assert "truth" not in texts(question)[1]
 
 
 def test_single_grades_every_answer_in_every_turn_at_temperature_0() -> None:
-    asked = ask("single", material(prompts=2, turns=2))
+    asked = ask("single", inputs(prompts=2, turns=2))
     assert len(asked) == 2 * 2 * 3
     assert {question.body["temperature"] for question in asked} == {0.0}
     second = next(question for question in asked if question.turn == 2)
@@ -106,7 +106,7 @@ def test_single_grades_every_answer_in_every_turn_at_temperature_0() -> None:
 
 
 def test_multi_in_paper_mode_has_the_papers_prompt_names_and_order() -> None:
-    of = material(names=("DT", "PPO", "MLE", "RWR", "SFT"))
+    of = inputs(names=("DT", "PPO", "MLE", "RWR", "SFT"))
     [question] = ask("multi", of, blind=False)
     system, user = texts(question)
     assert "provided by five AI assistants" in system
@@ -125,7 +125,7 @@ def test_multi_in_paper_mode_has_the_papers_prompt_names_and_order() -> None:
 
 
 def test_multi_is_blind_by_default_and_its_order_is_drawn_for_each_prompt() -> None:
-    of = material(prompts=60)
+    of = inputs(prompts=60)
     asked = ask("multi", of)
     orders = []
     for question in asked:
@@ -142,7 +142,7 @@ def test_multi_is_blind_by_default_and_its_order_is_drawn_for_each_prompt() -> N
 
 
 def test_pairwise_asks_every_pair_in_both_orders_and_turns_verdicts_round() -> None:
-    of = material(turns=2)
+    of = inputs(turns=2)
     asked = ask("pairwise", of)
     assert len(asked) == 3 * 2 * 2
     for question in asked:
@@ -158,7 +158,7 @@ def test_pairwise_asks_every_pair_in_both_orders_and_turns_verdicts_round() -> N
 
 
 def test_alpaca_eval_asks_once_in_an_order_that_is_drawn_and_reads_the_weights() -> None:
-    of = material(prompts=40)
+    of = inputs(prompts=40)
     asked = ask("alpaca_eval", of, baseline="sft")
     assert len(asked) == 40 * 2
     shown_first = {question.places[0].a_first for question in asked}
@@ -176,7 +176,7 @@ def test_alpaca_eval_asks_once_in_an_order_that_is_drawn_and_reads_the_weights()
 
 
 def test_arena_hard_asks_in_both_orders_and_weighs_clear_verdicts() -> None:
-    of = material()
+    of = inputs()
     asked = ask("arena_hard", of, baseline="sft")
     assert [(name_of(of, q.places[0].a), q.places[0].a_first) for q in asked] == [
         ("dt", False),
@@ -190,13 +190,13 @@ def test_arena_hard_asks_in_both_orders_and_weighs_clear_verdicts() -> None:
 
 def test_benchmarks_of_one_turn_judge_the_last_of_a_conversation() -> None:
     for style in ("alpaca_eval", "arena_hard"):
-        [question, *_] = ask(style, material(turns=2, names=("dt", "sft")), baseline="sft")
+        [question, *_] = ask(style, inputs(turns=2, names=("dt", "sft")), baseline="sft")
         assert question.turn == 2
         assert all(text in texts(question)[1] for text in ("Q0.1", "<dt 0.1>", "Q0.2", "<dt 0.2>", "<sft 0.2>"))
 
 
 def test_what_lacks_an_answer_is_left_out_and_counted() -> None:
-    of = material(prompts=2, missing=("ppo", 1))
+    of = inputs(prompts=2, missing=("ppo", 1))
     assert len(ask("single", of)) == 5
     assert len(ask("pairwise", of)) == 3 * 2 + 1 * 2
     assert [len(question.places) for question in ask("multi", of)] == [3, 2]
@@ -205,12 +205,12 @@ def test_what_lacks_an_answer_is_left_out_and_counted() -> None:
 
 def test_ones_own_criteria_reach_every_judge() -> None:
     for style in ("multi", "single", "pairwise", "alpaca_eval", "arena_hard"):
-        [question, *_] = ask(style, material(), baseline="sft", criteria="how well it rhymes")
+        [question, *_] = ask(style, inputs(), baseline="sft", criteria="how well it rhymes")
         assert "how well it rhymes" in texts(question)[0]
 
 
 def test_the_identity_of_a_request_is_who_is_asked_and_what() -> None:
-    [one, other, *_] = ask("single", material())
+    [one, other, *_] = ask("single", inputs())
     assert key_of("http://a/v1", one.body) == key_of("http://a/v1", dict(reversed(one.body.items())))
     different = {
         key_of("http://a/v1", one.body),
@@ -222,7 +222,7 @@ def test_the_identity_of_a_request_is_who_is_asked_and_what() -> None:
 
 
 def test_an_answer_without_verdict_is_refused_or_unparsed_and_says_why() -> None:
-    [question, *_] = ask("single", material())
+    [question, *_] = ask("single", inputs())
     cases = [
         (Answer("I'm sorry, but I can't do that."), "refused", "the judge declined"),
         (Answer("", "content_filter"), "refused", "the judge declined"),

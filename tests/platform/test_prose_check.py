@@ -32,6 +32,7 @@ def test_lint_runs_the_check() -> None:
         ("a.md", "Weights lie in the store.\n", 1, "lie"),
         ("a.md", "The database has not the schema of this version.\n", 1, "has not the"),
         ("a.py", 'x = 1\nraise ValueError("no value, for it is missing")\n', 2, ", for it"),
+        ("a.py", 'x = 1\nraise ValueError(f"{x} weights lie in the store")\n', 2, "lie"),
         ("a.py", '"""One line.\n\nKept beside the sample.\n"""\n', 3, "beside"),
         ("a.py", "x = 1  # what broke off is done again\n", 1, "broke off"),
         ("a.tsx", "export const A = () => <p>What waits in each pool</p>;\n", 1, "What waits"),

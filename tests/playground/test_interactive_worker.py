@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import signal
 import uuid
 from pathlib import Path
@@ -12,6 +13,8 @@ from sqlalchemy import update
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.local_cache import LocalCache
+from steerboard.playground.schemas import ComparisonIn
+from steerboard.playground.service import create_comparison
 from steerboard.playground.tables import Comparison
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_workers.interactive.errors import with_memory
@@ -82,9 +85,51 @@ def test_used_models_stay_loaded_within_the_bound(world: PlaygroundWorld, settin
             world.finish(world.compare(column(1, model=name), seed=seed))
         world.wait(lambda: workers(world)[0]["holds"] == ["dt", "dt-2"])
         world.finish(world.compare(column(1, model="dt-3")))
-        world.wait(lambda: workers(world)[0]["holds"] == ["dt-3", "dt"])
+        world.wait(lambda: workers(world)[0]["holds"] == ["dt", "dt-3"])
         world.wait(lambda: len(model_processes()) == 2)
     assert model_processes() == {}
+
+
+@pytest.mark.long
+def test_battles_leave_no_trace_in_the_list_of_workers(world: PlaygroundWorld, settings: Settings) -> None:
+    """Neither what they load, nor what leaves for it: both would tell an arena's voter who answers."""
+    names = ("dt-2", "dt-3")
+    for name in names:
+        world.register(name, "dt")
+    asked = ComparisonIn.model_validate({"prompt": "say red", "columns": [column(1, model=name) for name in names]})
+    seen: set[tuple[str, ...]] = set()
+
+    def listed() -> tuple[str, ...]:
+        (worker,) = workers(world)
+        seen.add(tuple(worker["holds"]))
+        return tuple(worker["holds"])
+
+    # Two models fit, see above: the second one of the battle takes the place of what was there.
+    quick = {"interactive_memory_mb": 700, "heartbeat_seconds": 0.05}
+    with working(settings.model_copy(update=quick)):
+        world.finish(world.compare(column(1)))
+        world.wait(lambda: listed() == ("dt",))
+        seen.clear()
+        before = set(model_processes())
+        with transaction(world.sessions) as session:
+            project, prompts = session.merge(world.project), [asked.prompt] * len(names)
+            battle = create_comparison(session, project, asked, "test", blind=True, prompts=prompts).id
+
+        def ended() -> dt.datetime | None:
+            listed()
+            with world.sessions() as session:
+                return session.get_one(Comparison, battle).ended_at
+
+        world.wait(lambda: ended() is not None)
+        world.wait(lambda: not before & set(model_processes()))
+        at = ended()
+        assert at is not None
+        world.wait(lambda: dt.datetime.fromisoformat(workers(world)[0]["heartbeat_at"]) > at + dt.timedelta(seconds=1))
+        listed()
+        assert seen == {("dt",)}
+        # What people use in the open is in the list, as ever.
+        world.finish(world.compare(column(2, model="dt-3")))
+        world.wait(lambda: listed() == ("dt", "dt-3"))
 
 
 def test_a_model_beyond_the_bound_is_refused_by_its_size(world: PlaygroundWorld, settings: Settings) -> None:

@@ -19,12 +19,12 @@ from steerboard.registry.tables import Artifact, Model
 class Bench:
     """A judge whose verdicts are written by hand; entrants are z, w, h."""
 
-    def __init__(self, world: RankingWorld, style: str, name: str = "judge") -> None:
+    def __init__(self, world: RankingWorld, style: str, name: str = "judge", **settings: Any) -> None:
         self.world = world
         with transaction(world.sessions) as session:
             evaluation = session.scalars(select(Evaluation)).one()
             judge = Judge(
-                evaluation_id=evaluation.id, name=name, style=style, model="gpt-9", settings={}, created_by="test"
+                evaluation_id=evaluation.id, name=name, style=style, model="gpt-9", settings=settings, created_by="test"
             )
             session.add(judge)
             session.flush()
@@ -172,6 +172,81 @@ def test_pairs_with_too_little_agreement_are_left_out_and_counted(world: Ranking
     refused = make(world, min_agreement=0.9, votes="majority", status=422)
     assert refused["code"] == "empty_selection"
     assert "disagreement" in refused["detail"]
+
+
+@pytest.mark.parametrize("votes", ["each", "majority"])
+def test_a_judge_that_is_not_valid_makes_no_pairs_unless_it_is_named(world: RankingWorld, votes: str) -> None:
+    world.evaluation(prompts=4)
+    good, strict = Bench(world, "pairwise", "good"), Bench(world, "pairwise", "strict", calibration_threshold=0.8)
+    unread = Bench(world, "pairwise", "unread")
+    for position in range(4):
+        good.say(position, "z", "w", 1.0)
+        strict.say(position, "z", "w", 0.0)
+        unread.say(position, "z", "w", 0.0 if position else None, status="ok" if position else "unparsed")
+    preview = world.owner.post(f"{PATH}/preview", json={"votes": votes}).json()
+    assert (preview["pairs"], preview["contested"], preview["sources"]) == (4, 0, ["good"])
+    assert preview["left_out"] == {"judge_not_valid": 4 + 3}
+    assert preview["left_out_judges"] == {
+        "strict": "it has not been calibrated, and needs an accuracy of at least 80% on known pairs first",
+        "unread": "1 of 4 verdicts cannot be used (1 unparsed): more than 5%",
+    }
+    made = make(world, votes=votes)
+    assert pairs(rows(world, made)) == [("z", "w")] * 4
+    assert [made["origin"][key] for key in ("left_out", "left_out_judges")] == [
+        preview["left_out"],
+        preview["left_out_judges"],
+    ]
+    assert [source["name"] for source in made["origin"]["sources"]] == ["good"]
+    named = world.owner.post(f"{PATH}/preview", json={"from": [{"judge": "strict"}], "votes": votes}).json()
+    assert (named["pairs"], named["left_out"], named["left_out_judges"]) == (4, {}, {})
+
+
+def test_where_no_judge_counts_there_is_nothing_to_learn_from_and_the_reason_is_told(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    Bench(world, "pairwise", calibration_threshold=0.8).say(0, "z", "w", 1.0)
+    preview = world.owner.post(f"{PATH}/preview", json={}).json()
+    assert (preview["pairs"], preview["left_out"], preview["sources"]) == (0, {"judge_not_valid": 1}, [])
+    refused = make(world, status=422)
+    assert (refused["code"], "judge_not_valid" in refused["detail"]) == ("empty_selection", True)
+
+
+@pytest.mark.parametrize("style", ["single", "pairwise"])
+def test_an_entrant_on_which_a_judge_says_too_little_makes_no_pairs(world: RankingWorld, style: str) -> None:
+    world.evaluation(prompts=10)
+    judge = Bench(world, style, unparsed_threshold=0.2)
+    for position in range(10):
+        of_h: dict[str, Any] = {"status": "unparsed" if position < 3 else "ok"}
+        if style == "pairwise":
+            judge.say(position, "z", "w", 1.0)
+            judge.say(position, "z", "h", None if position < 3 else 1.0, **of_h)
+            judge.say(position, "w", "h", None if position < 3 else 1.0, **of_h)
+        else:
+            judge.say(position, "z", None, 9)
+            judge.say(position, "w", None, 5)
+            judge.say(position, "h", None, None if position < 3 else 1, **of_h)
+    preview = world.owner.post(f"{PATH}/preview", json={}).json()
+    assert (preview["pairs"], preview["left_out_judges"]) == (10, {})
+    assert preview["left_out"] == {"entrant_not_valid": 7 * 2}
+    assert set(pairs(rows(world, make(world)))) == {("z", "w")}
+    named = world.owner.post(f"{PATH}/preview", json={"from": [{"judge": "judge"}]}).json()
+    assert (named["pairs"], named["left_out"]) == (24, {})
+
+
+def test_half_of_two_orders_makes_no_pair_unless_the_judge_is_named(world: RankingWorld) -> None:
+    """What is left has the bias of its position; of one that was asked in one order only, that one counts."""
+    world.evaluation(prompts=24)
+    judge = Bench(world, "pairwise")
+    for position in range(22):
+        judge.say(position, "z", "w", 1.0, a_first=True)
+        judge.say(position, "z", "w", 1.0, a_first=False)
+    judge.say(22, "z", "w", 0.0, a_first=True)
+    judge.say(22, "z", "w", None, a_first=False, status="unparsed")
+    judge.say(23, "w", "z", 0.0, a_first=True)
+    preview = world.owner.post(f"{PATH}/preview", json={}).json()
+    assert (preview["pairs"], preview["left_out"]) == (23, {"one_order": 1})
+    assert ("w", "z") not in pairs(rows(world, make(world)))
+    named = world.owner.post(f"{PATH}/preview", json={"from": [{"judge": "judge"}]}).json()
+    assert (named["pairs"], named["left_out"]) == (24, {})
 
 
 def test_an_evaluation_without_any_vote_has_no_pairs(world: RankingWorld) -> None:

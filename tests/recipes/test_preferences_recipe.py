@@ -43,7 +43,14 @@ def test_pairs_are_not_learned_from_other_data() -> None:
 
 
 def test_overrides_reach_the_fields_of_any_stage() -> None:
-    changes = ["dpo.lr=1e-6", "simpo.batch=16", "kto.reduction=mean", "report.prompts=20", "reward.epochs=2"]
+    changes = [
+        "dpo.lr=1e-6",
+        "simpo.batch=16",
+        "kto.reduction=mean",
+        "kto.beta=2",
+        "report.prompts=20",
+        "reward.epochs=2",
+    ]
     plan = make_plan(RECIPE.read_text(), [*SETTINGS, *changes], Shelf())
     stages = {stage.name: stage.config for stage in plan.stages}
     assert (stages["dpo"].lr, stages["simpo"].batch, stages["kto"].reduction) == (1e-6, 16, "mean")

@@ -8,6 +8,7 @@ import pytest
 from recipe_plans import refused, stage
 from recipe_shelf import Shelf
 
+from steerboard.evaluation.sweeps.halving import halving_in_words
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.lookup import KnownDataset
 from steerboard.recipes.planning.plan import Plan, make_plan
@@ -70,6 +71,27 @@ def test_other_stages_read_the_last_rung(shelf: Shelf) -> None:
     assert made.sweep is not None
     assert made.sweep.variants[2].stages == ["dt-3-rung1", "dt-3-rung2", "dt-3", "more-3"]
     assert "5 for 10, 2 for 20, 1 for 40, the best by eval_loss continuing" in made.notes[-1]
+
+
+# Of `dt` on the shared policy there is one, whatever `mle` does.
+SHARED = ("sweep.vary={dt.model: [mle, $policy], mle.lr: [1.0e-6, 2.0e-6, 3.0e-6, 4.0e-6]}",)
+
+
+def test_variants_that_share_the_halved_training_count_once(shelf: Shelf) -> None:
+    made = plan(shelf, *SHARED)
+    assert made.sweep is not None
+    halving = made.sweep.halving
+    assert halving is not None
+    assert len(made.sweep.variants) == len(halving.rungs[0].stages) == 8
+    assert len(set(halving.rungs[0].stages)) == 5
+    assert [halving.kept(rung) for rung in (0, 1, 2)] == [5, 2, 1]
+    assert "5 for 10, 2 for 20, 1 for 40, the best by eval_loss continuing; variants that share" in made.notes[-1]
+    assert halving_in_words(halving) == (
+        "Successive halving by the lowest eval_loss: 5 for 10 steps, 2 for 20 steps, 1 for 40 steps, where variants "
+        "that share the training count once."
+    )
+    found = refused(shelf, RECIPE, *INPUTS, *SHARED, "sweep.halving.rungs=[5, 10, 20, 40]")
+    assert any("after 2 of them 1 of 5 different `dt` in 8 variants is left" in one for one in found), found
 
 
 def test_the_figure_of_the_sweep_decides_where_training_measures_it(shelf: Shelf) -> None:

@@ -32,9 +32,10 @@ def _succeeded(summary: dict[str, float]) -> Callable[[Session, Run], None]:
 
 
 class Halved:
-    """Four variants in three rungs, each with a run that follows, and a report of all."""
+    """Four variants in three rungs, each with a run that follows, and a report of all. `copies` of each variant share
+    its runs in the rungs."""
 
-    def __init__(self, world: World, goal: Any = "minimize") -> None:
+    def __init__(self, world: World, goal: Any = "minimize", copies: int = 1) -> None:
         self.world = world
         self.start, self.data = world.model(), world.dataset()
         rungs = [
@@ -47,7 +48,12 @@ class Halved:
             fields=["dt.lr"],
             metric="dt.eval_loss",
             goal=goal,
-            halving=PlannedHalving(figure="eval_loss", goal=goal, factor=2, rungs=rungs),
+            halving=PlannedHalving(
+                figure="eval_loss",
+                goal=goal,
+                factor=2,
+                rungs=[r.model_copy(update={"stages": [s for s in r.stages for _ in range(copies)]}) for r in rungs],
+            ),
             variants=[],
         )
         self.id = world.pipeline("halved", sweep=planned)
@@ -128,6 +134,15 @@ def test_the_best_half_goes_on_after_each_rung_and_the_others_are_skipped(world:
     config = halved.world.get(halved.runs["report"]).config
     assert [one["scores"] for one in config["entrants"]] == [[3.0]]
     assert halved.pipeline().state == "succeeded"
+
+
+def test_variants_that_share_a_rung_s_run_are_halved_by_its_runs(world: World) -> None:
+    """Eight variants, of which every two differ in a later stage only: two of the four runs continue, then one."""
+    halved = Halved(world, copies=2)
+    halved.work(0.4, 0.3, 0.2, 0.1)
+    assert halved.rung(2) == [OUT, OUT, IN, IN]
+    assert halved.rung(3) == [OUT, OUT, OUT, IN]
+    assert halved.reason("dt-1") == "dropped after rung 1 (10 steps): eval_loss 0.4 is not among the 2 lowest"
 
 
 def test_a_rung_waits_for_all_of_the_one_before(world: World) -> None:

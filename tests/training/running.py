@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
@@ -186,4 +187,12 @@ def changed_weights(model: Path, folder: Path, spread: float) -> Path:
     draw = torch.Generator().manual_seed(7)
     moved = {name: t + spread * torch.randn(t.shape, generator=draw) for name, t in tensors.items()}
     save_file(moved, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def with_config(model: Path, folder: Path, **fields: Any) -> Path:
+    """A copy of a model's folder with these fields in its config."""
+    shutil.copytree(model, folder)
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -14,7 +15,7 @@ import pytest
 import torch
 import toy_pairs
 from accelerate.state import AcceleratorState
-from running import changed_weights, forked, metrics_of, ran, recorded, weights_of
+from running import changed_weights, forked, metrics_of, ran, recorded, weights_of, with_config
 from safetensors.torch import load_file, save_file
 
 from steerboard.runs.reuse.code_version import SourceTree
@@ -77,10 +78,7 @@ def test_what_is_asked_in_the_middle_of_training_stays_as_it_was(make_toy, base_
 
 def test_a_frozen_model_takes_no_gradient_and_no_dropout(make_toy, base_model, tmp_path):
     """With dropout in its config a reference gives what it gives without."""
-    with_dropout = tmp_path / "model"
-    shutil.copytree(base_model, with_dropout)
-    config = json.loads((with_dropout / "config.json").read_text())
-    (with_dropout / "config.json").write_text(json.dumps({**config, "attention_dropout": 0.5}))
+    with_dropout = with_config(base_model, tmp_path / "model", attention_dropout=0.5)
     first = ran(make_toy({"anchor": with_dropout}, max_steps=1))[1]
     assert first["z"] == pytest.approx(0.0, abs=1e-4)
 
@@ -244,16 +242,35 @@ def test_a_pass_that_is_killed_goes_on_and_the_run_is_the_undisturbed_one(make_t
     assert all(torch.equal(t, weights_of(stage)[name]) for name, t in weights_of(plain).items())
 
 
-def test_a_wrong_log_prob_is_found_before_the_first_step(make_toy, base_model, tmp_path):
-    """Of a policy that is its own reference, a cache with one wrong number is found, and the row named."""
-    cache = tmp_path / "cache"
-    stage = make_toy({}, cache, max_steps=1, batch=200)
-    ran(stage)
+def changed_entry(cache: Path, place: int, *, fits: bool) -> None:
+    """Takes 2 nats from the first number of an entry; `fits`: with the digest of what is then there."""
     path = next(cache.glob("*rows.jsonl"))
     rows = [json.loads(line) for line in path.read_text().splitlines() if line]
-    rows[1]["values"][3] -= 2.0
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(ReferenceDiffers, match=r"for row \d+, response 2 \(\d+ tokens\)"):
+    row = rows[place]
+    row["values"][0] -= 2.0
+    if fits:
+        row["digest"] = log_prob_cache._digest(row["key"], row["values"])
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+
+
+def test_an_entry_whose_numbers_were_changed_is_computed_again(make_toy, base_model, tmp_path):
+    cache = tmp_path / "cache"
+    stage = make_toy({}, cache)
+    figures = ran(stage)
+    parts = known_passes(stage)[1]
+    changed_entry(cache, -1, fits=False)
+    assert ran(stage) == figures
+    assert known_passes(stage) == (parts - 1, parts)
+
+
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_a_wrong_log_prob_is_found_before_the_first_step(make_toy, base_model, tmp_path, place):
+    """Of a policy that is its own reference: not in the rows of the first step alone, and the row is named."""
+    cache = tmp_path / "cache"
+    stage = make_toy({}, cache, batch=4, max_steps=6)
+    ran(stage)
+    changed_entry(cache, place, fits=True)
+    with pytest.raises(ReferenceDiffers, match=r"for row \d+, response 1 \(\d+ tokens\)"):
         ran(stage)
 
 
@@ -310,7 +327,9 @@ def test_runs_that_stop_after_different_steps_have_passes_of_the_reference_in_co
     assert 0.5 * parts < found < parts
 
 
-def test_the_rows_of_the_first_step_are_the_ones_checked_before_it(make_toy, monkeypatch):
+def test_the_rows_of_the_first_step_and_a_few_of_all_are_checked_before_it(make_toy, monkeypatch):
+    """Evenly, so that a fault in a part of the data is met; in few passes, however many rows there are."""
+    monkeypatch.setattr(frozen, "CHECKED", 10)
     checked: list[int] = []
     learned: list[list[int]] = []
     check, make = frozen.check_equal, Update.make
@@ -325,6 +344,12 @@ def test_the_rows_of_the_first_step_are_the_ones_checked_before_it(make_toy, mon
 
     monkeypatch.setattr(frozen, "check_equal", checking)
     monkeypatch.setattr(Update, "make", making)
-    ran(make_toy({}, max_steps=1))
-    assert checked
-    assert set(checked) == set(learned[0])
+    ran(make_toy({}, max_steps=None, epochs=1))
+    first, later = set(learned[0]), {row for rows in learned[1:] for row in rows}
+    assert first <= set(checked)
+    assert len(first) + 15 < len(checked) <= len(first) + 20
+    # Rows are in the order of the file, 100 to learn from and 8 that are held out.
+    spread = sorted(set(checked) & later)
+    assert spread[0] < 20
+    assert spread[-1] > 100
+    assert max(after - before for before, after in itertools.pairwise(spread)) < 40

@@ -33,6 +33,7 @@ Reader = Annotated[Access, Depends(AccessTo("read"))]
 Writer = Annotated[Access, Depends(AccessTo("write"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
 Limit = Annotated[int, Query(ge=1, le=200)]
+TurnNumber = Annotated[int | None, Query(ge=1, description="From 1; null is the last one.")]
 
 
 def _lease(request: Request) -> float:
@@ -135,16 +136,16 @@ def ask_again(battle: str, body: TurnIn, session: Db, voter: Voting, lease: Leas
     return battle_out(session, found, lease)
 
 
-@router.get("/battles/{battle}/stream", response_class=StreamingResponse, responses=problems(404))
+@router.get("/battles/{battle}/stream", response_class=StreamingResponse, responses=problems(404, 422))
 def stream_battle(
-    request: Request, battle: str, session: Db, voter: Voting, credentials: Credentials
+    request: Request, battle: str, session: Db, voter: Voting, credentials: Credentials, turn: TurnNumber = None
 ) -> StreamingResponse:
-    """Server-sent events of the last turn: `answer` with a side's text as it grows, `end` when all have ended. A
-    reader that connects gets everything so far."""
+    """Server-sent events of a turn: `answer` with a side's text as it grows, `end` when all have ended. A reader that
+    connects gets everything so far."""
     found = service.get_battle(session, voter.project, voter.user_id, battle)
-    last = read_conversations(session, [found])[found.id].turns[-1].comparison_id
+    asked = read_conversations(session, [found])[found.id].first(turn).turns[-1].comparison_id
     project_id = voter.project.id
-    body = stream.follow(request.app, last, lambda: may_read(request, credentials, project_id, "rank"), side_change)
+    body = stream.follow(request.app, asked, lambda: may_read(request, credentials, project_id, "rank"), side_change)
     return StreamingResponse(body, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from steerboard.arena.errors import AnswerFailed, AnswersMissing, UnknownTurn
 from steerboard.arena.tables import Battle, Turn
 from steerboard.playground.tables import PlaygroundAnswer
 
@@ -21,10 +22,6 @@ class Exchange:
     comparison_id: uuid.UUID
     answers: Sequence[PlaygroundAnswer]
 
-    @property
-    def complete(self) -> bool:
-        return all(answer.state == "succeeded" for answer in self.answers)
-
 
 @dataclass
 class Conversation:
@@ -33,9 +30,19 @@ class Conversation:
     sides: int
     turns: list[Exchange] = field(default_factory=list)
 
-    @property
-    def complete(self) -> bool:
-        return bool(self.turns) and all(turn.complete for turn in self.turns)
+    def first(self, turns: int | None) -> Conversation:
+        """So many turns of it; null is all. Raises `UnknownTurn`."""
+        if turns is not None and turns > len(self.turns):
+            raise UnknownTurn(f"the battle has no turn {turns}", hint=f"The last one is {len(self.turns)}.")
+        return Conversation(self.sides, self.turns[:turns])
+
+    def check_complete(self) -> None:
+        """Raises `AnswersMissing`, or `AnswerFailed` where waiting is of no use."""
+        states = {answer.state for turn in self.turns for answer in turn.answers}
+        if states & {"failed", "cancelled"}:
+            raise AnswerFailed("an answer of the battle failed", hint="Start another battle.")
+        if states != {"succeeded"}:
+            raise AnswersMissing("not all entrants have answered yet", hint="Wait for their answers.")
 
     def messages(self) -> list[list[dict[str, str]]]:
         """Each side's conversation."""

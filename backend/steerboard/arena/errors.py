@@ -21,10 +21,24 @@ class BadEntrants(BadInput):
 
 
 class AnswersMissing(Conflict):
-    """An answer is still being written, or one failed."""
+    """An answer is still being written."""
 
     code = "answers_missing"
     title = "Not all entrants have answered yet"
+
+
+class AnswerFailed(Conflict):
+    """An answer failed, and no other one comes in its place."""
+
+    code = "answer_failed"
+    title = "An entrant did not answer"
+
+
+class UnknownTurn(BadInput):
+    """A turn that was never asked."""
+
+    code = "unknown_turn"
+    title = "The battle has no such turn"
 
 
 class AlreadyVoted(Conflict):

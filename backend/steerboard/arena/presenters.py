@@ -61,6 +61,7 @@ def _revealed(session: Session, battle: Battle, vote: Vote) -> Revealed:
     entrants = session.get_one(Arena, battle.arena_id).entrants
     return Revealed(
         verdict=cast(Verdict, vote.verdict),
+        turns=len(vote.conversations[0]) // 2,
         counts=vote.counts,
         names=[entrants[place]["name"] for place in battle.entrants],
     )

@@ -105,6 +105,7 @@ class Revealed(BaseModel):
     """After the vote: who answered, as A, B and so on."""
 
     verdict: Verdict
+    turns: int = Field(description="How many turns, from the first, the vote is about.")
     counts: bool = Field(description="False for the same prompt asked of the same entrants again.")
     names: list[str]
 
@@ -123,12 +124,14 @@ class BattleOut(BaseModel):
 
 class VoteIn(BaseModel):
     """`submission`: the voter's own id of this vote; sent again, it changes nothing. `verdict`: the side with the best
-    answer, or that all are as good or bad."""
+    answer, or that all are as good or bad. `turns`: how many the voter has seen, from the first; the vote is about
+    these, also where another one was asked meanwhile. Null: all."""
 
     model_config = ConfigDict(extra="forbid")
 
     submission: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
     verdict: Verdict
+    turns: Annotated[int | None, Field(ge=1)] = None
 
 
 class Rated(BaseModel):

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.arena import rates
 from steerboard.arena.conversations import Conversation, read_conversations
-from steerboard.arena.errors import AlreadyVoted, AnswersMissing, ArenaClosed, BadEntrants
+from steerboard.arena.errors import AlreadyVoted, ArenaClosed, BadEntrants
 from steerboard.arena.pairing import draw
 from steerboard.arena.schemas import ArenaEntrantIn, ArenaIn, BattleIn
 from steerboard.arena.tables import Arena, Battle, Turn, Vote
@@ -145,16 +145,13 @@ def get_battle(session: Session, project: Project, user_id: uuid.UUID, ref: str,
 def ask_again(session: Session, project: Project, battle: Battle, prompt: str) -> None:
     """A further turn of a locked battle. Each entrant has its own answers before it.
 
-    Raises `AlreadyVoted`, `AnswersMissing`, `TooFast`.
+    Raises `AlreadyVoted`, `AnswersMissing`, `AnswerFailed`, `TooFast`.
     """
     if session.get(Vote, battle.id) is not None:
         raise AlreadyVoted("the battle has been voted on, and is over", hint="Start another one.")
     rates.take_turn(session, battle.user_id)
     conversation = read_conversations(session, [battle])[battle.id]
-    if not conversation.complete:
-        raise AnswersMissing(
-            "not all entrants have answered the last turn", hint="Wait for them; if one failed, start another battle."
-        )
+    conversation.check_complete()
     arena = session.get_one(Arena, battle.arena_id)
     _ask(session, project, arena, battle, conversation, prompt)
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.arena import rates
 from steerboard.arena.conversations import Conversation, read_conversations
-from steerboard.arena.errors import AlreadyVoted, AnswersMissing
+from steerboard.arena.errors import AlreadyVoted
 from steerboard.arena.outcomes import LETTERS, best_of
 from steerboard.arena.schemas import VoteIn
 from steerboard.arena.tables import Battle, Vote
@@ -19,7 +19,8 @@ from steerboard_contracts.errors import BadInput
 def give(session: Session, battle: Battle, given: VoteIn) -> bool:
     """Store the vote on a locked battle; False where it was stored before.
 
-    Raises `AlreadyVoted` where another verdict is there, `BadInput` (`unknown_side`), `AnswersMissing`, `TooFast`.
+    Raises `AlreadyVoted` where another verdict is there, `BadInput` (`unknown_side`), `UnknownTurn`, `AnswersMissing`,
+    `AnswerFailed`, `TooFast`.
     """
     sides = len(battle.entrants)
     if (best_of(given.verdict) or 0) >= sides:
@@ -36,11 +37,9 @@ def give(session: Session, battle: Battle, given: VoteIn) -> bool:
             "the battle already has a different verdict, which cannot change", hint="Start another battle."
         )
     rates.take_vote(session, battle.user_id)
-    conversation = read_conversations(session, [battle])[battle.id]
-    if not conversation.complete:
-        raise AnswersMissing(
-            "some answers to vote on have not arrived yet", hint="Wait for them; if one failed, start another battle."
-        )
+    # A later turn may have been asked without its sender hearing of it.
+    conversation = read_conversations(session, [battle])[battle.id].first(given.turns)
+    conversation.check_complete()
     entrant_set = " ".join(map(str, sorted(battle.entrants)))
     asked = prompt_hash(conversation)
     # Votes of one person are stored one after the other.

@@ -20,7 +20,8 @@ class Judge(Base):
 
     `settings`: `JudgeSettings` of judges/schemas.py. `imported`: {file, format, rows, ...} where it was judged
     elsewhere. `failures`: how many requests failed so far, by code; those that were tried again are counted too.
-    `uncertain_cost`: an upper bound, by the judge's prices, for requests whose answer or token count never arrived.
+    `uncertain_cost`: an upper bound, by the judge's prices, for requests that are under way or whose answer or token
+    count never arrived.
     """
 
     __tablename__ = "evaluation_judges"

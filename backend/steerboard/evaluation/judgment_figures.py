@@ -76,7 +76,7 @@ def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
         raise BadInput("leaderboards do not name a judge", code="invalid_request", hint="Leave --judge out.")
     if options.crowd and (found != "battles" or options.judge is not None):
         raise BadInput(
-            "only the voters of battles are a crowd, all of them together",
+            "--crowd applies only to battle files, and not together with --judge",
             code="invalid_request",
             hint="Leave --crowd out.",
         )
@@ -107,7 +107,7 @@ def _digest(path: Path) -> bytes:
             while block := stream.read(1 << 20):
                 found.update(block)
         except GZIP_ERRORS:
-            found.update(path.name.encode())  # its reader tells what is wrong with it
+            found.update(path.name.encode())  # its reader reports what is wrong with it
     return found.digest()
 
 

@@ -31,7 +31,10 @@ class EvaluationCreate(BaseModel):
     rewards: Annotated[list[Reference], Field(max_length=16, description="Reward models.")] = []
     kl_to: Annotated[
         Reference | None,
-        Field(description="A model, such as the SFT model: the KL to it is estimated from sampled answers."),
+        Field(
+            description="A model, such as the one that entrants were trained from: the KL to it is estimated from "
+            "sampled answers."
+        ),
     ] = None
     check_against: Annotated[list[Reference] | None, Field(max_length=100)] = None
     seed: Annotated[int, Field(ge=0, lt=2**31, description="Of the answers that are sampled.")] = 0

@@ -60,5 +60,5 @@ def list_model_benchmarks(
 @router.get("/{model}/academic", responses=problems(404))
 def list_model_academic(session: Db, access: Read, model: str) -> list[AcademicRow]:
     """The newest result of each academic benchmark of the model, and of others of the same content, with differences to
-    its base and its SFT model by item."""
+    its nearest models of the roles base and sft by item."""
     return academic_of(session, service.get_model(session, access.project, model))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from sqlalchemy import func, select
@@ -14,6 +14,7 @@ from steerboard.accounts.http.routes import Router
 from steerboard.accounts.tables import Project
 from steerboard.platform.http.errors import problems
 from steerboard.platform.settings import Settings
+from steerboard.playground.claims import POOL
 from steerboard.runs import queue
 from steerboard.runs.schemas.kinds import MethodLeftOut, MethodOut, MethodsOut
 from steerboard.runs.schemas.runs import PipelineRef
@@ -22,6 +23,9 @@ from steerboard.runs.tables import Pipeline, Run, WorkerRow
 from steerboard_contracts import methods
 
 system_router = Router(prefix="/system", tags=["system"])
+
+# Of a GPU.
+_IN_USE = {"utilization", "memory_used"}
 
 Viewer = Annotated[Caller, Depends(SystemAccessTo("read"))]
 
@@ -77,15 +81,23 @@ def _worker(row: WorkerRow, run: WorkerRun | None, alive_after: dt.datetime, rea
         pool=row.pool,
         host=row.host,
         pid=row.pid,
-        devices=row.devices,
+        devices=_devices(row),
         busy=row.run_id is not None,
         run_id=run.id if run else None,
         run=run,
-        holds=[held["name"] for held in row.holds if uuid.UUID(held["project_id"]) in readable],
+        holds=sorted(held["name"] for held in row.holds if uuid.UUID(held["project_id"]) in readable),
         started_at=row.started_at,
         heartbeat_at=row.heartbeat_at,
         alive=row.heartbeat_at > alive_after,
     )
+
+
+def _devices(row: WorkerRow) -> dict[str, Any]:
+    """Without what a GPU of the playground is doing: a model that is loaded for a battle shows by its size."""
+    gpus = row.devices.get("gpus")
+    if row.pool != POOL or not gpus:
+        return row.devices
+    return {**row.devices, "gpus": [{name: gpu[name] for name in gpu.keys() - _IN_USE} for gpu in gpus]}
 
 
 @system_router.get("/queues", responses=problems())

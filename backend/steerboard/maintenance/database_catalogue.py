@@ -1,4 +1,7 @@
-"""Tables as the database's own catalogue lists them, so a backup holds all of them, whichever version made them."""
+"""Tables as the database's own catalogue lists them, so a backup holds all of them, whichever version made them.
+
+Why no pg_dump lists them instead: see `backup`.
+"""
 
 from __future__ import annotations
 

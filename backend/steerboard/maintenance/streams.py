@@ -1,4 +1,7 @@
-"""Rows of a table as a compressed stream, and back, in bounded memory."""
+"""Rows of a table as a compressed stream, and back, in bounded memory.
+
+Why the rows are copied here and not by pg_dump: see `backup`.
+"""
 
 from __future__ import annotations
 

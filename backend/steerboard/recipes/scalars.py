@@ -1,6 +1,8 @@
 """YAML scalars as people write hyper-parameters: the YAML 1.2 core schema.
 
 PyYAML follows YAML 1.1, where `1e-4` is a string, `no` is false, `010` is eight and `1:30` is ninety.
+ruamel.yaml follows 1.2, but still reads `1_000` and `0b11` as numbers and 2020-01-01 as a date; `document` names its
+other limits.
 """
 
 from __future__ import annotations

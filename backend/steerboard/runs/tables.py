@@ -228,8 +228,8 @@ class RunCheckpoint(Base):
 
 
 class WorkerRow(Base):
-    """A worker process, alive while its heartbeat is fresh. `holds`: the models that it
-    keeps loaded, [{project_id, name}]."""
+    """A worker process, alive while its heartbeat is fresh. `holds`: the models that it keeps loaded, leaving out what
+    battles of an arena load and unload, [{project_id, name}]."""
 
     __tablename__ = "workers"
 

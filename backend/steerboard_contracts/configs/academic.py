@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from steerboard_contracts.engine import WithEngine
 from steerboard_contracts.fields import Count, Precision
+from steerboard_contracts.pinned_endpoint import AsksEndpoint
 
 HARNESS = "0.4.13"
 """The version of lm-evaluation-harness (distribution `lm-eval`) that runs and figures are of."""
@@ -22,7 +23,7 @@ TaskName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]
 MOST_TASKS = 100
 
 
-class AcademicConfig(WithEngine):
+class AcademicConfig(WithEngine, AsksEndpoint):
     """Tasks that test a model's knowledge and skill, such as GSM8K and MMLU, by lm-evaluation-harness in a process of
     its own. Code that a model writes runs in a sandbox, or the task is refused."""
 

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from steerboard_contracts.decoding import MOST_SAMPLES, Asked, BestOf, WithDecoding
 from steerboard_contracts.fields import NonNegative
+from steerboard_contracts.pinned_endpoint import AsksEndpoint
 
 
-class AnswerConfig(WithDecoding):
+class AnswerConfig(WithDecoding, AsksEndpoint):
     """An entrant of an evaluation answers its prompts. Started by the evaluation, never by a recipe.
 
     `prompts_hash` replaces the prompts where a finished equal run is looked for, `endpoint` for who is asked when

@@ -9,11 +9,15 @@ from steerboard_contracts.fields import Config
 
 
 class JudgeConfig(Config):
-    """A judge of an evaluation is asked for its verdicts. Started by the evaluation, never by a recipe."""
+    """A judge of an evaluation is asked for its verdicts. Started by the evaluation, never by a recipe.
+
+    `calibrates`: the judge whose calibration it is; both spend one budget.
+    """
 
     run: Literal["judge"] = "judge"
     evaluation: UUID
     judge: UUID
+    calibrates: UUID | None = None
 
 
 CONFIG = JudgeConfig

@@ -26,9 +26,13 @@ class KtoConfig(TrainingConfig):
         Count, Field(description="Answers in one optimiser step; a pair is two.", json_schema_extra=PAPER)
     ] = 128
     beta: Annotated[
-        Positive,
-        Field(description="The larger, the nearer the policy stays to the reference.", json_schema_extra=PAPERS),
-    ] = 0.1
+        Positive | None,
+        Field(
+            description="The larger, the nearer the policy stays to the reference. By default 0.1 for sums of "
+            "log-probs; means have no default.",
+            json_schema_extra={"source": "0.1 for sums: arXiv 2402.01306, Section 4.2; no source has one for means"},
+        ),
+    ] = None
     lambda_desirable: Annotated[
         Positive,
         Field(
@@ -44,7 +48,7 @@ class KtoConfig(TrainingConfig):
         Reduction,
         Field(
             description="Log-probs of an answer are summed over its tokens, as in the paper, or averaged, which needs "
-            "a larger beta.",
+            "a larger beta of its own.",
             json_schema_extra={"source": "arXiv 2402.01306, Section 4.1: the sum"},
         ),
     ] = "sum"
@@ -58,6 +62,20 @@ class KtoConfig(TrainingConfig):
             return given
         rest = {name: value for name, value in given.items() if name != "log_probs"}
         return {**rest, "reduction": given["log_probs"]}
+
+    @model_validator(mode="after")
+    def _beta_suits_the_reduction(self) -> KtoConfig:
+        if self.beta is None and self.reduction == "mean":
+            raise ValueError(
+                "beta is needed with reduction mean: its default of 0.1 is for sums over the tokens of an answer, and "
+                "a mean is smaller by the answer's length"
+            )
+        return self
+
+    @property
+    def strength(self) -> float:
+        """beta, or its default for sums."""
+        return 0.1 if self.beta is None else self.beta
 
 
 SPEC = MethodSpec(
@@ -80,8 +98,8 @@ SPEC = MethodSpec(
         ),
     ),
     splits_pairs=True,
-    leaves_out="identical_sides",
+    leaves_out="equal_sides",
     needs=("both_thumbs", "two_prompts"),
-    form=("beta", "lambda_desirable", "lambda_undesirable"),
+    form=("beta", "reduction", "lambda_desirable", "lambda_undesirable"),
     place=70,
 )

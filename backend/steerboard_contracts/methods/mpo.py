@@ -50,6 +50,6 @@ SPEC = MethodSpec(
     frozen=(REFERENCE,),
     sequences=2,
     leaves_out="equal_sides",
-    form=("beta", "preference_weight", "quality_weight", "sft_weight"),
+    form=("beta", "reduction", "preference_weight", "quality_weight", "sft_weight"),
     place=66,
 )

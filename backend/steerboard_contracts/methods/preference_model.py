@@ -8,6 +8,7 @@ from pydantic import Field
 
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.models import POLICIES
+from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import TrainingConfig
 
@@ -23,6 +24,18 @@ class PreferenceModelConfig(TrainingConfig):
         Positive,
         Field(description="Passes over the training rows; may be a fraction.", json_schema_extra=WORKFLOW),
     ] = 1.0
+    warmup_ratio: Annotated[
+        Finite,
+        Field(
+            ge=0,
+            le=1,
+            description="Share of the steps in which the learning rate rises to its peak.",
+            json_schema_extra={
+                "source": "RLHF Workflow, arXiv 2405.07863, Section 2.3: cosine, warm-up 0.03. The authors' script "
+                "warms up for 40 steps instead, however many there are"
+            },
+        ),
+    ] = 0.03
 
 
 SPEC = MethodSpec(
@@ -37,6 +50,6 @@ SPEC = MethodSpec(
     use="Train a pairwise preference model on it",
     outputs=("preference",),
     starts_from=POLICIES | {"preference"},
-    leaves_out="identical_sides",
+    leaves_out="equal_sides",
     place=25,
 )

@@ -44,6 +44,7 @@ SPEC = MethodSpec(
     starts_from=POLICIES | {"reward"},
     sequences=2,
     reads="ends",
+    leaves_out="equal_sides",
     form=("centre", "use_margin"),
     place=20,
 )

@@ -120,8 +120,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     ptx_coefficient: Annotated[
         NonNegative,
         Field(
-            description="Of the loss of SFT on the dataset `pretraining`, which each update adds to that of the "
-            "rewards; 0 does without.",
+            description="Of the negative log-likelihood of the dataset `pretraining`, which each update adds to the "
+            "loss of the rewards; 0 does without.",
             json_schema_extra={"source": "arXiv 2203.02155, Eq. 2: 27.8"},
         ),
     ] = 0.0

@@ -114,8 +114,9 @@ class RewardedOnlineConfig(OnlineConfig):
         return given[place] if place < len(given) else 1.0
 
     def sources(self, given: Collection[str]) -> int:
-        """How many rewards there are where the inputs of these names are given."""
-        return sum(name in given for name in REWARD_MODELS) + len(self.rules)
+        """How many rewards of a weight other than 0 there are where the inputs of these names are given."""
+        models = [name for name in REWARD_MODELS if name in given and self.weight_of(name)]
+        return len(models) + sum(rule.weight != 0 for rule in self.rules)
 
     @property
     def rewards_outside(self) -> bool:
@@ -128,6 +129,8 @@ class RewardedOnlineConfig(OnlineConfig):
         """What the reward models among the inputs of the names `given` lack, with the rules of the config."""
         if self.sources(given):
             return None
+        if self.rules or any(name in given for name in REWARD_MODELS):
+            return "every reward has the weight 0, so nothing would be learned: give one of them another weight"
         return f"nothing gives the answers a reward: give a reward model as `{REWARD_MODELS[0]}`, or `rules`"
 
     @model_validator(mode="after")

@@ -31,8 +31,8 @@ class PlannedRung(BaseModel):
 
 
 class PlannedHalving(BaseModel):
-    """After each rung the best 1 / `factor` of its variants continue, by `figure` in the summaries of its stages. The
-    last rung is that of the sweep's own stages."""
+    """After each rung the best 1 / `factor` of its stages continue, by `figure` in their summaries. A stage that
+    several variants share counts once. The last rung is that of the sweep's own stages."""
 
     figure: str
     goal: SweepGoal
@@ -43,9 +43,14 @@ class PlannedHalving(BaseModel):
         """None for a stage that is of no rung."""
         return next((one for one in self.rungs if stage in one.stages), None)
 
+    @property
+    def shared(self) -> bool:
+        """Whether variants share a stage of the rungs, so that these have fewer stages than there are variants."""
+        return self.kept(0) < len(self.rungs[0].stages)
+
     def kept(self, rung: int) -> int:
-        """How many variants are left after so many rungs."""
-        left = len(self.rungs[0].stages)
+        """How many stages are left after so many rungs."""
+        left = len(set(self.rungs[0].stages))
         for _ in range(rung):
             left = max(1, left // self.factor)
         return left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -10,6 +11,17 @@ from pydantic import BaseModel
 from steerboard_contracts.models import Ancestor
 from steerboard_contracts.report.estimate import Estimate
 
+Unlike = Literal["harness", "version", "shots", "template", "items", "prompts", "scoring"]
+
+_UNLIKE: dict[Unlike, str] = {
+    "harness": "another version of lm-evaluation-harness",
+    "version": "another version of the task",
+    "shots": "another number of shots",
+    "template": "a chat template on one side only",
+    "items": "other items or right answers",
+    "prompts": "other prompts or generation options",
+    "scoring": "other filters or metrics",
+}
 # What the harness calls the two ways of GSM8K to read an answer.
 _READINGS = {"strict-match": "strict", "flexible-extract": "flexible"}
 
@@ -31,8 +43,9 @@ class AcademicFigure(BaseModel):
 
 class AcademicTask(BaseModel):
     """A task, or a group of `parts` tasks. `items`: answered, `of` them all. `version`: the task's. `template`: whether
-    the model was prompted by its chat template. `items_hash`: equal where the same items were prompted in the same
-    way."""
+    the model was prompted by its chat template. Hashes: `items_hash` of the items and their right answers, `asked_hash`
+    of the prompts, before a template, and how answers are generated, `scored_hash` of filters and metrics; the latter
+    two are empty where nothing is known of them."""
 
     task: str
     version: str | None
@@ -42,7 +55,14 @@ class AcademicTask(BaseModel):
     of: int
     parts: int = 0
     items_hash: str
+    asked_hash: str = ""
+    scored_hash: str = ""
     figures: list[AcademicFigure]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all items were answered, rather than the first ones (`limit`)."""
+        return self.items >= self.of
 
 
 class AcademicResult(BaseModel):
@@ -64,14 +84,30 @@ class AcademicDifference(BaseModel):
     difference: Estimate
 
 
+class AcademicMismatch(BaseModel):
+    """An ancestor's results of the task, of which none can be compared: how the nearest one, of run `run_id`, is unlike
+    the model's."""
+
+    vs: Ancestor
+    model: str
+    run_id: UUID
+    unlike: list[Unlike]
+
+    @property
+    def words(self) -> str:
+        """`another number of shots, other filters or metrics`."""
+        return ", ".join(_UNLIKE[one] for one in self.unlike)
+
+
 class AcademicRow(BaseModel):
-    """A model's newest result of a task."""
+    """A model's newest result of a task: of all items, or else of the first ones (`task.items` of `task.of`)."""
 
     run_id: UUID
     ended_at: dt.datetime
     harness: str
     task: AcademicTask
     differences: list[AcademicDifference] = []
+    not_compared: list[AcademicMismatch] = []
 
 
 class EntrantAcademic(BaseModel):

@@ -21,8 +21,8 @@ Use = Literal["forward", "log_probs"]
 """What a method takes of a frozen model: forward passes at any step, or log pi of each training sequence, which is
 computed (or found in a cache) before the first step, and for which the model does not stay in memory."""
 
-LeftOut = Literal["equal_sides", "identical_sides"]
-"""Pairs that a method learns nothing of: of equal sides, without or with regard to the space around them."""
+LeftOut = Literal["equal_sides"]
+"""Pairs that a method learns nothing of: of equal sides, without regard to the space around them."""
 
 Need = Literal["both_thumbs", "two_prompts"]
 """What its training rows must have together: desirable and undesirable answers; more than one prompt."""

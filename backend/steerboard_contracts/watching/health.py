@@ -16,7 +16,7 @@ class _Rule(Config):
     action: Annotated[
         Action,
         Field(
-            description="note: tell of it; pause: keep a checkpoint, free the device and wait to be resumed; stop: the "
+            description="note: report it; pause: keep a checkpoint, free the device and wait to be resumed; stop: the "
             "run fails, and can be resumed."
         ),
     ] = "note"
@@ -27,7 +27,7 @@ class _Rule(Config):
     @model_validator(mode="after")
     def _ends_only_by_stop(self) -> _Rule:
         if self.succeed and self.action != "stop":
-            raise ValueError("succeed belongs to action: stop")
+            raise ValueError("`succeed` needs `action: stop`")
         return self
 
 

@@ -239,8 +239,8 @@ export interface paths {
         };
         /**
          * Stream Battle
-         * @description Server-sent events of the last turn: `answer` with a side's text as it grows, `end` when all have ended. A
-         *     reader that connects gets everything so far.
+         * @description Server-sent events of a turn: `answer` with a side's text as it grows, `end` when all have ended. A reader that
+         *     connects gets everything so far.
          */
         get: operations["stream_battle"];
         put?: never;
@@ -1871,7 +1871,7 @@ export interface paths {
         /**
          * List Model Academic
          * @description The newest result of each academic benchmark of the model, and of others of the same content, with differences to
-         *     its base and its SFT model by item.
+         *     its nearest models of the roles base and sft by item.
          */
         get: operations["list_model_academic"];
         put?: never;
@@ -3556,6 +3556,27 @@ export interface components {
             value: number;
         };
         /**
+         * AcademicMismatch
+         * @description An ancestor's results of the task, of which none can be compared: how the nearest one, of run `run_id`, is unlike
+         *     the model's.
+         */
+        AcademicMismatch: {
+            /** Model */
+            model: string;
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            /** Unlike */
+            unlike: ("harness" | "version" | "shots" | "template" | "items" | "prompts" | "scoring")[];
+            /**
+             * Vs
+             * @enum {string}
+             */
+            vs: "base" | "sft";
+        };
+        /**
          * AcademicResult
          * @description `harness`: the version of lm-evaluation-harness.
          */
@@ -3567,7 +3588,7 @@ export interface components {
         };
         /**
          * AcademicRow
-         * @description A model's newest result of a task.
+         * @description A model's newest result of a task: of all items, or else of the first ones (`task.items` of `task.of`).
          */
         AcademicRow: {
             /**
@@ -3583,6 +3604,11 @@ export interface components {
             /** Harness */
             harness: string;
             /**
+             * Not Compared
+             * @default []
+             */
+            not_compared: components["schemas"]["AcademicMismatch"][];
+            /**
              * Run Id
              * Format: uuid
              */
@@ -3592,10 +3618,16 @@ export interface components {
         /**
          * AcademicTask
          * @description A task, or a group of `parts` tasks. `items`: answered, `of` them all. `version`: the task's. `template`: whether
-         *     the model was prompted by its chat template. `items_hash`: equal where the same items were prompted in the same
-         *     way.
+         *     the model was prompted by its chat template. Hashes: `items_hash` of the items and their right answers, `asked_hash`
+         *     of the prompts, before a template, and how answers are generated, `scored_hash` of filters and metrics; the latter
+         *     two are empty where nothing is known of them.
          */
         AcademicTask: {
+            /**
+             * Asked Hash
+             * @default
+             */
+            asked_hash: string;
             /** Figures */
             figures: components["schemas"]["AcademicFigure"][];
             /** Items */
@@ -3609,6 +3641,11 @@ export interface components {
              * @default 0
              */
             parts: number;
+            /**
+             * Scored Hash
+             * @default
+             */
+            scored_hash: string;
             /** Shots */
             shots: number | null;
             /** Task */
@@ -5777,7 +5814,7 @@ export interface components {
             entrants: components["schemas"]["EntrantIn"][];
             /**
              * Kl To
-             * @description A model, such as the SFT model: the KL to it is estimated from sampled answers.
+             * @description A model, such as the one that entrants were trained from: the KL to it is estimated from sampled answers.
              */
             kl_to?: string | null;
             /** Name */
@@ -6833,11 +6870,17 @@ export interface components {
          * @description `verdicts` counts those that are not superseded. `requests`: answers paid for; `cached`: those that were known.
          *
          *     `failures`: requests that failed and were tried again, or given up, by code. `valid` is False when too many
-         *     verdicts are unusable; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
+         *     verdicts are unusable or the calibration that it needs first is missing or failed, and `invalid_because` gives the
+         *     reason; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
          */
         JudgeOut: {
             /** Cached */
             cached: number;
+            /**
+             * Calibration Cost
+             * @description Of the judge's calibrations, which spend its budget alongside `cost`; null without prices.
+             */
+            calibration_cost?: number | null;
             /** Completion Tokens */
             completion_tokens: number | null;
             /**
@@ -6871,6 +6914,8 @@ export interface components {
             imported: {
                 [key: string]: unknown;
             } | null;
+            /** Invalid Because */
+            invalid_because?: string | null;
             /** Model */
             model: string;
             /**
@@ -6907,7 +6952,7 @@ export interface components {
             superseded: number;
             /**
              * Uncertain Cost
-             * @description Part of `cost`: an upper bound for requests whose answer or token count never arrived.
+             * @description Part of `cost`: an upper bound for requests under way, or whose answer or token count never arrived.
              * @default 0
              */
             uncertain_cost: number;
@@ -6924,9 +6969,12 @@ export interface components {
          * JudgeQuality
          * @description How far a judge's word counts. `people`: by campaign and criterion. `repeatability`: share of questions asked
          *     twice that got the same verdict. `cost` by the judge's prices, an upper bound where `uncertain_cost` is part of it;
-         *     `cost_per_verdict` and `seconds_per_verdict` over the verdicts that this judge paid for.
+         *     `cost_per_verdict` and `seconds_per_verdict` over the verdicts that this judge paid for. `calibration_cost`: in
+         *     addition to `cost`, of its calibrations, which spend the same budget.
          */
         JudgeQuality: {
+            /** Calibration Cost */
+            calibration_cost?: number | null;
             /**
              * Calibrations
              * @default []
@@ -7244,7 +7292,8 @@ export interface components {
         /**
          * JuryReport
          * @description Several judges as one source. `judges` are those that it counts; `left_out`: why others of it are not counted.
-         *     `alpha`: Krippendorff's, nominal, of the jurors' verdicts on entrant pairs; its interval is over items.
+         *     `trained`: entrants that learned from one of those that it counts, or had answers chosen by it. `alpha`:
+         *     Krippendorff's, nominal, of the jurors' verdicts on entrant pairs; its interval is over items.
          */
         JuryReport: {
             alpha: components["schemas"]["Estimate"];
@@ -7270,6 +7319,11 @@ export interface components {
              * @enum {string}
              */
             rule: "majority" | "mean";
+            /**
+             * Trained
+             * @default []
+             */
+            trained: string[];
             /** Valid */
             valid: boolean;
             /**
@@ -7552,7 +7606,7 @@ export interface components {
             alpha: number;
             /**
              * Dropout
-             * @description Of what goes into the adapters.
+             * @description Of what goes into the adapters. Like the model's own, it is off in methods that compare with a reference, and must be 0 where answers are sampled in training.
              * @default 0
              */
             dropout: number;
@@ -8849,7 +8903,7 @@ export interface components {
             criterion?: string | null;
             /**
              * From
-             * @description Null: every campaign with rankings by this criterion, and every judge with verdicts.
+             * @description Null: every campaign with rankings by this criterion, and every judge with verdicts, as far as they count in the report. A judge that is named is taken as it is.
              */
             from?: components["schemas"]["PreferenceSource"][] | null;
             /**
@@ -8884,7 +8938,7 @@ export interface components {
             criterion?: string | null;
             /**
              * From
-             * @description Null: every campaign with rankings by this criterion, and every judge with verdicts.
+             * @description Null: every campaign with rankings by this criterion, and every judge with verdicts, as far as they count in the report. A judge that is named is taken as it is.
              */
             from?: components["schemas"]["PreferenceSource"][] | null;
             /**
@@ -8920,8 +8974,10 @@ export interface components {
         /**
          * PreferencesPreview
          * @description How many pairs would become rows, and how many of them the project's split holds out. `left_out`: pairs that
-         *     do not become rows, by reason. `compared`: two answers to one prompt that anyone voted on; `contested`: those on
-         *     which votes differ. `agreement`: the mean share of votes for the chosen answer; null without pairs.
+         *     do not become rows, by reason: `no_answer`, `empty`, `identical`, `disagreement`; and of judges that no one has
+         *     named `judge_not_valid`, `entrant_not_valid` and `one_order` (only one of two orders is usable). `left_out_judges`:
+         *     those that are not valid, with the reason. `compared`: two answers to one prompt that anyone voted on; `contested`:
+         *     those on which votes differ. `agreement`: the mean share of votes for the chosen answer; null without pairs.
          */
         PreferencesPreview: {
             /** Agreement */
@@ -8937,6 +8993,13 @@ export interface components {
             /** Left Out */
             left_out: {
                 [key: string]: number;
+            };
+            /**
+             * Left Out Judges
+             * @default {}
+             */
+            left_out_judges: {
+                [key: string]: string;
             };
             /** Pairs */
             pairs: number;
@@ -9625,6 +9688,11 @@ export interface components {
             counts: boolean;
             /** Names */
             names: string[];
+            /**
+             * Turns
+             * @description How many turns, from the first, the vote is about.
+             */
+            turns: number;
             /**
              * Verdict
              * @enum {string}
@@ -11732,11 +11800,14 @@ export interface components {
         /**
          * VoteIn
          * @description `submission`: the voter's own id of this vote; sent again, it changes nothing. `verdict`: the side with the best
-         *     answer, or that all are as good or bad.
+         *     answer, or that all are as good or bad. `turns`: how many the voter has seen, from the first; the vote is about
+         *     these, also where another one was asked meanwhile. Null: all.
          */
         VoteIn: {
             /** Submission */
             submission: string;
+            /** Turns */
+            turns?: number | null;
             /**
              * Verdict
              * @enum {string}
@@ -12017,7 +12088,7 @@ export interface components {
             heartbeat_at: string;
             /**
              * Holds
-             * @description Names of the models that it keeps loaded: those of projects that you may read.
+             * @description Names of the models that it keeps loaded after comparisons and curves, in alphabetical order: those of projects that you may read. What battles of an arena load and unload changes nothing here.
              * @default []
              */
             holds: string[];
@@ -12983,7 +13054,10 @@ export interface operations {
     };
     stream_battle: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description From 1; null is the last one. */
+                turn?: number | null;
+            };
             header?: never;
             path: {
                 battle: string;

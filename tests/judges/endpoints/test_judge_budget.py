@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 from judge_world import PROJECT, JudgeWorld, completion, post
 
-from support.servers.other_server import Answer
+from steerboard_workers.supervisor.device_group import DeviceGroup
+from steerboard_workers.worker import Worker
+from support.servers.other_server import Answer, Seen
 
 PRICED = {"completion_price": 1_000_000.0, "max_tokens": 10}  # at most 10 a request; the answers cost 7
 
@@ -34,8 +37,9 @@ def test_a_judge_stops_before_the_request_that_could_exceed_its_budget(world: Ju
     assert len(world.server.seen) == 6
 
 
-def test_requests_under_way_count_against_the_budget(world: JudgeWorld) -> None:
-    """Without that, eight threads would each see room for one more."""
+def test_requests_under_way_count_against_the_budget_until_they_are_answered(world: JudgeWorld) -> None:
+    """Without the first, eight threads would each see room for one more; without the second, what is only reserved
+    would end the run."""
     world.evaluation(prompts=10)
     lock, under_way, most = threading.Lock(), 0, 0
 
@@ -53,9 +57,80 @@ def test_requests_under_way_count_against_the_budget(world: JudgeWorld) -> None:
     world.judge("single", name="one", concurrency=8, budget=39, **PRICED)
     world.work()
     judge = world.look("one")
-    assert judge["state"] == "failed"
     assert most <= 3
-    assert judge["cost"] == 7 * judge["requests"] <= 39
+    # As many as one after the other: a fifth request still fits next to the four that cost 28.
+    assert (judge["state"], judge["requests"], judge["cost"]) == ("failed", 5, 35)
+    assert "35 of the budget of 39 is spent, and the next request may cost up to 10" in judge["run"]["reason"]
+
+
+def test_what_is_only_reserved_is_not_said_to_be_spent(world: JudgeWorld) -> None:
+    """The third request is too long whatever those before it cost, of which one is still under way."""
+    world.evaluation(
+        prompts=1, entrants=("anna", "bert", "cleo"), answer=lambda who, *_: who * (2000 if who == "cleo" else 1)
+    )
+    first, second = threading.Event(), threading.Event()
+
+    def answer(seen: Seen) -> Answer:
+        if "anna" in seen.json["messages"][1]["content"]:
+            first.set()
+            second.wait(30)
+            time.sleep(1)
+        else:
+            first.wait(30)
+            second.set()
+        return completion("[[7]]")
+
+    world.server.answer = answer
+    prices = {"prompt_price": 1_000_000.0, "max_tokens": 10}
+    world.judge("single", name="one", concurrency=2, budget=7000, **prices)
+    world.work()
+    judge = world.look("one")
+    found = re.search(r"100 of the budget of 7000 is spent, up to (\d+) more is reserved", judge["run"]["reason"])
+    sent = next(seen.json["messages"] for seen in world.server.seen if "anna" in seen.json["messages"][1]["content"])
+    assert found is not None, judge["run"]["reason"]
+    assert int(found[1]) == sum(len(message["content"].encode()) + 32 for message in sent)
+    assert (judge["ok"], judge["cost"]) == (2, 200)
+
+
+@pytest.mark.parametrize(("status", "cost"), [(408, 24), (500, 24), (502, 24), (504, 24), (503, 14), (429, 14)])
+def test_an_error_that_may_hide_a_paid_answer_costs_its_bound(world: JudgeWorld, status: int, cost: float) -> None:
+    world.evaluation(prompts=1)
+    broken = [Answer.json({"error": {"message": "upstream timed out"}}, status)]
+    world.server.answer = lambda _: broken.pop() if broken else completion("[[7]]")
+    judge = world.judged("single", name="one", concurrency=1, budget=40, **PRICED)
+    assert (judge["state"], judge["ok"], judge["cost"], judge["uncertain_cost"]) == ("succeeded", 2, cost, cost - 14)
+
+
+def test_requests_of_a_killed_process_count_as_spent(world: JudgeWorld) -> None:
+    """Cancelled in the middle, its process gets no time to write anything down."""
+    world.evaluation(prompts=2)
+    judge = world.judge("single", name="one", concurrency=4, budget=60, **PRICED)
+    world.settings.heartbeat_seconds = 0.2
+    all_sent, released = threading.Event(), threading.Event()
+
+    def silent(_: Seen) -> Answer:
+        if len(world.server.seen) >= 4:
+            all_sent.set()
+        released.wait(60)
+        return completion("[[7]]")
+
+    world.server.answer = silent
+    worker = Worker(world.settings, pool="default", group=DeviceGroup(["0"]), name="w")
+    working = threading.Thread(target=worker.drain)
+    working.start()
+    assert all_sent.wait(60)
+    assert world.look("one")["uncertain_cost"] == 40
+    assert world.client.post(f"{PROJECT}/runs/{judge['run']['id']}/cancel").status_code == 200
+    working.join(60)
+    released.set()
+    found = world.look("one")
+    assert (found["state"], found["requests"], found["cost"]) == ("cancelled", 0, 40)
+    world.server.answer = lambda _: completion("[[7]]")
+    assert world.client.post(f"{PROJECT}/evaluations/e/judges/one/retry").status_code == 200
+    world.work()
+    found = world.look("one")
+    # 40 + 7 + 7 are spent; another 10 would be too much.
+    assert (found["state"], found["ok"], found["cost"]) == ("failed", 2, 54)
 
 
 def test_what_may_have_been_billed_without_an_answer_counts_as_spent(world: JudgeWorld) -> None:

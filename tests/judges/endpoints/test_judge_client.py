@@ -133,6 +133,18 @@ def test_a_failure_is_counted_by_its_status(server: OtherServer, asker: Asker, s
     assert SECRET not in str(found)
 
 
+@pytest.mark.parametrize(
+    ("status", "billed"),
+    [
+        *((status, False) for status in (400, 409, 425, 429, 501, 503, 529)),
+        *((status, True) for status in (408, 500, 502, 504, 520, 524)),
+    ],
+)
+def test_what_fails_before_the_work_is_not_billed(server: OtherServer, asker: Asker, status: int, billed: bool) -> None:
+    server.answer = lambda _: Answer.json({"error": {"message": "no"}}, status)
+    assert failure(asker).perhaps_billed is billed
+
+
 def test_a_redirect_is_not_followed(server: OtherServer, asker: Asker) -> None:
     server.answer = lambda _: Answer(307, [], {"Location": f"{server.url}/elsewhere", "Content-Length": "0"})
     assert failure(asker).code == "http_307"

@@ -330,7 +330,7 @@ def test_a_further_model_is_called_by_its_role_and_nothing_else(bench: Bench) ->
     sft = {"run": "train", "method": "sft"}
     bench.world.create("ppo", config=sft, inputs={"model": InputRef(model=bench.world.model())})
     write_model(bench.folder / "x", "critic")
-    with pytest.raises(StageCrashed, match="calls a model of role critic 'judge'"):
+    with pytest.raises(StageCrashed, match="returned a model of role critic under the name 'judge'"):
         bench.register(bench.world.claim(), [ModelOutput(name="judge", path="x", role="critic")])
 
 

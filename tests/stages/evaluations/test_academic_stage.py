@@ -162,6 +162,18 @@ def test_a_models_code_is_run_in_the_sandbox_and_nowhere_else(things: HandPipeli
     assert last.code == "unconfined_code"
 
 
+def test_a_task_of_the_harness_that_evaluates_answers_is_refused(things: HandPipeline) -> None:
+    tasks = things.directory / "tasks"
+    robust = (tasks / "sums.yaml").read_text().replace("task: sums", "task: robust")
+    scoring = "process_results: !function lm_eval.tasks.score.math.utils_math.process_results"
+    (tasks / "robust.yaml").write_text(f"{robust}\n{scoring}\n")
+    folder = prepared(things, "robust", tasks=["robust"])
+    last = carried_out(folder)[-1]
+    assert isinstance(last, Failed), last
+    assert (last.code, kept_rows(folder)) == ("unconfined_code", [])
+    assert "task robust reads the model's answers by sympy's parse_expr" in last.detail
+
+
 def test_a_group_has_the_items_of_all_its_tasks(things: HandPipeline) -> None:
     (both,) = finished(prepared(things, "group", tasks=["both"])).values()
     (figure,) = both.figures

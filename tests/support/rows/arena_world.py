@@ -105,11 +105,13 @@ class Voter:
     def begin(self, prompt: str = "What is tea?", arena: str = "quokka", status: int = 201, **given: Any) -> Any:
         return self.post(f"arenas/{arena}/battles", {"prompt": prompt, **given}, status)
 
-    def again(self, battle: Any, prompt: str, status: int = 201) -> Any:
-        return self.post(f"battles/{battle['id']}/turns", {"prompt": prompt}, status)
+    def again(self, battle: Any, prompt: str, status: int = 201, **headers: str) -> Any:
+        return self.post(f"battles/{battle['id']}/turns", {"prompt": prompt}, status, **headers)
 
-    def vote(self, battle: Any, verdict: str, status: int = 200, submission: str | None = None) -> Any:
-        body = {"verdict": verdict, "submission": submission or str(uuid.uuid4())}
+    def vote(
+        self, battle: Any, verdict: str, status: int = 200, submission: str | None = None, turns: int | None = None
+    ) -> Any:
+        body = {"verdict": verdict, "submission": submission or str(uuid.uuid4()), "turns": turns}
         return self.post(f"battles/{battle['id']}/vote", body, status)
 
     def prefer(self, battle: Any, name: str) -> Any:

@@ -8,14 +8,18 @@ from collections import Counter
 
 import pytest
 import torch
-from running import ran, recorded
+from running import changed_weights, ran, recorded, with_config
 from transformers import AutoModelForCausalLM
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_workers.alignment.batches import batch_source
 from steerboard_workers.alignment.methods.kto import Kto, KtoObjective
 from steerboard_workers.stages.runtime import Stage
 
+WORDS = ("bread", "flour", "water", "salt", "yeast", "oven", "cake", "sugar", "butter", "eggs", "sky", "blue")
+# A row that is in none of the first steps.
+LATE = 9
 QUICK = {"batch": 8, "epochs": 10, "max_steps": 3, "lr": 1e-3, "checkpoint_every": 0, "max_length": 96}
 
 
@@ -23,8 +27,8 @@ QUICK = {"batch": 8, "epochs": 10, "max_steps": 3, "lr": 1e-3, "checkpoint_every
 def stage_of(make_stage, base_model):
     """stage_of(reference=PATH, data=..., **config) -> a Stage."""
 
-    def make(reference=None, data: str = "unpaired", **config) -> Stage:
-        made = make_stage({"run": "train", "method": "kto", **QUICK, **config}, model=base_model, data=data)
+    def make(reference=None, data: str = "unpaired", model=base_model, **config) -> Stage:
+        made = make_stage({"run": "train", "method": "kto", **QUICK, **config}, model=model, data=data)
         if reference is None:
             return made
         given = ModelInput(name="reference", path=str(reference), content_hash="r")
@@ -61,6 +65,41 @@ def test_the_first_step_costs_a_half(stage_of, data):
     assert {"eval_loss", "eval_z", "log_probs_desirable"} <= steps[3].keys()
 
 
+def test_dropout_of_the_model_is_off(stage_of, base_model, tmp_path):
+    """With it, the policy would not be its reference in the first step."""
+    folder = with_config(base_model, tmp_path / "model", attention_dropout=0.3)
+    stage = stage_of(model=folder, max_steps=1)
+    assert ran(stage)[1]["loss"] == pytest.approx(0.5, abs=1e-5)
+    assert any("dropout is off" in event.message for event in recorded(stage, "log"))
+
+
+def test_companions_are_read_as_the_model_reads_them_where_they_alone_are_longer_than_its_window(
+    stage_of, base_model, tmp_path, monkeypatch
+):
+    """One row with a long prompt and a short answer, drawn late, among rows of short prompts with long answers: each is
+    within the sliding window, but the long prompt with a long answer is not."""
+    monkeypatch.setattr(batch_source, "REHEARSED_STEPS", 1)
+    window = with_config(base_model, tmp_path / "model", model_type="mistral", sliding_window=24, architectures=None)
+    reference = changed_weights(window, tmp_path / "reference", 0.3)
+    rows = []
+    for row in range(24):
+        words = [WORDS[(row + place) % len(WORDS)] for place in range(14)]
+        prompt, answer = (words[:12], words[:1]) if row == LATE else (words[:2], words[2:])
+        thumb = {"prompt": [{"role": "user", "content": " ".join(prompt)}], "response": " ".join(answer)}
+        rows.append(thumb | {"desirable": row % 2 == 0, "row": row, "split": "held_out" if row > 19 else "train"})
+    path = tmp_path / "thumbs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = {"data": str(path), "model": window, "batch": 4, "max_steps": 5, "lr": 1e-6}
+    stage = stage_of(reference, **config)
+    found = ran(stage)
+    assert [e for e in recorded(stage, "log") if "attention sees a sliding window only" in e.message]
+    monkeypatch.setattr(Kto, "shares_prompt", False)
+    plain = ran(stage_of(reference, batching="padded", **config))
+    assert abs(plain[1]["kl"]) > 0.1
+    for step, values in plain.items():
+        assert found[step]["kl"] == pytest.approx(values["kl"], rel=1e-5), step
+
+
 def test_it_learns_what_is_desirable(stage_of):
     stage = stage_of(data="preferences", max_steps=40, lambda_desirable=2.0, beta=0.5)
     steps = ran(stage)
@@ -88,7 +127,7 @@ def test_rows_of_either_class_are_counted(stage_of, data_folder):
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_model, base_model, prepared, reduction):
     """As transformers reads both models: of the start, which the first step has, against another reference."""
-    steps = ran(stage_of(other_model, data="preferences", max_steps=1, reduction=reduction))
+    steps = ran(stage_of(other_model, data="preferences", max_steps=1, reduction=reduction, beta=0.1))
     examples, found = [one for one in prepared if len(one[0]) == 8][-1]  # after those that are rehearsed
     policy, reference = (AutoModelForCausalLM.from_pretrained(path) for path in (base_model, other_model))
 

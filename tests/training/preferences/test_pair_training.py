@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from accelerate.state import AcceleratorState
-from running import metrics_of, recorded, weights_of
+from running import metrics_of, recorded, weights_of, with_config
 
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage.inputs import ModelInput
@@ -34,14 +34,20 @@ CONFIGS = {"dpo": {}, "ipo": {}, "simpo": {"lr": 1e-2}, "orpo": {"lr": 1e-2, "be
 
 @pytest.fixture
 def trained(make_stage, base_model):
-    """trained(method, reference=None, cache=None, data=..., **config) -> (stage, succeeded)."""
+    """trained(method, reference=None, cache=None, data=..., model=..., **config) -> (stage, succeeded)."""
 
-    def run(method, reference: Path | None = None, cache: Path | None = None, data="preferences", run_id="r", **config):
+    def run(
+        method,
+        reference: Path | None = None,
+        cache: Path | None = None,
+        data="preferences",
+        run_id="r",
+        model=base_model,
+        **config,
+    ):
         AcceleratorState._reset_state(reset_partial_state=True)
         caches = {"reference": str(cache)} if cache else {}
-        stage = make_stage(
-            {**QUICK, "method": method, **config}, model=base_model, data=data, caches=caches, run_id=run_id
-        )
+        stage = make_stage({**QUICK, "method": method, **config}, model=model, data=data, caches=caches, run_id=run_id)
         if reference:
             found = ModelInput(name="reference", path=str(reference), content_hash="f")
             inputs = {**stage.spec.inputs, "reference": found}
@@ -79,6 +85,22 @@ def test_every_pair_method_learns_which_side_is_chosen(trained, method):
     assert done.summary["held_out_accuracy"] == last["eval_pair_accuracy"]
     for name in ("empty_pairs", "equal_pairs", "tied_pairs", "dropped_rows", "truncated_rows"):
         assert done.summary[name] == 0
+
+
+@pytest.mark.parametrize("where", ["model", "adapters"])
+def test_the_first_step_finds_the_policy_at_its_reference_whatever_its_dropout(trained, base_model, tmp_path, where):
+    """Which is off, mentioned in the log, and kept in the config of the model that comes out."""
+    folder = with_config(base_model, tmp_path / "model", attention_dropout=0.3)
+    given = {"model": folder} if where == "model" else {"lora": {"rank": 4, "dropout": 0.5}}
+    stage, _ = trained("dpo", max_steps=2, warmup_ratio=0.0, **given)
+    steps = steps_of(stage)
+    assert steps[1]["loss"] == pytest.approx(LN_2, abs=1e-6)
+    assert steps[1]["pair_accuracy"] == 0.5
+    assert steps[2]["loss"] != pytest.approx(LN_2, abs=1e-4)
+    assert any("dropout is off: dpo compares" in line for line in logged(stage))
+    if where == "model":
+        saved = json.loads((stage.directory / "outputs" / "model" / "config.json").read_text())
+        assert saved["attention_dropout"] == 0.3
 
 
 def test_a_policy_moves_away_from_a_reference_of_its_own(trained, other_model):

@@ -127,14 +127,20 @@ class JointModule(nn.Module):
         return {name: module(**inputs) for name, module in self.parts.items()}
 
 
-def without_dropout(model: nn.Module) -> None:
-    """Turn it off in training, too; the model's config stays as it is."""
+def without_dropout(model: nn.Module) -> bool:
+    """Turn it off in training, too; the model's config stays as it is. Returns whether there was any.
+
+    Architectures have it as modules, or as numbers that go to a function: `attention_dropout` of Llama, `resid_pdrop`
+    of DBRX, `layerdrop` of OPT.
+    """
+    found = False
     for part in model.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
-        for name, value in list(vars(part).items()):
-            if "dropout" in name and isinstance(value, float):
-                setattr(part, name, 0.0)
+        names = ["p"] if isinstance(part, nn.Dropout) else []
+        names += [name for name, value in vars(part).items() if "drop" in name and isinstance(value, float)]
+        for name in names:
+            found |= getattr(part, name) > 0
+            setattr(part, name, 0.0)
+    return found
 
 
 def read_hidden(model: Any, inputs: dict[str, Any], read: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
 from steerboard_workers.alignment.objectives import Objective
+from steerboard_workers.alignment.pair_sides import learnable_pairs, left_out
 from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
 
@@ -102,18 +103,14 @@ class PairMethod(TrainingMethod[P]):
     fields: ClassVar[tuple[str, ...]] = ("prompt", "chosen", "rejected")
     sides: ClassVar[tuple[str, ...]] = ("chosen", "rejected")
 
+    def __init__(self, config: P) -> None:
+        super().__init__(config)
+        self._counts: Counter[str] = Counter()
+
     def select(self, rows: list[Row], source: Source) -> Selection:
         """Without pairs of which nothing can be learned: one side is empty, or both are equal."""
-        whole = [row for row in rows if row["chosen"].strip() and row["rejected"].strip()]
-        kept = [row for row in whole if row["chosen"].strip() != row["rejected"].strip()]
-        self._counts["empty_pairs"] = len(rows) - len(whole)
-        self._counts["equal_pairs"] = len(whole) - len(kept)
-        self._counts["tied_pairs"] = sum(row.get("margin") == 0 for row in kept)
-        notes = []
-        if any(self._counts.values()):
-            empty, equal, tied = (self._counts[name] for name in ("empty_pairs", "equal_pairs", "tied_pairs"))
-            notes.append(f"left out: {empty} pairs with an empty side, {equal} with equal ones; {tied} have margin 0")
-        return Selection(kept, notes=notes)
+        kept, self._counts = learnable_pairs(rows)
+        return Selection(kept, notes=left_out(self._counts))
 
     def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
         """None for sides that are equal where they were cut."""
@@ -125,10 +122,6 @@ class PairMethod(TrainingMethod[P]):
     def learned(self, example: Example) -> Example:
         """Earlier turns are the same on both sides, and no part of what is compared."""
         return replace(example, prompt_supervised=None)
-
-    def __init__(self, config: P) -> None:
-        super().__init__(config)
-        self._counts: Counter[str] = Counter()
 
     def objective(self) -> Objective:
         return PairObjective(self)

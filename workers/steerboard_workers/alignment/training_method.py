@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from steerboard_contracts.errors import BadRow, EmptySelection
+from steerboard_contracts.methods import needed_method
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.batches.batch_source import BatchSource, ListSource
@@ -90,7 +91,7 @@ class TrainingMethod(Generic[C]):
 
     def relate(self, train: list[Example], held_out: list[Example], max_length: int) -> None:
         """Give examples, in these lists, what they need of each other, such as companions of at most `max_length`
-        tokens. Called once, with all that are left."""
+        tokens, or leave some out, which then count as dropped. Called once, with all that are left."""
 
     def source(self, context: SourceContext) -> BatchSource:
         """Where the global batches come from: by default the rows, in random order."""
@@ -107,9 +108,11 @@ class TrainingMethod(Generic[C]):
 
     @property
     def drops_out(self) -> bool:
-        """Whether dropout that a model's own config has is at work in training. A policy gradient compares log-probs
-        of one step with those of another, and does without."""
-        return True
+        """Whether the dropout of the model's own config and of LoRA is at work in training. Not where a loss compares
+        log-probs with those of a frozen model, which are read without it: the differences would be noise, and the first
+        step would not find the policy at its reference. Nor with a policy gradient, which compares those of two steps.
+        """
+        return all(one.reads == "ends" for one in needed_method(self.config.method).frozen)
 
     @property
     def needs_entropy(self) -> bool:

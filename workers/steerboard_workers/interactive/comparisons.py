@@ -9,6 +9,7 @@ import time
 import uuid
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy import func
 from sqlalchemy.exc import SQLAlchemyError
@@ -92,7 +93,7 @@ class ComparisonServer:
     def _answer(self, comparison: Comparison, group: _Group, writer: AnswerWriter) -> None:
         """One bad model or prompt fails its columns, and no others."""
         try:
-            with_memory(self._models, lambda: self._decode(comparison, group, writer))
+            with_memory(self._models, lambda: self._decode(comparison, group, writer), blind=comparison.blind)
         except (LeaseLost, Stopping, SQLAlchemyError):
             raise
         except Exception as error:
@@ -114,7 +115,7 @@ class ComparisonServer:
             for place in group.places:
                 writer.set(place, waits_for=f"loading {group.name}")
             writer.flush()
-        with self._models.using(group.model_id, writer.wanted) as held:
+        with self._models.using(group.model_id, writer.wanted, blind=comparison.blind) as held:
             group.normaliser = held.normaliser
             self._write_texts(comparison, group, held, writer)
 
@@ -191,7 +192,8 @@ class ComparisonServer:
         if load and comparison.reward_model_id is not None and not self._models.at_hand(comparison.reward_model_id):
             writer.now(place, waits_for=f"loading {comparison.reward_model_name}")
         try:
-            reward, z = with_memory(self._models, lambda: self._reward(comparison, text, normaliser, writer, load))
+            work = partial(self._reward, comparison, text, normaliser, writer, load)
+            reward, z = with_memory(self._models, work, blind=comparison.blind)
         except (LeaseLost, Stopping, NotAtHand, SQLAlchemyError):
             raise
         except Exception as error:
@@ -202,7 +204,8 @@ class ComparisonServer:
     def _reward(
         self, comparison: Comparison, text: str, normaliser: Normaliser | None, writer: AnswerWriter, load: bool
     ) -> tuple[float, float | None]:
-        with self._models.using(comparison.reward_model_id, writer.wanted, load=load) as reward_model:
+        blind = comparison.blind
+        with self._models.using(comparison.reward_model_id, writer.wanted, load=load, blind=blind) as reward_model:
             reward = rewards_of(reward_model, [(comparison.prompt, text)], writer.wanted)[0]
         units = own_units(normaliser, reward_model)
         return reward, units.z(reward) if units else None

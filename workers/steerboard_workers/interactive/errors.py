@@ -23,17 +23,18 @@ def problem_of(error: Exception) -> dict[str, Any]:
     return problem_document(error)
 
 
-def with_memory(models: ModelCache, work: Callable[[], Result]) -> Result:
-    """`work`, and once more with an empty cache when memory ran out. Raises `OutOfMemory` the second time."""
+def with_memory(models: ModelCache, work: Callable[[], Result], *, blind: bool = False) -> Result:
+    """`work`, and once more with an empty cache when memory ran out; `blind` as for `ModelCache.using`. Raises
+    `OutOfMemory` the second time."""
     try:
         return work()
     except OutOfMemory as error:
         log.warning("memory ran out (%s); all models are unloaded for a second try", error)
-    models.clear()
+    models.clear(blind=blind)
     try:
         return work()
     except OutOfMemory as error:
-        models.clear()
+        models.clear(blind=blind)
         raise OutOfMemory(
             "The interactive worker ran out of memory, also with no other model loaded.",
             hint="Ask for fewer columns or shorter answers, or start an interactive worker on a larger machine.",

@@ -25,6 +25,7 @@ from steerboard.registry.tables import Model
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_workers.interactive.hosts import LOOK_SECONDS, ModelHost, Wanted, environment
+from steerboard_workers.interactive.listed import ListedModels
 from steerboard_workers.memory import machine_memory, stage_memory
 from steerboard_workers.supervisor.warm_start import stage_parent
 
@@ -52,8 +53,8 @@ class NotAtHand(Exception):
 
 @dataclass(eq=False)
 class HeldModel:
-    """A model with its process. `hash` identifies its files, `normaliser` is a policy's, `size` is bytes of memory.
-    Only the caller that made it `busy` uses it."""
+    """A model with its process. `hash` identifies its files, `normaliser` is a policy's, `size` is bytes of memory on
+    `device`. Only the caller that made it `busy` uses it."""
 
     id: uuid.UUID
     project_id: uuid.UUID
@@ -62,6 +63,7 @@ class HeldModel:
     normaliser: Normaliser | None
     size: int
     host: ModelHost
+    device: str = "cpu"
     busy: bool = True
     loaded: bool = False
 
@@ -78,6 +80,7 @@ class ModelCache:
         self._settings = settings
         self._changed = threading.Condition()
         self._held: OrderedDict[uuid.UUID, HeldModel] = OrderedDict()
+        self._listed = ListedModels()
         self._gpu_memory = 0
         self._closing = threading.Event()
         self.on_change: Callable[[], None] = lambda: None
@@ -89,10 +92,9 @@ class ModelCache:
         self._pulse.start()
 
     def holds(self) -> list[dict[str, str]]:
-        """As `workers.holds`, most recently used first."""
+        """As `workers.holds`."""
         with self._changed:
-            held = [one for one in reversed(self._held.values()) if one.loaded and not one.host.ended(0)]
-            return [{"project_id": str(one.project_id), "name": one.name} for one in held]
+            return self._listed.rows()
 
     def at_hand(self, model_id: uuid.UUID | None) -> bool:
         """Whether a model is in memory."""
@@ -101,29 +103,42 @@ class ModelCache:
             return held is not None and held.loaded and not held.host.ended(0)
 
     @contextmanager
-    def using(self, model_id: uuid.UUID | None, wanted: Wanted, *, load: bool = True) -> Iterator[HeldModel]:
+    def using(
+        self, model_id: uuid.UUID | None, wanted: Wanted, *, load: bool = True, blind: bool = False
+    ) -> Iterator[HeldModel]:
         """A model for this caller alone, loaded if need be. A caller that already holds one passes `load=False`, lest
-        two callers wait for each other's memory, and gets `NotAtHand` if it is not in memory.
+        two callers wait for each other's memory, and gets `NotAtHand` if it is not in memory. A `blind` use is not to
+        be noticed in the list of workers.
 
         Raises `NotFound`, `ModelTooLarge`, what materialising and loading raise, and what `wanted` does."""
         held = self._take(model_id, wanted, load)
         try:
+            if not blind:
+                with self._changed:
+                    self._listed.used(held.id, held.project_id, held.name, held.size, self._limit(held.device))
+                self.on_change()
             yield held
         finally:
             with self._changed:
                 held.busy = False
                 if held.host.killed or held.host.ended(0):
                     self._forget(held)
+                    if not blind:
+                        self._listed.remove(held.id)
                 self._changed.notify_all()
-            self.on_change()
+            if not blind:
+                self.on_change()
 
-    def clear(self) -> None:
-        """Forget all models that are not being used, and give their memory back."""
+    def clear(self, *, blind: bool = False) -> None:
+        """Forget all models that are not being used, and give their memory back; `blind` as for `using`."""
         with self._changed:
             for held in [one for one in self._held.values() if not one.busy]:
                 self._forget(held)
+            if not blind:
+                self._listed.clear()
             self._changed.notify_all()
-        self.on_change()
+        if not blind:
+            self.on_change()
 
     def close(self) -> None:
         """End all processes."""
@@ -189,13 +204,12 @@ class ModelCache:
             self._gpu_memory = loaded.device_memory
             # What the files promised may differ from what they hold.
             self._resize(held, loaded.size + _PROCESS_BYTES[device], device)
-            held.loaded = True
+            held.device, held.loaded = device, True
         except BaseException:
             with self._changed:
                 self._forget(held)
                 self._changed.notify_all()
             raise
-        self.on_change()
         return held
 
     def _limit(self, device: str) -> int | None:

@@ -25,6 +25,7 @@ from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import AcademicOutput
 from steerboard_workers.stages.harness.answers import KEY, RecordedAnswers
 from steerboard_workers.stages.harness.asked_model import check_askable, open_model
+from steerboard_workers.stages.harness.likeness import Prompts
 from steerboard_workers.stages.harness.results import tasks_of
 from steerboard_workers.stages.harness.tasks import SEED, Loaded, folder_of, load
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
@@ -45,13 +46,16 @@ def run(stage: Stage) -> Succeeded:
         check_askable(config, tasks)
         before = len(kept.rows)
         asking = ""
-        answers = RecordedAnswers(kept, lambda done, total: stage.progress(done, total, "requests", asking))
+        answers = RecordedAnswers(
+            kept, lambda done, total: stage.progress(done, total, "requests", asking), config.pinned_endpoint
+        )
         model = stack.enter_context(open_model(stage, config, answers))
+        prompts = Prompts(model)
         for one in tasks:
             asking = one.name
             with stage.phases.measure("generate"):
                 results = _evaluated(config, model, one)
-            found += tasks_of(results, one.groups, one.name, config.asked_by_template)
+            found += tasks_of(results, one, prompts, config.asked_by_template)
     result = AcademicResult(harness=importlib.metadata.version("lm_eval"), tasks=found)
     with stage.output_file("academic.json") as path:
         path.write_text(result.model_dump_json(), encoding="utf-8")

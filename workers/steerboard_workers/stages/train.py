@@ -21,7 +21,8 @@ from steerboard_contracts.stage.events import Paused, Succeeded
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_workers.alignment.examples import with_companions
+from steerboard_workers.alignment.batches.batch_source import BatchSource
+from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.modules import JointModule, PolicyModule, without_dropout
 from steerboard_workers.alignment.rollouts import LivePolicy, SourceContext
@@ -74,8 +75,9 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     module = start.module(method.temperature, method.needs_entropy)
     parts = {JointModule.MAIN: module, **{role: setup.module() for role, setup in further.items()}}
     if not method.drops_out:
-        for part in parts.values():
-            without_dropout(part)
+        had_some = [without_dropout(part) for part in parts.values()]
+        if any(had_some):
+            stage.log(f"dropout is off: {config.method} compares log-probs with those of passes that have none")
     with stage.phases.measure("load"):
         sharing.share(JointModule(parts) if further else module, method.rates)
     pad, share = start.tokenizer.pad_token_id, method.shares_prompt
@@ -109,8 +111,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     )
     source = method.source(context)
     examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
-    # Evaluation reads these, and they may be longer than any that a step draws.
-    examples += sorted((e for e in data.held_out if e.responses), key=lambda e: max(e.lengths))[-1:]
+    examples += _longest_besides(data, source)
     besides = source.rehearsed_besides()
     examples += besides.examples if besides is not None else ()
     with stage.phases.measure("load"):
@@ -181,6 +182,16 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     outputs = [ModelOutput(name=n, path=stage.output_path(n), role=setup.role) for n, setup in trained.items()]
     further_outputs = [pairs] if pairs is not None else []
     return Succeeded(outputs=[*outputs, *further_outputs], summary=summary | memory | frozen.costs)
+
+
+def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:
+    """The longest held-out sequence and the longest companion. Evaluation and `prepare` read these, and they may be
+    longer than any that a step learns: the layout has to suit them, too."""
+    drawn = source.drawn()
+    train = data.train if drawn is None else [data.train[place] for place in drawn]
+    held_out = [e for e in data.held_out if e.responses]
+    companions = [e.companion for e in [*train, *held_out] if e.companion is not None]
+    return [one for part in (held_out, companions) for one in sorted(part, key=lambda e: max(e.lengths))[-1:]]
 
 
 def signature(stage: Stage) -> str:

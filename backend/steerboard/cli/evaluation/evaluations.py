@@ -226,8 +226,10 @@ def _said_by(judge: Out) -> str:
         words.append(f"{judge['prompt_tokens']:,} + {judge['completion_tokens']:,} tokens")
     if judge["cost"] is not None:
         words.append(f"cost {'at most ' if judge['uncertain_cost'] else ''}{judge['cost']:,.4g}")
+    if judge["calibration_cost"]:
+        words.append(f"its calibrations {judge['calibration_cost']:,.4g}")
     words += [f"{count:,} times {code}" for code, count in judge["failures"].items()]
-    words += [] if judge["valid"] else [f"not valid: {judge['unparsed_rate']:.1%} of them are unusable"]
+    words += [] if judge["valid"] else [f"not valid: {judge['invalid_because']}"]
     return ", ".join(words)
 
 

@@ -22,6 +22,9 @@ _LEFT_OUT = {
     "empty": "a turn is empty",
     "identical": "both answers are the same",
     "disagreement": "too few of the votes prefer the chosen answer",
+    "judge_not_valid": "the judge is not valid",
+    "entrant_not_valid": "the judge is not valid for one of the two entrants",
+    "one_order": "only one of both orders has a usable verdict",
 }
 
 
@@ -30,7 +33,7 @@ def pairs(
     evaluation: Name,
     source: Annotated[
         list[str] | None,
-        typer.Option("--from", help="campaign:NAME or judge:NAME (may be repeated); all that have votes by default."),
+        typer.Option("--from", help="campaign:NAME or judge:NAME (may be repeated); all that count by default."),
     ] = None,
     best_worst: Annotated[bool, typer.Option("--best-worst", help="Only the best against the worst answer.")] = False,
     majority: Annotated[
@@ -80,7 +83,7 @@ def _print_preview(preview: Out, out: Console) -> None:
         plain(f"{preview['pairs']:,} pairs, {held_out:,} of held-out prompts; from {', '.join(preview['sources'])}")
     )
     _print_agreement(preview["agreement"], preview["contested"], out)
-    _print_left_out(preview["left_out"], out)
+    _print_left_out(preview["left_out"], preview["left_out_judges"], out)
 
 
 def _print_made(made: Out, out: Console) -> None:
@@ -90,7 +93,7 @@ def _print_made(made: Out, out: Console) -> None:
     for source in origin["sources"]:
         out.print(plain(f"  from {source['kind']} {source['name']}"))
     _print_agreement(origin["agreement"], origin["contested"], out)
-    _print_left_out(origin["left_out"], out)
+    _print_left_out(origin["left_out"], origin["left_out_judges"], out)
 
 
 def _print_agreement(agreement: float | None, contested: int, out: Console) -> None:
@@ -98,6 +101,8 @@ def _print_agreement(agreement: float | None, contested: int, out: Console) -> N
         out.print(f"  agreement {agreement:.0%} on average; votes differ on {contested:,} of the compared answers")
 
 
-def _print_left_out(left_out: dict[str, int], out: Console) -> None:
+def _print_left_out(left_out: dict[str, int], judges: dict[str, str], out: Console) -> None:
     for reason, count in left_out.items():
         out.print(f"  {count:,} left out: {_LEFT_OUT.get(reason, reason)}")
+    for judge, why in judges.items():
+        out.print(plain(f"  judge {judge} is not valid: {why}; --from judge:{judge} takes it all the same"))

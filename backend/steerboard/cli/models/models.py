@@ -122,7 +122,7 @@ def roll_back(model: Name, note: Annotated[str, typer.Option(help="Why.")] = "")
 
 @app.command()
 def academic(model: Name, json: JsonOption = False) -> None:
-    """Show a model's academic benchmarks, and what it gained over its base and its SFT model by item."""
+    """Show a model's academic benchmarks, and what it gained over its nearest base and sft models by item."""
     found = Client().get(path_of("models", model, "academic"))
     if json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""Academic benchmarks on a terminal: a line for each figure."""
+"""Academic benchmarks on a terminal: a line for each figure, and why some are not compared."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from rich.console import Console
+from rich.text import Text
 
 from steerboard.cli.output.listing import Column, print_table
 from steerboard.cli.output.numbers import short
@@ -18,7 +19,7 @@ _COLUMNS = (
     Column("value", right=True),
     Column("stderr", drop=2, right=True),
     *(Column(f"less {ancestor}", drop=1, right=True) for ancestor in get_args(Ancestor)),
-    Column("items", lambda count: f"{count:,}", drop=3, right=True),
+    Column("items", drop=3, right=True),
     Column("shots", drop=4, right=True),
     Column("version", drop=5, right=True),
     Column("template", lambda used: "yes" if used else "no", drop=6),
@@ -32,7 +33,7 @@ def print_academic(console: Console, rows: Sequence[AcademicRow]) -> None:
             short(figure.value, 3),
             None if figure.stderr is None else short(figure.stderr, 2),
             *(_gain(row, figure.name, ancestor) for ancestor in get_args(Ancestor)),
-            row.task.items,
+            f"{row.task.items:,}" if row.task.whole else f"{row.task.items:,} of {row.task.of:,}",
             row.task.shots,
             row.task.version,
             row.task.template,
@@ -41,6 +42,9 @@ def print_academic(console: Console, rows: Sequence[AcademicRow]) -> None:
         for figure in row.task.figures
     ]
     print_table(console, _COLUMNS, found)
+    for row in rows:
+        for one in row.not_compared:
+            console.print(Text(f"{row.task.task} is not compared with {one.vs} {one.model}: {one.words}", style="dim"))
 
 
 def _gain(row: AcademicRow, figure: str, vs: Ancestor) -> str | None:

@@ -18,8 +18,8 @@ PromptKey = tuple[str, int]
 
 
 class Fact(NamedTuple):
-    """`answer`: a hash of the response, or of the chosen one, for telling equal ones in this pass. `equal_sides` and
-    `identical_sides`: of a pair, without and with regard to the space around them."""
+    """`answer`: a hash of the response, or of the chosen one, for telling equal ones in this pass. `equal_sides`: of a
+    pair, without regard to the space around them."""
 
     row: int
     prompt: PromptKey
@@ -27,7 +27,6 @@ class Fact(NamedTuple):
     held_out: bool
     answer: int = 0
     equal_sides: bool = False
-    identical_sides: bool = False
     desirable: bool | None = None
     reward: float | None = None
 
@@ -50,7 +49,6 @@ def _fact(row: int, hash64: int, held_out: bool, sample: Mapping[str, Any], rewa
         held_out,
         hash(answer.strip()) if answer is not None else 0,
         chosen is not None and rejected is not None and chosen.strip() == rejected.strip(),
-        chosen is not None and chosen == rejected,
         sample.get("desirable"),
         reward,
     )

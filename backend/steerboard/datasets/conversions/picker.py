@@ -71,7 +71,7 @@ def _converted(session: Session, project: Project, dataset: Dataset, facts: Sequ
 
 
 def _as_it_is(fact: Fact) -> Learnable:
-    return Learnable(fact.prompt, fact.held_out, fact.equal_sides, fact.identical_sides, fact.desirable, fact.reward)
+    return Learnable(fact.prompt, fact.held_out, fact.equal_sides, fact.desirable, fact.reward)
 
 
 def _as_made(made: Made, fraction: float) -> Learnable:

@@ -18,7 +18,6 @@ class Learnable(NamedTuple):
     prompt: PromptKey
     held_out: bool
     equal_sides: bool = False
-    identical_sides: bool = False
     desirable: bool | None = None
     reward: float | None = None
 
@@ -62,8 +61,6 @@ def _scores(spec: MethodSpec, rows: Sequence[Learnable]) -> tuple[list[float | N
 def _is_left_out(spec: MethodSpec, row: Learnable, z: float | None) -> bool:
     if spec.leaves_out == "equal_sides" and row.equal_sides:
         return True
-    if spec.leaves_out == "identical_sides" and row.identical_sides:
-        return True
     if spec.preview is not None and spec.preview.kind == "selection" and z is not None:
         threshold = spec.config.model_fields[spec.preview.fields["threshold"]].default
         return not z > threshold
@@ -89,7 +86,7 @@ def _why_not(spec: MethodSpec, kind: SampleKind, rows: Sequence[Learnable], trai
 def one_sided(spec: MethodSpec, rows: int, desirable: bool) -> str:
     """Why answers with one kind of thumb do not do."""
     have, lack = ("desirable", "undesirable") if desirable else ("undesirable", "desirable")
-    other = ", or learn these with another method, such as SFT" if desirable else ""
+    other = ", or convert these to instructions for another method" if desirable else ""
     return f"all {rows:,} training rows are {have}, and {spec.label} needs both kinds: add {lack} answers{other}"
 
 

@@ -150,8 +150,8 @@ class Findings:
         if superseded > self.threshold * rows:
             of = "" if name is None else f"{name}: "
             self.warn(
-                f"{of}{superseded:,} of {rows:,} rows are about what another row is about too, and the newest of each "
-                "counts: are they of several judges or runs?"
+                f"{of}{superseded:,} of {rows:,} rows repeat another row's subject, and the newest of each counts: "
+                "are they of several judges or runs?"
             )
 
     def lacking(self, name: str, missing: int, wanted: int, what: str) -> None:

@@ -1,7 +1,8 @@
 """A judge on pairs whose better side is known, before its word counts.
 
 The pairs are an evaluation of their own, with the entrants `chosen` and `rejected`, and the judge is asked there as
-everywhere else: the same cache, budget, biases, and page. Callers commit.
+everywhere else: the same cache, budget, biases, and page. It never sees these names, and the order in which it sees the
+answers is drawn (`judges.service.create_judge`). Callers commit.
 """
 
 from __future__ import annotations
@@ -17,25 +18,23 @@ from steerboard.datasets.tables import Dataset, SampleRow
 from steerboard.evaluation.calibration.schemas import CalibrationIn
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.judge_tables import Judge
+from steerboard.evaluation.judges.calibrations import same_judge
 from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.service import create_judge, judges_of
+from steerboard.evaluation.judges.spending.costs import budget_holder
 from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard.platform.names import free_name, names_like
 from steerboard_contracts.errors import BadInput, EmptySelection
 
 CHOSEN, REJECTED = "chosen", "rejected"
 _AGAINST_BASELINE = ("alpaca_eval", "arena_hard")
-# What does not change what a judge answers.
-_INCIDENTAL = frozenset(
-    {"entrants", "baseline", "concurrency", "requests_per_minute", "timeout_seconds", "attempts", "repeat_share"}
-    | {"prompt_price", "completion_price", "budget", "seed", "unparsed_threshold", "calibration_threshold"}
-)
 
 
 def calibrate(
     session: Session, project: Project, judge: Judge, asked: CalibrationIn, actor: str
 ) -> tuple[Evaluation, Judge]:
-    """The judge as it is asked about the pairs: a new one, or the one that was asked the same before.
+    """The judge as it is asked about the pairs: a new one, which spends the budget of the old one, or the one that was
+    asked the same before.
 
     Raises `BadInput` (`imported_judge`, `wrong_kind`), `EmptySelection`, and like `create_judge`.
     """
@@ -74,23 +73,9 @@ def calibrate(
             "settings": settings.model_dump(mode="json"),
         }
     )
-    made = create_judge(session, project, evaluation, body, actor)
+    made = create_judge(session, project, evaluation, body, actor, calibrates=budget_holder(session, judge))
     changed(session, evaluation, "judge")
     return evaluation, made
-
-
-def same_judge(one: Judge, other: Judge) -> bool:
-    """Whether both would answer alike: the same model, asked in the same way."""
-    who = ("style", "model", "endpoint_id", "model_id", "content_hash")
-    return (
-        all(getattr(one, name) == getattr(other, name) for name in who)
-        and other.imported is None
-        and _manner(one) == _manner(other)
-    )
-
-
-def _manner(judge: Judge) -> dict[str, Any]:
-    return JudgeSettings.model_validate(judge.settings).model_dump(exclude=set(_INCIDENTAL))
 
 
 def _pairs_of(session: Session, project: Project, dataset: Dataset, asked: CalibrationIn) -> Evaluation | None:

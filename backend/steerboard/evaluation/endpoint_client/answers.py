@@ -16,7 +16,7 @@ class AskFailed(Exception):
     """`code` is stable: `http_429`, `timeout`, `broken_connection`, `nonsense`, ... `detail` holds no key.
 
     `pause`: seconds that the endpoint asked to be left alone for. `perhaps_billed`: the request was sent and not
-    refused, so an answer may have been made.
+    refused before the work, so an answer may have been made.
     """
 
     def __init__(

@@ -25,6 +25,9 @@ _SHOWN = 300
 _LONGEST_PAUSE = 300.0
 # What some models reject, recognised by their error: omitted, or sent under another name, from then on.
 _ADAPTABLE = ("max_completion_tokens", "logprobs", "temperature")
+# Not implemented, unavailable, overloaded: sent before the work, like every 4xx but 408. Any other 5xx may come from a
+# proxy or a server that gave up when the model had written its answer, and was paid for it.
+_BEFORE_THE_WORK = (501, 503, 529)
 _NO_KEY = "none"
 
 
@@ -95,7 +98,9 @@ class Asker:
                         return AskFailed(code, said, retryable=True, pause=0.0)
         detail = f"the endpoint answered {status}" + (f": {said}" if said else "")
         retryable = status in (408, 409, 425, 429) or status >= 500
-        return AskFailed(code, detail, retryable=retryable, pause=retry_after(error.response.headers))
+        billed = status == 408 or (status >= 500 and status not in _BEFORE_THE_WORK)
+        pause = retry_after(error.response.headers)
+        return AskFailed(code, detail, retryable=retryable, pause=pause, perhaps_billed=billed)
 
     def _broken(self, error: BaseException) -> AskFailed:
         if isinstance(error, _TooLong):

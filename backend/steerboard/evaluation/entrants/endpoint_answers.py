@@ -24,6 +24,7 @@ from steerboard_contracts.conditions.format import template_arguments
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.pinned_endpoint import PinnedEndpoint
 
 _ATTEMPTS = 6
 # A server that accepts a request without responding costs `_SECONDS` each time.
@@ -55,15 +56,23 @@ class Target:
     new_tokens: int = _NEW_TOKENS
 
 
-def target_of(secrets: Secrets, endpoint: Endpoint, policy: Model | None, score: Condition | None) -> Target:
-    """`policy`: which model of ours the endpoint serves, if it is one.
+def target_of(
+    secrets: Secrets,
+    endpoint: Endpoint,
+    policy: Model | None,
+    score: Condition | None,
+    pin: PinnedEndpoint | None = None,
+) -> Target:
+    """`policy`: which model of ours the endpoint serves, if it is one. `pin`: of the run, whose model is asked whatever
+    the endpoint names now.
 
     Raises `BadInput` (`no_score_format`, `unknown_attribute`), `SecretUnreadable`."""
     info = ModelInfo.model_validate(policy.info) if policy is not None and policy.info else None
     # As our own engines do it: a small window has to hold the prompt too.
     new_tokens = min(_NEW_TOKENS, info.max_length // 2) if info is not None else _NEW_TOKENS
     written = score_text(endpoint, policy, score)
-    return Target(endpoint.base_url, endpoint.model, key_of(secrets, endpoint), written, new_tokens)
+    model = endpoint.model if pin is None else pin.model
+    return Target(endpoint.base_url, model, key_of(secrets, endpoint), written, new_tokens)
 
 
 class Respondent:

@@ -9,12 +9,14 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.tables import Project
 from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target, seed_of, target_of, write_lines
 from steerboard.evaluation.entrants.responses import turns_before_last
 from steerboard.evaluation.tables import Entrant
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.security.secrets import Secrets
+from steerboard.registry.endpoints.pins import endpoint_of
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs.answer import AnswerConfig
@@ -54,13 +56,15 @@ class Dialogue:
 
 
 def load_target(session: Session, secrets: Secrets, run: Run, config: AnswerConfig) -> Target:
-    """Raises `NotFound` for an endpoint or evaluation that was deleted, `SecretUnreadable`."""
+    """Raises `NotFound` for an endpoint or evaluation that was deleted, `EndpointChanged`, `SecretUnreadable`."""
     entrant = session.get(Entrant, config.entrant)
     endpoint = session.get(Endpoint, entrant.endpoint_id) if entrant is not None and entrant.endpoint_id else None
     if endpoint is None:
         raise NotFound("the endpoint was deleted", code="unknown_endpoint", hint="Add another entrant.")
+    if config.pinned_endpoint is not None:
+        endpoint = endpoint_of(session, session.get_one(Project, run.project_id), config.pinned_endpoint)
     policy = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
-    return target_of(secrets, endpoint, policy, config.score)
+    return target_of(secrets, endpoint, policy, config.score, config.pinned_endpoint)
 
 
 def work(folder: Path, spec: StageSpec, config: AnswerConfig, target: Target, voice: Voice) -> Succeeded:

@@ -22,6 +22,7 @@ from steerboard.platform.processes import lm_eval
 from steerboard.platform.processes.public_environment import public_environment
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
+from steerboard.registry.endpoints.pins import endpoint_of
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
@@ -37,10 +38,12 @@ _MARK = "STEERBOARD_STAGE"
 
 
 def load_target(session: Session, secrets: Secrets, run: Run, config: AcademicConfig) -> Target:
-    """Raises `NotFound` for an endpoint that was deleted, `SecretUnreadable`."""
-    endpoint = get_endpoint(session, session.get_one(Project, run.project_id), config.endpoint or "")
+    """Raises `BadInput` (`unknown_endpoint`) for one that was deleted, `EndpointChanged`, `SecretUnreadable`."""
+    project, pin = session.get_one(Project, run.project_id), config.pinned_endpoint
+    # A run of an earlier release has no pin.
+    endpoint = endpoint_of(session, project, pin) if pin else get_endpoint(session, project, config.endpoint or "")
     policy = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
-    return target_of(secrets, endpoint, policy, None)
+    return target_of(secrets, endpoint, policy, None, pin)
 
 
 def run_harness(folder: Path, settings: Settings, target: Target, voice: Voice) -> int:

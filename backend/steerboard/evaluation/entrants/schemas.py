@@ -46,7 +46,7 @@ class EntrantIn(BaseModel):
         if (self.model is None) == (self.endpoint is None):
             raise ValueError("give either `model` or `endpoint`")
         if self.endpoint is not None and self.engine != "transformers":
-            raise ValueError("`engine` is of models: an endpoint computes by itself")
+            raise ValueError("`engine` applies only to models; an endpoint runs its own")
         return self
 
     # Of fields, so that a form can show them there.
@@ -55,7 +55,9 @@ class EntrantIn(BaseModel):
     def _one_answer_of_a_model(cls, best_of: int | None, given: ValidationInfo) -> int | None:
         several = given.data.get("samples", 1) > 1
         if best_of is not None and (given.data.get("endpoint") is not None or several):
-            raise ValueError("`best_of` gives one answer, of a model: neither of an endpoint nor several `samples`")
+            raise ValueError(
+                "`best_of` needs a model, and cannot be combined with an endpoint or with several `samples`"
+            )
         return best_of
 
     @field_validator("reward")

@@ -104,7 +104,7 @@ def single(row: Mapping[str, Any]) -> list[Judgment]:
     if "score" not in row:
         raise Unreadable("has no `score`")
     value, raw = score(row, "score", _LOWEST, _HIGHEST, UNPARSED), optional_text(row, "judgment")
-    # A number beside a refusal or an error is no verdict.
+    # A number next to a refusal or an error is no verdict.
     parsed = value is not None and value != UNPARSED and status_of(row, "ok") == "ok" and raw != FAILED
     return [
         Judgment(

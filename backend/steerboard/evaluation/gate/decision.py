@@ -137,12 +137,7 @@ def _missing(report: EvaluationReport, rule: GateRule, figure: Figure, given: Ga
         if judge.judge not in figure.judges:
             continue
         if not judge.valid:
-            return (
-                f"judge {judge.judge} is not valid: {judge.unparsed_rate:.1%} of its {judge.verdicts} verdicts are "
-                f"unusable, more than {judge.unparsed_threshold:.1%}"
-                if judge.verdicts
-                else f"judge {judge.judge} has given no verdicts"
-            )
+            return f"judge {judge.judge} is not valid: {judge.invalid_because or 'it has given no verdicts'}"
         silent = next((name for name in (rule.entrant, vs) if name in judge.invalid_entrants), None)
         if silent is not None:
             return f"judge {judge.judge} is not valid for {silent}: {judge.invalid_entrants[silent]}"

@@ -69,7 +69,8 @@ class GateRule(BaseModel):
 
     Of two kinds (`rank_correlation`) `by` and `source` are lists of two. `benchmark`: `TASK.FIGURE` of an academic
     benchmark, such as `gsm8k.strict`; its metric need not be named. `min` stands for `op: ">="` with that value, and
-    `not_below` for an interval of the difference to this ancestor whose high end is 0 or more.
+    `not_below` for an interval of the difference to this ancestor whose high end is 0 or more. `partial`: a result of
+    the first items only (`limit`) may decide.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -85,6 +86,7 @@ class GateRule(BaseModel):
     value: bool | Finite
     min_n: Annotated[int, Field(ge=1)] | None = None
     max_missing: Annotated[Finite, Field(ge=0, le=1)] | None = None
+    partial: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -166,6 +168,8 @@ def _faults(rule: GateRule, entrants: Sequence[str]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if (rule.benchmark is None) == (rule.metric == "benchmark"):
         found.append(("benchmark", f"{rule.metric} is of a benchmark: name its figure, such as gsm8k.strict"))
+    if rule.partial and rule.metric != "benchmark":
+        found.append(("partial", f"{rule.metric} is not of a benchmark, of which a part may have been answered"))
     for field, name, role in (("entrant", rule.entrant, metric.entrant), ("vs", rule.vs, metric.vs)):
         if name is not None and role == "never":
             found.append((field, f"{rule.metric} has no {field}"))

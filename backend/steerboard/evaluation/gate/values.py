@@ -202,13 +202,19 @@ def _academic(report: EvaluationReport, rule: GateRule) -> Figure:
         there = [f"{row.task.task}.{figure.name}" for row in rows for figure in row.task.figures]
         known = f"it has {', '.join(there)}" if there else "no academic run of it has finished"
         return Figure({}, why=f"the model of {rule.entrant} has no figure {rule.benchmark}; {known}")
+    if not row.task.whole and not rule.partial:
+        part = f"{row.task.items:,} of the {row.task.of:,} items of {task}"
+        return Figure({}, why=f"only {part} were answered: run it without `limit`, or give the rule `partial: true`")
     if rule.vs is None:
         interval = figure.interval
         stats = {"ci_low": interval.low, "ci_high": interval.high} if interval else {}
         return Figure({"value": figure.value, "stderr": figure.stderr, "n": row.task.items, **stats}, row.task.items)
     found = next((one for one in row.differences if (one.vs, one.figure) == (rule.vs, name)), None)
     if found is None:
-        return Figure({}, why=f"its {rule.vs} model has no {rule.benchmark} on the same items, asked in the same way")
+        unlike = next((one for one in row.not_compared if one.vs == rule.vs), None)
+        but = f"; the nearest one has {unlike.words}" if unlike else ""
+        same = "on the same items, asked and scored in the same way"
+        return Figure({}, why=f"its {rule.vs} model has no {rule.benchmark} {same}{but}")
     return _of_estimate(found.difference)
 
 

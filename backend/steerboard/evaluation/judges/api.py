@@ -75,7 +75,7 @@ def change_judge(evaluation: str, judge: str, body: JudgeChange, session: Db, ac
     """Its budget, from its next run on: ask again (`retry`) for what the former one left."""
     found = get_evaluation(session, access.project, evaluation)
     changing = judges.get_judge(session, found, judge)
-    judges.change_judge(changing, body)
+    judges.change_judge(session, changing, body)
     session.flush()
     audit(session, access, "judge.change", _target(found, changing), {"budget": body.budget})
     return _out(session, found, changing)

@@ -16,8 +16,8 @@ from steerboard.datasets.rows.exporting import renamed_at_end
 from steerboard.datasets.rows.row_writer import copy_in
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.judge_tables import Judge, Verdict
-from steerboard.evaluation.judges.judge_inputs import JudgedPrompt, Material, written_out
-from steerboard.evaluation.judges.queries import material_of
+from steerboard.evaluation.judges.judge_inputs import JudgedPrompt, JudgeInputs, written_out
+from steerboard.evaluation.judges.queries import judge_inputs_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.tables import Evaluation
 from steerboard.runs.errors import UnusableInput
@@ -58,11 +58,11 @@ class Pair:
     responses: tuple[str, str]
 
 
-def pairs(material: Material, settings: JudgeSettings) -> Iterator[Pair]:
+def pairs(inputs: JudgeInputs, settings: JudgeSettings) -> Iterator[Pair]:
     """Every pair of entrants, or every other one against the baseline: at each turn that both have answered."""
-    for prompt in material.prompts:
+    for prompt in inputs.prompts:
         for turn in range(1, prompt.turns + 1):
-            for (one, ones), (other, others) in material.pairs(prompt, turn, settings.baseline):
+            for (one, ones), (other, others) in inputs.pairs(prompt, turn, settings.baseline):
                 yield Pair((prompt.position, turn, one.id, other.id), *_shown(prompt, turn, ones, others))
 
 
@@ -97,7 +97,7 @@ def write_input(session: Session, run: Run, path: Path) -> ComparisonsInput:
     settings = JudgeSettings.model_validate(judge.settings)
     done, count = compared(session, judge), 0
     with renamed_at_end(path) as file:
-        for pair in pairs(material_of(session, evaluation, settings), settings):
+        for pair in pairs(judge_inputs_of(session, evaluation, settings), settings):
             if pair.item in done:
                 continue
             position, turn, a, b = pair.item

@@ -49,7 +49,7 @@ Answered = tuple[JudgedEntrant, list[str]]
 
 
 @dataclass(frozen=True)
-class Material:
+class JudgeInputs:
     """`answers`: by (entrant, position), the turns of one response. `entrants`: those that are judged."""
 
     prompts: Sequence[JudgedPrompt]

@@ -5,6 +5,7 @@ An answer is kept whichever attempt has the run by then: it is paid for. Verdict
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -19,10 +20,13 @@ from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, RepeatedVerdict, Verdict
 from steerboard.evaluation.judges.requests import Outcome, Place, Question
+from steerboard.evaluation.judges.spending.costs import spent_of_budget
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
 from steerboard.runs.state import claims
 from steerboard.runs.state.claims import Claim
+
+log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 1.0
 Kept = TypeVar("Kept")
@@ -39,12 +43,14 @@ class Keeper:
         *,
         project_id: uuid.UUID,
         judge_id: uuid.UUID,
+        budget_holder: uuid.UUID,
         stopping: threading.Event,
     ) -> None:
         self._sessions = sessions
         self._claim = claim
         self._project_id = project_id
         self._judge_id = judge_id
+        self._budget_holder = budget_holder
         self._stopping = stopping
 
     def answer(self, key: str) -> Answer | None:
@@ -59,13 +65,13 @@ class Keeper:
 
         return self._do(look)
 
-    def keep_answer(self, key: str, answer: Answer, seconds: float, *, uncertain: float = 0.0) -> None:
-        """Before anything is read out of it. `uncertain`: what it may have cost, where its tokens are not known."""
+    def keep_answer(self, key: str, answer: Answer, seconds: float, *, known: float = 0.0) -> None:
+        """Before anything is read out of it. `known`: what was reserved for it and is replaced by its tokens' price."""
 
         def keep(session: Session) -> None:
             # The judge may have been deleted meanwhile; what was paid for stays.
             judge = session.scalar(select(Judge.id).where(Judge.id == self._judge_id).with_for_update(key_share=True))
-            session.execute(
+            kept = session.scalar(
                 postgresql.insert(JudgeAnswer)
                 .values(
                     project_id=self._project_id,
@@ -79,9 +85,11 @@ class Keeper:
                     judge_id=judge,
                 )
                 .on_conflict_do_nothing()
+                .returning(JudgeAnswer.key)
             )
-            if uncertain:
-                session.execute(self._costlier(uncertain))
+            # Of an answer that is kept already the tokens are counted elsewhere, or were by a former try of this.
+            if kept is not None and known:
+                session.execute(self._costlier(-known))
 
         self._do(keep)
 
@@ -104,14 +112,33 @@ class Keeper:
         statement = update(Judge).where(Judge.id == self._judge_id).values(failures=counts.op("||")(one_more))
         self._do(lambda session: session.execute(statement.execution_options(synchronize_session=False)))
 
-    def note_uncertain_cost(self, cost: float) -> None:
-        """Count what a request without an answer may have cost."""
-        if cost:
-            self._do(lambda session: session.execute(self._costlier(cost)))
+    def reserve(self, cost: float, limit: float | None) -> float | None:
+        """Count what a request may cost before it is sent; it stays counted until an answer shows its cost. Where it
+        does not fit into the limit: what is spent and reserved by now, and nothing is written. Raises `LeaseLost`."""
+
+        def count(session: Session) -> float | None:
+            claims.fenced(session, self._claim)
+            if limit is not None:
+                taken = spent_of_budget(session, self._project_id, self._budget_holder)
+                if taken + cost > limit:
+                    return taken
+            session.execute(self._costlier(cost))
+            return None
+
+        return self._do(count)
+
+    def take_back(self, cost: float) -> None:
+        """Of a request that was refused. Where an outage hides whether this was written it isn't done again, for twice
+        would be too much: then the cost stays counted."""
+        try:
+            with transaction(self._sessions) as session:
+                session.execute(self._costlier(-cost))
+        except OperationalError:
+            log.warning("the database was away; a refused request stays counted at %g", cost)
 
     def _costlier(self, cost: float) -> Update:
         statement = update(Judge).where(Judge.id == self._judge_id)
-        more = statement.values(uncertain_cost=Judge.uncertain_cost + cost)
+        more = statement.values(uncertain_cost=func.greatest(Judge.uncertain_cost + cost, 0.0))
         return more.execution_options(synchronize_session=False)
 
     def announce(self, evaluation_id: uuid.UUID) -> None:
@@ -142,7 +169,7 @@ class Keeper:
 
     def _do(self, work: Callable[[Session], Kept]) -> Kept:
         """Doing it again after an outage is safe: every write here sets a state instead of adding to it; a count
-        of failures and an uncertain cost may be one too high then."""
+        of failures and a reserved cost may be one too high then."""
         while True:
             try:
                 with transaction(self._sessions) as session:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Verdict
+from steerboard.evaluation.judges.calibrations import calibrations_of, uncalibrated
 from steerboard.evaluation.judges.schemas import JudgeOut, JudgeRun, JudgeSettings
 from steerboard.evaluation.judges.service import judges_of
 from steerboard.evaluation.judges.spending.budget import Prices
-from steerboard.evaluation.judges.spending.costs import spent
+from steerboard.evaluation.judges.spending.costs import budget_holder, calibrations_by, cost_of, spent
 from steerboard.evaluation.tables import Evaluation
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.tables import Run
@@ -46,6 +48,9 @@ def judges_out(session: Session, evaluation: Evaluation, only: Judge | None = No
         )
     }
     cached = _cached(session, evaluation, ids)
+    strict = [judge for judge in judges if judge.settings.get("calibration_threshold") is not None]
+    calibrations = calibrations_of(session, evaluation.project_id, strict)
+    calibrating = calibrations_by(session, evaluation.project_id, ids)
     run_ids = {judge.run_id for judge in judges if judge.run_id}
     runs = {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(run_ids)))}
     endpoint_ids = {judge.endpoint_id for judge in judges if judge.endpoint_id}
@@ -54,7 +59,9 @@ def judges_out(session: Session, evaluation: Evaluation, only: Judge | None = No
     return [
         _out(
             judge,
-            _cost(session, judge),
+            _costs(session, judge, calibrating[judge.id]),
+            budget_holder(session, judge),
+            uncalibrated(judge.settings, calibrations.get(judge.id, ())),
             statuses[judge.id],
             paid.get(judge.id),
             cached.get(judge.id, 0),
@@ -65,14 +72,19 @@ def judges_out(session: Session, evaluation: Evaluation, only: Judge | None = No
     ]
 
 
-def _cost(session: Session, judge: Judge) -> float | None:
+def _costs(session: Session, judge: Judge, calibrations: Sequence[Judge]) -> tuple[float | None, float | None]:
+    """Its own and its calibrations', both None without prices."""
     settings = JudgeSettings.model_validate(judge.settings)
-    return None if Prices.of(settings) is None else spent(session, judge, settings)
+    if Prices.of(settings) is None:
+        return None, None
+    return spent(session, judge, settings), cost_of(session, calibrations)
 
 
 def _out(
     judge: Judge,
-    cost: float | None,
+    costs: tuple[float | None, float | None],
+    holder: Judge,
+    not_calibrated: str | None,
     statuses: dict[str, int],
     paid: Any,
     cached: int,
@@ -84,6 +96,8 @@ def _out(
     lost = {**silent, "unreadable": judge.unreadable}
     threshold = judge.settings.get("unparsed_threshold", JudgeSettings().unparsed_threshold)
     validity, any_verdict = assess(statuses.get("ok", 0), lost, threshold, what="verdicts"), verdicts > 0
+    # As in the report, which gives no reason for a judge without verdicts.
+    why = (validity.reason or not_calibrated) if any_verdict else None
     return JudgeOut.model_validate(
         {
             "id": judge.id,
@@ -93,7 +107,9 @@ def _out(
             "family": judge.family,
             "endpoint": endpoint,
             "model_id": judge.model_id,
-            "settings": judge.settings,
+            "settings": judge.settings
+            if holder is judge
+            else judge.settings | {"budget": holder.settings.get("budget")},
             "imported": judge.imported,
             "state": run.state if run is not None else "succeeded",
             "run": JudgeRun(id=run.id, state=run.state, reason=run.reason) if run is not None else None,
@@ -104,13 +120,15 @@ def _out(
             "errors": silent["error"],
             "superseded": statuses.get("superseded", 0),
             "unparsed_rate": validity.rate if any_verdict else None,
-            "valid": validity.valid or not any_verdict,
+            "valid": why is None,
+            "invalid_because": why,
             "prompt_tokens": paid.prompt_tokens if paid else None,
             "completion_tokens": paid.completion_tokens if paid else None,
             "requests": paid.requests if paid else 0,
             "cached": cached,
-            "cost": cost,
+            "cost": costs[0],
             "uncertain_cost": judge.uncertain_cost,
+            "calibration_cost": costs[1],
             "failures": judge.failures or {},
             "created_by": judge.created_by,
             "created_at": judge.created_at,

@@ -27,14 +27,14 @@ from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges import styles
-from steerboard.evaluation.judges.judge_inputs import Material
+from steerboard.evaluation.judges.judge_inputs import JudgeInputs
 from steerboard.evaluation.judges.persistence import Gone, Keeper
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import Question, key_of
 from steerboard.evaluation.judges.runner import EndpointDown, Runner
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.spending.budget import BudgetReached, Prices, Purse
-from steerboard.evaluation.judges.spending.costs import spent
+from steerboard.evaluation.judges.spending.costs import budget_holder
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import make_lease_engine, make_sessions, transaction
 from steerboard.platform.leases import LeaseLost
@@ -56,8 +56,8 @@ _ANNOUNCE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Job:
-    """The run's state in the database. `total`: requests in all; `done`: items that have their verdicts; `spent`: what
-    former attempts cost by the judge's prices."""
+    """The run's state in the database. `total`: requests in all; `done`: items that have their verdicts;
+    `budget_holder`: the judge whose `budget` is spent, itself or the one that it calibrates."""
 
     claim: Claim
     project_id: uuid.UUID
@@ -65,9 +65,10 @@ class Job:
     judge: Judge
     settings: JudgeSettings
     endpoint: Endpoint
-    material: Material
+    inputs: JudgeInputs
     done: set[reading.Judged]
-    spent: float = 0.0
+    budget_holder: uuid.UUID
+    budget: float | None
     total: int = 0
     before: int = 0
 
@@ -78,7 +79,7 @@ class Job:
 
     def _questions(self) -> Iterator[Question]:
         # The model that the judge was made for: later changes of the endpoint are for other judges.
-        return styles.questions(self.judge.style, self.settings, self.judge.model, self.material)
+        return styles.questions(self.judge.style, self.settings, self.judge.model, self.inputs)
 
     def left(self) -> Iterator[tuple[str, Question]]:
         return ((key, question) for key, question in self.asked() if not reading.is_judged(question, key, self.done))
@@ -96,7 +97,7 @@ def load(session: Session, run_id: uuid.UUID, attempt: int) -> Job:
     endpoint = session.get(Endpoint, judge.endpoint_id) if judge.endpoint_id else None
     if endpoint is None:
         raise BadInput("the judge's endpoint was deleted", code="unknown_endpoint", hint="Add another judge.")
-    settings = JudgeSettings.model_validate(judge.settings)
+    settings, holder = JudgeSettings.model_validate(judge.settings), budget_holder(session, judge)
     job = Job(
         claim=Claim(run.id, attempt, run.lease_owner),
         project_id=run.project_id,
@@ -104,9 +105,10 @@ def load(session: Session, run_id: uuid.UUID, attempt: int) -> Job:
         judge=judge,
         settings=settings,
         endpoint=endpoint,
-        material=reading.material_of(session, evaluation, settings),
+        inputs=reading.judge_inputs_of(session, evaluation, settings),
         done=reading.judged(session, judge.id),
-        spent=spent(session, judge, settings),
+        budget_holder=holder.id,
+        budget=JudgeSettings.model_validate(holder.settings).budget,
     )
     total = sum(1 for _ in job.asked())
     return replace(job, total=total, before=total - sum(1 for _ in job.left()))
@@ -115,10 +117,17 @@ def load(session: Session, run_id: uuid.UUID, attempt: int) -> Job:
 def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, job: Job, voice: Voice) -> Succeeded:
     """Ask what is left. Raises `BudgetReached`, `EndpointDown`, `LeaseLost`, `Gone`."""
     stopping = threading.Event()
-    keeper = Keeper(sessions, job.claim, project_id=job.project_id, judge_id=job.judge.id, stopping=stopping)
+    keeper = Keeper(
+        sessions,
+        job.claim,
+        project_id=job.project_id,
+        judge_id=job.judge.id,
+        budget_holder=job.budget_holder,
+        stopping=stopping,
+    )
     secret = endpoints.key_of(Secrets(settings), job.endpoint)
     asker = Asker(settings, job.endpoint.base_url, secret, job.settings.timeout_seconds)
-    left_out = styles.left_out(job.material)
+    left_out = styles.left_out(job.inputs)
     if left_out:
         voice.warn(f"{left_out} prompts lack an answer of an entrant, and what it was needed for is left out")
     if job.before:
@@ -129,7 +138,7 @@ def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, jo
         asker,
         Pace(job.settings.requests_per_minute, stopping),
         request_locks,
-        Purse(Prices.of(job.settings), job.settings.budget, job.spent),
+        Purse(Prices.of(job.settings), job.budget, keeper, stopping),
         attempts=job.settings.attempts,
         patience=job.settings.timeout_seconds + 60,
         stopping=stopping,
@@ -183,7 +192,7 @@ def _summary(job: Job, runner: Runner) -> dict[str, Any]:
         "cached": tally.cached,
         "verdicts": dict(tally.statuses),
         "failed_requests": dict(tally.failures),
-        "left_out_prompts": styles.left_out(job.material),
+        "left_out_prompts": styles.left_out(job.inputs),
     }
 
 

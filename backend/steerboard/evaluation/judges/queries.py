@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.judge_tables import JudgeAnswer, RepeatedVerdict, Verdict
-from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, Material
+from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, JudgeInputs
 from steerboard.evaluation.judges.requests import Place, Question
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, Response
@@ -30,7 +30,9 @@ class Judged:
     key: str
 
 
-def material_of(session: Session, evaluation: Evaluation, settings: JudgeSettings, *, assume: bool = False) -> Material:
+def judge_inputs_of(
+    session: Session, evaluation: Evaluation, settings: JudgeSettings, *, assume: bool = False
+) -> JudgeInputs:
     """The first sample of every entrant that is judged. `assume`: as if the answers that are missing were there, to
     count the requests in advance."""
     judged = [
@@ -60,7 +62,7 @@ def material_of(session: Session, evaluation: Evaluation, settings: JudgeSetting
                 there = answers.get((entrant, prompt.position), [])
                 missing = prompt.turns - len(there)
                 answers[entrant, prompt.position] = [*there, *(f"{entrant} {n}" for n in range(missing))]
-    return Material(prompts, judged, answers)
+    return JudgeInputs(prompts, judged, answers)
 
 
 def judged(session: Session, judge_id: uuid.UUID) -> set[Judged]:

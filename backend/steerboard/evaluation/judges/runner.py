@@ -151,17 +151,20 @@ class Runner:
 
     def _paid_answer(self, key: str, question: Question) -> Answer:
         reserved = self._purse.reserve(question.body)
+        if reserved is None:
+            raise _Stopped
         began = time.monotonic()
         try:
             answer = self._asker.ask(question.body)
         except AskFailed as failure:
             if failure.perhaps_billed:
-                self._keeper.note_uncertain_cost(self._purse.lose(reserved))
+                self._purse.end(reserved)
             else:
-                self._purse.release(reserved)
+                self._purse.refused(reserved)
             raise
         seconds = time.monotonic() - began
-        self._keeper.keep_answer(key, answer, seconds, uncertain=self._purse.settle(reserved, answer))
+        self._keeper.keep_answer(key, answer, seconds, known=self._purse.known(reserved, answer))
+        self._purse.end(reserved)
         return answer
 
     def _wait_for_turn(self, key: str) -> None:

@@ -23,7 +23,8 @@ Budget = Annotated[
         gt=0,
         le=1_000_000_000,
         allow_inf_nan=False,
-        description="In the currency of the prices. No request is made that could exceed it.",
+        description="In the currency of the prices, for the judge and its calibrations. No request is made that could "
+        "exceed it.",
     ),
 ]
 
@@ -121,7 +122,8 @@ class JudgeOut(BaseModel):
     """`verdicts` counts those that are not superseded. `requests`: answers paid for; `cached`: those that were known.
 
     `failures`: requests that failed and were tried again, or given up, by code. `valid` is False when too many
-    verdicts are unusable; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
+    verdicts are unusable or the calibration that it needs first is missing or failed, and `invalid_because` gives the
+    reason; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
     """
 
     id: uuid.UUID
@@ -143,6 +145,7 @@ class JudgeOut(BaseModel):
     superseded: int
     unparsed_rate: float | None
     valid: bool
+    invalid_because: str | None = None
     prompt_tokens: int | None
     completion_tokens: int | None
     requests: int
@@ -150,8 +153,15 @@ class JudgeOut(BaseModel):
     cost: Annotated[float | None, Field(description="So far, by the judge's prices; null without them.")] = None
     uncertain_cost: Annotated[
         float,
-        Field(description="Part of `cost`: an upper bound for requests whose answer or token count never arrived."),
+        Field(
+            description="Part of `cost`: an upper bound for requests under way, or whose answer or token count "
+            "never arrived."
+        ),
     ] = 0.0
+    calibration_cost: Annotated[
+        float | None,
+        Field(description="Of the judge's calibrations, which spend its budget alongside `cost`; null without prices."),
+    ] = None
     failures: dict[str, int]
     created_by: str
     created_at: dt.datetime

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -19,8 +20,9 @@ from steerboard.evaluation.judges.checks import InvalidJudge, check_who, checked
 from steerboard.evaluation.judges.requests import Question, key_of
 from steerboard.evaluation.judges.schemas import JudgeChange, JudgeEstimate, JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.spending.budget import Prices
+from steerboard.evaluation.judges.spending.costs import budget_holder, calibrated_judge
 from steerboard.evaluation.recipe_runs import RecipeStage, child_of
-from steerboard.evaluation.tables import Entrant, Evaluation
+from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation
 from steerboard.platform.http.errors import Conflict, NotFound
 from steerboard.platform.names import find, free_name, names_like
 from steerboard.registry.endpoints.service import get_endpoint
@@ -63,12 +65,14 @@ def create_judge(
     asked: JudgeIn,
     actor: str,
     stage: RecipeStage | None = None,
+    calibrates: Judge | None = None,
 ) -> Judge:
     """A judge, and the run in which it judges; it waits for answers that are still being made. For a recipe's
-    `stage` that run is one of the stage's.
+    `stage` that run is one of the stage's; with `calibrates` it spends that judge's budget.
 
     Raises `InvalidJudge`, `NotFound`, `NameTaken`, `BadInput` (`wrong_role`).
     """
+    asked = _nameless(evaluation, asked)
     who = _who(session, project, asked)
     judged = checked(session, evaluation, asked)
     model = who.name if isinstance(who, Model) else who.model
@@ -91,22 +95,30 @@ def create_judge(
     session.add(judge)
     session.flush()
     pool = asked.pool or evaluation.pool or "default"
-    _start(session, project, evaluation, judge, judged, pool, actor, stage)
+    _start(session, project, evaluation, judge, judged, pool, actor, stage, calibrates.id if calibrates else None)
     return judge
+
+
+def _nameless(evaluation: Evaluation, asked: JudgeIn) -> JudgeIn:
+    """Of known pairs the entrants' names, or the same order every time, would give away the better side."""
+    if evaluation.prompts_from.get("kind") != CALIBRATION:
+        return asked
+    return asked.model_copy(update={"settings": asked.settings.model_copy(update={"blind": True})})
 
 
 def estimate(session: Session, project: Project, evaluation: Evaluation, asked: JudgeIn) -> JudgeEstimate:
     """What it would ask, were all answers there, and how much of that is known already. Raises like `create_judge`."""
+    asked = _nameless(evaluation, asked)
     who = _who(session, project, asked)
     checked(session, evaluation, asked)
-    material = reading.material_of(session, evaluation, asked.settings, assume=True)
+    inputs = reading.judge_inputs_of(session, evaluation, asked.settings, assume=True)
     if isinstance(who, Model):
-        return JudgeEstimate(requests=2 * sum(1 for _ in comparisons.pairs(material, asked.settings)), cached=0)
+        return JudgeEstimate(requests=2 * sum(1 for _ in comparisons.pairs(inputs, asked.settings)), cached=0)
     prices = Prices.of(asked.settings)
     requests, most = 0, dict[str, float]()
 
     def questions() -> Iterator[Question]:
-        return styles.questions(asked.style, asked.settings, who.model, material)
+        return styles.questions(asked.style, asked.settings, who.model, inputs)
 
     for question in chain(questions(), styles.repeats(asked.settings, questions())):
         requests += 1
@@ -154,11 +166,15 @@ def retry(session: Session, project: Project, evaluation: Evaluation, judge: Jud
         return
     settings = JudgeSettings.model_validate(judge.settings)
     pool = run.pool if run is not None else evaluation.pool or "default"
-    _start(session, project, evaluation, judge, judged_entrants(session, evaluation, settings), pool, actor)
+    judged = judged_entrants(session, evaluation, settings)
+    calibrates = calibrated_judge(run) if run is not None else None
+    _start(session, project, evaluation, judge, judged, pool, actor, calibrates=calibrates)
 
 
-def change_judge(judge: Judge, asked: JudgeChange) -> None:
-    """Its budget. A run that is under way keeps the one that it began with. Raises `InvalidJudge`."""
+def change_judge(session: Session, judge: Judge, asked: JudgeChange) -> None:
+    """Its budget, which is also that of its calibrations. A run that is under way keeps the one that it began with.
+    Raises `InvalidJudge`."""
+    judge = budget_holder(session, judge)
     settings = JudgeSettings.model_validate(judge.settings)
     if asked.budget is not None and Prices.of(settings) is None:
         message = "the judge has no prices to compare with one"
@@ -188,11 +204,12 @@ def _start(
     pool: str,
     actor: str,
     stage: RecipeStage | None = None,
+    calibrates: uuid.UUID | None = None,
 ) -> None:
     """The run, which waits for those of answers that are under way."""
     making = [session.get(Run, one.run_id) for one in judged if one.run_id]
     waits_for = [run.id for run in making if run is not None and run.state not in ENDED]
-    config: JudgeConfig | CompareConfig = JudgeConfig(evaluation=evaluation.id, judge=judge.id)
+    config: JudgeConfig | CompareConfig = JudgeConfig(evaluation=evaluation.id, judge=judge.id, calibrates=calibrates)
     inputs = {f"{AFTER}{number}": InputRef(run=id_) for number, id_ in enumerate(waits_for)}
     if judge.model_id is not None:
         config = CompareConfig(evaluation=evaluation.id, judge=judge.id)

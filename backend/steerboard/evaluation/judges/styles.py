@@ -1,4 +1,4 @@
-"""Which questions a judge of each style is asked about some material, and in which order the answers are shown. Pure.
+"""Which questions a judge of each style is asked, and in which order the answers are shown. Pure.
 
 An order that is drawn depends on the seed, the prompt and the turn alone, so a resumed or repeated run asks the same.
 """
@@ -16,7 +16,7 @@ from steerboard.evaluation.judges.judge_inputs import (
     Answered,
     JudgedEntrant,
     JudgedPrompt,
-    Material,
+    JudgeInputs,
     dialogue,
     written_out,
 )
@@ -32,13 +32,13 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MOST_AT_ONCE = len(_LETTERS)
 
 
-def questions(style: str, settings: JudgeSettings, model: str, material: Material) -> Iterator[Question]:
+def questions(style: str, settings: JudgeSettings, model: str, inputs: JudgeInputs) -> Iterator[Question]:
     """All questions to a judge `model`, prompt by prompt. Items whose answers are missing are left out.
 
     `settings.baseline` and the entrants are known to be there (`judges.create_judge` sees to it).
     """
-    ask = _Asking(settings, model, material)
-    for prompt in material.prompts:
+    ask = _Asking(settings, model, inputs)
+    for prompt in inputs.prompts:
         for turn in range(1, prompt.turns + 1):
             match style:
                 case "multi":
@@ -61,11 +61,11 @@ def repeats(settings: JudgeSettings, asked: Iterator[Question]) -> Iterator[Ques
             yield replace(question, repeat=True)
 
 
-def left_out(material: Material) -> int:
+def left_out(inputs: JudgeInputs) -> int:
     """Prompts for which an entrant that should be judged has no complete answer."""
     return sum(
-        any(material.answered(entrant, prompt, prompt.turns) is None for entrant in material.entrants)
-        for prompt in material.prompts
+        any(inputs.answered(entrant, prompt, prompt.turns) is None for entrant in inputs.entrants)
+        for prompt in inputs.prompts
     )
 
 
@@ -76,14 +76,14 @@ def draw(seed: int, *what: object) -> random.Random:
 
 
 class _Asking:
-    def __init__(self, settings: JudgeSettings, model: str, material: Material) -> None:
+    def __init__(self, settings: JudgeSettings, model: str, inputs: JudgeInputs) -> None:
         self._settings = settings
         self._model = model
-        self._material = material
+        self._inputs = inputs
 
     def multi(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """One request with everyone's answers, at least two."""
-        found = self._material.answers_of(prompt, turn)
+        found = self._inputs.answers_of(prompt, turn)
         if len(found) < 2:
             return
         names = [entrant.name for entrant, _ in found]
@@ -104,7 +104,7 @@ class _Asking:
         )
 
     def single(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
-        for entrant, answers in self._material.answers_of(prompt, turn):
+        for entrant, answers in self._inputs.answers_of(prompt, turn):
             text = fastchat_prompts.single(prompt.questions(turn), answers, self._references(prompt, turn))
             places = (Place(entrant.id, None, None),)
             yield self._question(
@@ -149,7 +149,7 @@ class _Asking:
                 yield self._question(prompt, turn, places, text, _of_a(verdict_parser.arena, first))
 
     def _pairs(self, prompt: JudgedPrompt, turn: int) -> Iterator[tuple[Answered, Answered]]:
-        return self._material.pairs(prompt, turn, self._settings.baseline)
+        return self._inputs.pairs(prompt, turn, self._settings.baseline)
 
     def _orders(self, prompt: JudgedPrompt, turn: int, one: JudgedEntrant, other: JudgedEntrant) -> Sequence[bool]:
         """Whether `one` is shown first: both ways, or one that is drawn."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from typing import Any, Literal
@@ -14,16 +14,19 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
 from steerboard.evaluation.judge_tables import Judge, Verdict
+from steerboard.evaluation.judges.both_orders import PAIR_STYLES, Said, together
+from steerboard.evaluation.judges.calibrations import said
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 
 Choice = Literal["all", "best_worst", "votes"]
-_PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard", "preference")
+Unfit = Literal["judge_not_valid", "entrant_not_valid", "one_order"]
+Two = tuple[uuid.UUID, uuid.UUID]
 
 
 @dataclass(frozen=True)
 class Pair:
     """One vote. `turn`: the one that was judged, from 1; None: the whole conversation. `about`: who, when, what. `tie`:
-    neither answer was preferred."""
+    neither answer was preferred. `unfit`: why it is no vote, and does not become a row."""
 
     position: int
     turn: int | None
@@ -31,6 +34,7 @@ class Pair:
     rejected: uuid.UUID
     about: dict[str, Any]
     tie: bool = False
+    unfit: Unfit | None = None
 
 
 def ordered(scores: Mapping[uuid.UUID, float], pairs: Choice) -> Iterator[tuple[uuid.UUID, uuid.UUID, bool]]:
@@ -77,65 +81,100 @@ def ranked_pairs(session: Session, campaign: Campaign, criterion: str | None, pa
             yield Pair(position, None, chosen, rejected, about | values, tie)
 
 
-def judged_pairs(session: Session, judge: Judge, order: Mapping[uuid.UUID, int], pairs: Choice) -> Iterator[Pair]:
+def judged_pairs(
+    session: Session,
+    judge: Judge,
+    order: Mapping[uuid.UUID, int],
+    pairs: Choice,
+    *,
+    silent: Collection[uuid.UUID] = (),
+    whole: bool = False,
+) -> Iterator[Pair]:
     """Of every item and turn, by position and turn. `order`: the entrants' places, which order the rows.
 
     Scores (`single`, `multi`) order an item's answers. Pairwise verdicts of both orders are one: different ones of
-    style `pairwise` are a tie, others are averaged, weights counting.
+    style `pairwise` are a tie, others are averaged, weights counting. Unfit are pairs with an entrant of `silent`, and
+    unless `whole` those of which only one of two orders can be used, as in the report.
     """
     found = session.scalars(
         select(Verdict)
-        .where(Verdict.judge_id == judge.id, Verdict.status == "ok", ~Verdict.superseded)
+        .where(Verdict.judge_id == judge.id, ~Verdict.superseded)
         .order_by(Verdict.position, Verdict.turn, Verdict.id)
         .execution_options(yield_per=1000)
     )
     for (position, turn), verdicts in groupby(found, key=lambda verdict: (verdict.position, verdict.turn)):
         item = list(verdicts)
+        told = [verdict for verdict in item if verdict.status == "ok" and verdict.value is not None]
+        if not told:
+            continue
         about = {
             "source": "judge",
             "source_name": judge.name,
             "by": judge.model,
-            "at": max(verdict.created_at for verdict in item).isoformat(),
+            "at": max(verdict.created_at for verdict in told).isoformat(),
             "item": f"{position}.{turn}",
         }
-        if judge.style in _PAIR_STYLES:
-            for chosen, rejected, value in _of_verdicts(item, judge.style, order, pairs):
-                yield Pair(position, turn, chosen, rejected, about | {"preference": round(value, 6)}, value == 0.5)
+        if judge.style in PAIR_STYLES:
+            for one, other, value, unfit in _of_verdicts(item, judge.style, order, pairs, silent, whole):
+                preference = {"preference": round(value, 6)}
+                yield Pair(position, turn, one, other, about | preference, value == 0.5, unfit)
             continue
-        values = {verdict.a: verdict.value for verdict in item if verdict.value is not None}
-        scores = {entrant: values[entrant] for entrant in sorted(values, key=lambda one: order.get(one, -1))}
-        for chosen, rejected, tie in ordered(scores, pairs):
-            given = {"chosen_score": scores[chosen], "rejected_score": scores[rejected]}
-            yield Pair(position, turn, chosen, rejected, about | given, tie)
+        values = {verdict.a: verdict.value for verdict in told if verdict.value is not None}
+        for one, other, tie, unfit in _of_scores(values, order, pairs, silent):
+            given = {"chosen_score": values[one], "rejected_score": values[other]}
+            yield Pair(position, turn, one, other, about | given, tie, unfit)
+
+
+def _of_scores(
+    values: Mapping[uuid.UUID, float], order: Mapping[uuid.UUID, int], pairs: Choice, silent: Collection[uuid.UUID]
+) -> Iterator[tuple[uuid.UUID, uuid.UUID, bool, Unfit | None]]:
+    """(chosen, rejected, whether they tie, why the pair is unfit) of one item and turn."""
+    scores = {entrant: values[entrant] for entrant in sorted(values, key=lambda one: order.get(one, -1))}
+    for chosen, rejected, tie in ordered({one: at for one, at in scores.items() if one not in silent}, pairs):
+        yield chosen, rejected, tie, None
+    for chosen, rejected, tie in ordered(scores, "all"):
+        if chosen in silent or rejected in silent:
+            yield chosen, rejected, tie, "entrant_not_valid"
 
 
 def _of_verdicts(
-    verdicts: list[Verdict], style: str, order: Mapping[uuid.UUID, int], pairs: Choice
-) -> Iterator[tuple[uuid.UUID, uuid.UUID, float]]:
-    """(chosen, rejected, how far the chosen one is preferred: above 1/2, to 1) of one item and turn."""
-    said: dict[tuple[uuid.UUID, uuid.UUID], list[tuple[float, int]]] = defaultdict(list)
+    verdicts: list[Verdict],
+    style: str,
+    order: Mapping[uuid.UUID, int],
+    pairs: Choice,
+    silent: Collection[uuid.UUID],
+    whole: bool,
+) -> Iterator[tuple[uuid.UUID, uuid.UUID, float, Unfit | None]]:
+    """(chosen, rejected, how far the chosen one is preferred: above 1/2, to 1, why the pair is unfit) of one item and
+    turn."""
+    told: dict[Two, list[Said]] = defaultdict(list)
     for verdict in verdicts:
-        if verdict.b is None or verdict.value is None:
+        if verdict.b is None:
             continue
         first = order.get(verdict.a, -1) <= order.get(verdict.b, -1)
-        a, b, value = (verdict.a, verdict.b, verdict.value) if first else (verdict.b, verdict.a, 1 - verdict.value)
-        said[a, b].append((value, verdict.weight))
-    values = {both: _together(given, style) for both, given in said.items()}
-    kept = _best_against_worst(values) if pairs == "best_worst" else set(values)
-    for both in sorted(kept, key=lambda pair: (order.get(pair[0], -1), order.get(pair[1], -1))):
+        both = (verdict.a, verdict.b) if first else (verdict.b, verdict.a)
+        told[both].append(said(verdict, of=both[0]))
+    values: dict[Two, float] = {}
+    unfit: dict[Two, Unfit] = {}
+    for both, given in told.items():
+        found = together(given, style)
+        if found is None:
+            continue
+        values[both] = found.value
+        if both[0] in silent or both[1] in silent:
+            unfit[both] = "entrant_not_valid"
+        elif found.half and not whole:
+            unfit[both] = "one_order"
+    fit = {both: value for both, value in values.items() if both not in unfit}
+    kept = _best_against_worst(fit) if pairs == "best_worst" else set(fit)
+    for both in sorted(kept | set(unfit), key=lambda pair: (order.get(pair[0], -1), order.get(pair[1], -1))):
         (a, b), value = both, values[both]
         if value > 0.5:
-            yield a, b, value
+            yield a, b, value, unfit.get(both)
         elif value < 0.5:
-            yield b, a, 1 - value
+            yield b, a, 1 - value, unfit.get(both)
         elif pairs == "votes":
-            yield a, b, value
-
-
-def _together(given: list[tuple[float, int]], style: str) -> float:
-    if style == "pairwise" and len({value for value, _ in given}) > 1:
-        return 0.5
-    return sum(value * weight for value, weight in given) / sum(weight for _, weight in given)
+            yield a, b, value, unfit.get(both)
 
 
 def _best_against_worst(values: Mapping[tuple[uuid.UUID, uuid.UUID], float]) -> set[tuple[uuid.UUID, uuid.UUID]]:

@@ -60,7 +60,7 @@ class PairRows:
         """To be called with all votes before the rows are asked for."""
         for vote in votes:
             turn = self._turn(vote)
-            if turn is not None:
+            if turn is not None and vote.unfit is None:
                 answers = vote.position, turn, frozenset((vote.chosen, vote.rejected))
                 self.ballots.setdefault(answers, Ballot()).add(vote)
 
@@ -87,6 +87,8 @@ class PairRows:
 
     def _row(self, pair: Pair) -> dict[str, Any] | str:
         """The row, or why there is none."""
+        if pair.unfit is not None:
+            return pair.unfit
         turn = self._turn(pair)
         if turn is None:
             return "no_answer"

@@ -33,7 +33,8 @@ class PreferencesChoice(BaseModel):
             alias="from",
             min_length=1,
             max_length=50,
-            description="Null: every campaign with rankings by this criterion, and every judge with verdicts.",
+            description="Null: every campaign with rankings by this criterion, and every judge with verdicts, as far "
+            "as they count in the report. A judge that is named is taken as it is.",
         ),
     ] = None
     pairs: Literal["all", "best_worst"] = "all"
@@ -67,14 +68,17 @@ class PreferencesCreate(PreferencesChoice):
 
 class PreferencesPreview(BaseModel):
     """How many pairs would become rows, and how many of them the project's split holds out. `left_out`: pairs that
-    do not become rows, by reason. `compared`: two answers to one prompt that anyone voted on; `contested`: those on
-    which votes differ. `agreement`: the mean share of votes for the chosen answer; null without pairs."""
+    do not become rows, by reason: `no_answer`, `empty`, `identical`, `disagreement`; and of judges that no one has
+    named `judge_not_valid`, `entrant_not_valid` and `one_order` (only one of two orders is usable). `left_out_judges`:
+    those that are not valid, with the reason. `compared`: two answers to one prompt that anyone voted on; `contested`:
+    those on which votes differ. `agreement`: the mean share of votes for the chosen answer; null without pairs."""
 
     pairs: int
     held_out_pairs: int
     prompts: int
     held_out_prompts: int
     left_out: dict[str, int]
+    left_out_judges: dict[str, str] = {}
     sources: list[str]
     compared: int
     contested: int

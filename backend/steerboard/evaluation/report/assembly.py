@@ -33,10 +33,11 @@ from steerboard.evaluation.report.sections.several_rewards import reward_correla
 from steerboard.evaluation.report.sources import lengths
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationReportRow
 from steerboard.platform.http.errors import NotFound
-from steerboard.registry.tables import Endpoint
 from steerboard.runs.results.academic import academic_by_hash, academic_of_endpoint
 from steerboard.runs.results.benchmarks import newest_benchmarks
-from steerboard_contracts.report.academic import EntrantAcademic
+from steerboard.runs.tables import Run
+from steerboard_contracts.pinned_endpoint import PinnedEndpoint
+from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
 from steerboard_contracts.report.evaluation import EvaluationReport
 
 Sessions = sessionmaker[Session]
@@ -159,15 +160,24 @@ def compute(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport:
 
 def _academic(session: Session, evaluation: Evaluation, report: EvaluationReport) -> list[EntrantAcademic]:
     """Of the entrants with results: those of a model, and of an endpoint its own before those of the policy that it
-    serves."""
+    serves. They are of the model that answered for the entrant, not of the one that the endpoint names now."""
     hashes = {row.content_hash for row in report.entrants if row.content_hash}
     of_models = academic_by_hash(session, evaluation.project_id, hashes)
-    endpoints = select(Entrant.name, Endpoint).join(Endpoint).where(Entrant.evaluation_id == evaluation.id)
-    of_endpoints = {name: academic_of_endpoint(session, endpoint) for name, endpoint in session.execute(endpoints)}
+    pin = Run.config["pinned_endpoint"]
+    answered = select(Entrant.name, pin).join(Run, Run.id == Entrant.run_id)
+    of_endpoints = {
+        name: academic_of_endpoint(session, evaluation.project_id, PinnedEndpoint.model_validate(asked))
+        for name, asked in session.execute(answered.where(Entrant.evaluation_id == evaluation.id))
+        if asked is not None
+    }
     found = []
     for row in report.entrants:
         rows = [*of_models.get(row.content_hash or "", []), *of_endpoints.get(row.name, [])]
-        by_task = {one.task.task: one for one in rows}
+        by_task: dict[str, AcademicRow] = {}
+        for one in rows:
+            known = by_task.get(one.task.task)
+            if known is None or one.task.whole or not known.task.whole:
+                by_task[one.task.task] = one
         if by_task:
             found.append(EntrantAcademic(entrant=row.name, rows=[one for _, one in sorted(by_task.items())]))
     return found

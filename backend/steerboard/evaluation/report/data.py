@@ -107,11 +107,12 @@ class Repeats:
 
 @dataclass(frozen=True)
 class JudgeCost:
-    """`cost` by the judge's prices, None without. `verdicts`: with a value, from answers that this judge paid for;
-    `seconds`: of those answers, None where no time was kept."""
+    """`cost` by the judge's prices, None without; `calibrations`: theirs in addition. `verdicts`: with a value, from
+    answers that this judge paid for; `seconds`: of those answers, None where no time was kept."""
 
     cost: float | None = None
     uncertain: float = 0.0
+    calibrations: float | None = None
     verdicts: int = 0
     seconds: float | None = None
 

@@ -54,6 +54,6 @@ def _ahead(rung: RungRow, planned: PlannedHalving) -> float:
 def halving_in_words(planned: PlannedHalving) -> str:
     rungs = planned.rungs
     extreme = "highest" if planned.goal == "maximize" else "lowest"
-    numbers = [len(rungs[0].stages), *(planned.kept(rung.number) for rung in rungs[:-1])]
-    trained = ", ".join(f"{number} for {rung.steps:,} steps" for number, rung in zip(numbers, rungs, strict=True))
-    return f"Successive halving by the {extreme} {planned.figure}: {trained}."
+    trained = ", ".join(f"{planned.kept(rung.number - 1)} for {rung.steps:,} steps" for rung in rungs)
+    shared = ", where variants that share the training count once" if planned.shared else ""
+    return f"Successive halving by the {extreme} {planned.figure}: {trained}{shared}."

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 
 from steerboard.platform.storage.disk import database_is_full, no_space_for_rows
+from steerboard.platform.telemetry.secret_paths import without_code
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
 
 log = logging.getLogger(__name__)
@@ -185,12 +186,12 @@ def install_handlers(app: FastAPI) -> None:
         problem = problem_of(error)
         if problem is None:
             return unexpected(request, error)
-        log.warning("%s %s: %s", request.method, request.url.path, getattr(error, "orig", error))
+        log.warning("%s %s: %s", request.method, without_code(request.url.path), getattr(error, "orig", error))
         return problem_response(problem)
 
     @app.exception_handler(Exception)
     def unexpected(request: Request, error: Exception) -> JSONResponse:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        log.error("%s %s failed", request.method, without_code(request.url.path), exc_info=error)
         return problem_response(
             SteerboardError("The server hit an unexpected error; its log has the traceback.", code="internal_error")
         )

@@ -7,7 +7,7 @@
 
 Both locks are the kernel's, so that those of a killed worker are gone with it. An entry is removed only by who holds
 both, and taken only by who holds the first while it takes the second, so no one is left with a folder that vanishes.
-Why no library does this: see `folder_lock`.
+filelock and fasteners do not fit for the reasons in `folder_lock`; cachetools keeps objects in memory, not folders.
 """
 
 from __future__ import annotations

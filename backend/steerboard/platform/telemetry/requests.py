@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steerboard.platform.telemetry import logs, traces
 from steerboard.platform.telemetry.counters import REGISTRY
+from steerboard.platform.telemetry.secret_paths import without_code
 
 log = logging.getLogger("steerboard.requests")
 
@@ -65,7 +66,8 @@ class Observed:
                 note(message["status"])
             await send(message)
 
-        attributes = {"http.request.method": method, "url.path": scope["path"], "steerboard.request_id": request_id}
+        path = without_code(scope["path"])
+        attributes = {"http.request.method": method, "url.path": path, "steerboard.request_id": request_id}
         with traces.span(method, attributes, headers=headers) as span:
             try:
                 await self._app(scope, receive, noted)
@@ -78,9 +80,9 @@ class Observed:
                 span.update_name(f"{method} {route}")
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", status)
-                if scope["path"] not in _SILENT:
+                if path not in _SILENT:
                     said = logs.fields(status=status, seconds=round(time.perf_counter() - began, 4))
-                    log.info("%s %s", method, scope["path"], extra=said)
+                    log.info("%s %s", method, path, extra=said)
 
 
 def route_of(scope: Scope) -> str:

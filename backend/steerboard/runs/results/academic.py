@@ -1,6 +1,7 @@
 """What finished academic runs found about models, and how far that is from their base and SFT models.
 
-A model is known by its content, so that the same weights under another name have the same results.
+A model is known by its content, so that the same weights under another name have the same results; a model at an
+endpoint by the address and model that the run was made for (`PinnedEndpoint`), whatever the endpoint names now.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from typing import Any, cast, get_args
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, aliased
 
-from steerboard.registry.tables import Endpoint, Model
+from steerboard.registry.tables import Model
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import Run, RunInput, RunOutput
 from steerboard_contracts.models import Ancestor
+from steerboard_contracts.pinned_endpoint import PinnedEndpoint
 from steerboard_contracts.report.academic import (
     AcademicDifference,
     AcademicFigure,
+    AcademicMismatch,
     AcademicResult,
     AcademicRow,
     AcademicTask,
+    Unlike,
 )
 from steerboard_statistics.benchmarks.academic import paired_difference
 
@@ -32,7 +36,8 @@ _MOST_RUNS = 100
 _RUNS = (
     select(Run.id, Run.ended_at, RunOutput.document)
     .join(RunOutput, (RunOutput.run_id == Run.id) & (RunOutput.type == "academic"))
-    .order_by(Run.id.desc())
+    # Whole ones first, or a hundred trials would hide them.
+    .order_by(Run.config["limit"].astext.is_not(None), Run.id.desc())
     .limit(_MOST_RUNS)
 )
 _Results = Select[uuid.UUID, dt.datetime | None, dict[str, Any] | None]
@@ -47,7 +52,8 @@ class _Found:
 
 
 def academic_of(session: Session, model: Model) -> list[AcademicRow]:
-    """The newest result of each task, by name, with differences to the models that it comes from."""
+    """The newest result of each task, by name, with differences to the models that it comes from. One of all items is
+    preferred to one of the first only."""
     newest = _newest(_results(session, model.project_id, model.artifact_hash))
     if not newest:
         return []
@@ -55,25 +61,20 @@ def academic_of(session: Session, model: Model) -> list[AcademicRow]:
         (kind, other, list(_results(session, other.project_id, other.artifact_hash)))
         for kind, other in _ancestors(session, model).items()
     ]
-    return [
-        _row(
-            one,
-            [
-                difference
-                for kind, other, results in others
-                for difference in _differences(one.task, kind, other.name, results)
-            ],
-        )
-        for one in newest
-    ]
+    rows = []
+    for one in newest:
+        row = _row(one)
+        for kind, other, results in others:
+            _compare(row, one, kind, other.name, results)
+        rows.append(row)
+    return rows
 
 
-def academic_of_endpoint(session: Session, endpoint: Endpoint) -> list[AcademicRow]:
-    """Likewise, without differences: nothing is known of what an endpoint's model comes from. Runs name it by its id or
-    by the name that it has now."""
-    names = (endpoint.name, str(endpoint.id))
-    runs = _RUNS.where(Run.project_id == endpoint.project_id, Run.config["endpoint"].astext.in_(names))
-    return [_row(one, []) for one in _newest(_found(session, runs))]
+def academic_of_endpoint(session: Session, project_id: uuid.UUID, asked: PinnedEndpoint) -> list[AcademicRow]:
+    """Likewise, without differences: nothing is known of what an endpoint's model comes from."""
+    pin = {"pinned_endpoint": asked.model_dump(mode="json")}
+    runs = _RUNS.where(Run.project_id == project_id, Run.config.contains(pin))
+    return [_row(one) for one in _newest(_found(session, runs))]
 
 
 def academic_by_hash(session: Session, project_id: uuid.UUID, hashes: Collection[str]) -> dict[str, list[AcademicRow]]:
@@ -128,26 +129,33 @@ def _found(session: Session, runs: _Results) -> Iterator[_Found]:
 
 
 def _newest(results: Iterator[_Found]) -> list[_Found]:
-    """Of each task, by name; the results are the newest first."""
+    """Of each task, by name: the newest of all items, or else the newest."""
     newest: dict[str, _Found] = {}
     for one in results:
-        newest.setdefault(one.task.task, one)
+        known = newest.get(one.task.task)
+        if known is None or (one.task.whole, one.run_id) > (known.task.whole, known.run_id):
+            newest[one.task.task] = one
     return [one for _, one in sorted(newest.items())]
 
 
-def _row(one: _Found, differences: list[AcademicDifference]) -> AcademicRow:
-    return AcademicRow(
-        run_id=one.run_id, ended_at=one.ended_at, harness=one.harness, task=_shown(one.task), differences=differences
-    )
+def _row(one: _Found) -> AcademicRow:
+    return AcademicRow(run_id=one.run_id, ended_at=one.ended_at, harness=one.harness, task=_shown(one.task))
 
 
-def _differences(
-    ours: AcademicTask, vs: Ancestor, model: str, results: Sequence[_Found]
-) -> Iterator[AcademicDifference]:
-    """With the newest result on the same items, asked in the same way."""
-    same = next((one for one in results if _way(one.task) == _way(ours)), None)
-    if same is None:
+def _compare(row: AcademicRow, ours: _Found, vs: Ancestor, model: str, results: Sequence[_Found]) -> None:
+    """With the newest result on the same items, asked and scored in the same way; or say what the nearest is unlike."""
+    theirs = [one for one in results if one.task.task == ours.task.task]
+    if not theirs:
         return
+    nearest = min(theirs, key=lambda one: (len(_unlike(ours, one)), -one.run_id.int))
+    unlike = _unlike(ours, nearest)
+    if unlike:
+        row.not_compared.append(AcademicMismatch(vs=vs, model=model, run_id=nearest.run_id, unlike=unlike))
+    else:
+        row.differences += _differences(ours.task, vs, model, nearest)
+
+
+def _differences(ours: AcademicTask, vs: Ancestor, model: str, same: _Found) -> Iterator[AcademicDifference]:
     theirs = {figure.name: figure for figure in same.task.figures}
     for figure in ours.figures:
         other = theirs.get(figure.name)
@@ -163,8 +171,21 @@ def _differences(
         )
 
 
-def _way(task: AcademicTask) -> tuple[object, ...]:
-    return task.task, task.version, task.shots, task.template, task.items_hash
+def _unlike(one: _Found, other: _Found) -> list[Unlike]:
+    """What keeps two results of a task from being compared. Hashes that are empty say nothing."""
+    ours, theirs = one.task, other.task
+    differ: dict[Unlike, bool] = {
+        "harness": one.harness != other.harness,
+        "version": ours.version != theirs.version,
+        "shots": ours.shots != theirs.shots,
+        "template": ours.template != theirs.template,
+        "items": ours.items_hash != theirs.items_hash,
+        "scoring": ours.scored_hash != theirs.scored_hash or not ours.scored_hash,
+    }
+    # With any of these the prompts are others in any case.
+    explained = differ["shots"] or differ["template"] or differ["items"]
+    differ["prompts"] = not explained and (ours.asked_hash != theirs.asked_hash or not ours.asked_hash)
+    return [name for name, is_so in differ.items() if is_so]
 
 
 def _shown(task: AcademicTask) -> AcademicTask:

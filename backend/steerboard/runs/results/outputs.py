@@ -134,7 +134,7 @@ def _model(
 ) -> Model:
     further = output.name != MAIN_MODEL
     if further and output.name != output.role:
-        raise StageCrashed(f"the stage calls a model of role {output.role} {output.name!r}")
+        raise StageCrashed(f"the stage returned a model of role {output.role} under the name {output.name!r}")
     parent = inputs.get(output.name, inputs.get("model"))
     # A folder brought in as a base may be a policy of its own method, which the run knows nothing of.
     method = read_info(path).method

@@ -36,7 +36,9 @@ class WorkerOut(BaseModel):
     run_id: uuid.UUID | None
     run: WorkerRun | None
     holds: list[str] = Field(
-        default=[], description="Names of the models that it keeps loaded: those of projects that you may read."
+        default=[],
+        description="Names of the models that it keeps loaded after comparisons and curves, in alphabetical order: "
+        "those of projects that you may read. What battles of an arena load and unload changes nothing here.",
     )
     started_at: dt.datetime
     heartbeat_at: dt.datetime

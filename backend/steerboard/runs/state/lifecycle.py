@@ -15,6 +15,7 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.settings import get_settings
+from steerboard.registry.endpoints.pins import with_pin
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import RunNotActive, RunNotResumable, UnusableInput
 from steerboard.runs.state.dependencies import settle, shards_of, stop, upstream_of
@@ -59,9 +60,10 @@ def create_run(
     """A new run, `pending` while upstream runs are under way, `queued` when its inputs are there.
 
     It is `succeeded` immediately when `reuse` finds an equal finished run. With a `parent` it is one of those that the
-    parent waits for, and ends with it. Raises `NotFound` for an input that is not
-    in the project.
+    parent waits for, and ends with it. Raises `NotFound` for an input, or the endpoint that it asks, that is not in the
+    project.
     """
+    config = with_pin(session, project, config)
     for input_name, ref in inputs.items():
         _check_input(session, project, input_name, ref)
     upstream = [ref.run for ref in inputs.values() if ref.run is not None]

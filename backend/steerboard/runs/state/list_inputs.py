@@ -33,11 +33,11 @@ def give(
     kept = [row for row in kept if _along(row.name) not in left_out]
     config = _without(run.config, left_out)
     if {name.partition(".")[0] for name in left_out} - {row.name.partition(".")[0] for row in kept}:
-        raise NothingLeft("nothing is left of a list that it needs")
+        raise NothingLeft("all runs of a required input list were dropped or skipped")
     try:
         stored_config(config)
     except ValidationError:
-        raise NothingLeft("nothing is left of a list that it needs") from None
+        raise NothingLeft("all runs of a required input list were dropped or skipped") from None
     names = _numbered([row.name for row in kept], left_out)
     for row in rows:
         session.delete(row)

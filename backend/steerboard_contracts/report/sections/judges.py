@@ -53,26 +53,30 @@ class Calibration(BaseModel):
 class JudgeQuality(BaseModel):
     """How far a judge's word counts. `people`: by campaign and criterion. `repeatability`: share of questions asked
     twice that got the same verdict. `cost` by the judge's prices, an upper bound where `uncertain_cost` is part of it;
-    `cost_per_verdict` and `seconds_per_verdict` over the verdicts that this judge paid for."""
+    `cost_per_verdict` and `seconds_per_verdict` over the verdicts that this judge paid for. `calibration_cost`: in
+    addition to `cost`, of its calibrations, which spend the same budget."""
 
     people: list[SourceKappa] = []
     calibrations: list[Calibration] = []
     repeatability: Estimate
     cost: float | None = None
     uncertain_cost: float = 0.0
+    calibration_cost: float | None = None
     cost_per_verdict: float | None = None
     seconds_per_verdict: float | None = None
 
 
 class JuryReport(BaseModel):
     """Several judges as one source. `judges` are those that it counts; `left_out`: why others of it are not counted.
-    `alpha`: Krippendorff's, nominal, of the jurors' verdicts on entrant pairs; its interval is over items."""
+    `trained`: entrants that learned from one of those that it counts, or had answers chosen by it. `alpha`:
+    Krippendorff's, nominal, of the jurors' verdicts on entrant pairs; its interval is over items."""
 
     jury: str
     rule: Literal["majority", "mean"]
     judges: list[str]
     left_out: dict[str, str] = {}
     valid: bool
+    trained: list[str] = []
     comparison: Comparison
     alpha: Estimate
     people: list[SourceKappa] = []

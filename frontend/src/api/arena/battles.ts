@@ -15,11 +15,18 @@ const patience = () => AbortSignal.timeout(20_000);
 
 export const ended = (side: Side) => side.state === "succeeded" || side.state === "failed";
 
+export const readBattle = (project: string, battle: string) =>
+  data(
+    api.GET("/api/v1/projects/{project}/battles/{battle}", {
+      params: { path: { project, battle } },
+      signal: patience(),
+    }),
+  );
+
 export const battleQuery = (project: string, battle: string) =>
   queryOptions({
     queryKey: [project, "battle", battle],
-    queryFn: () =>
-      data(api.GET("/api/v1/projects/{project}/battles/{battle}", { params: { path: { project, battle } } })),
+    queryFn: () => readBattle(project, battle),
     // The stream keeps it up to date.
     staleTime: Infinity,
   });
@@ -32,11 +39,14 @@ export const beginBattle = (project: string, arena: string, body: Schemas["Battl
     }),
   );
 
-export const askAgain = (project: string, battle: string, prompt: string) =>
+/** Asks turn number `turn`, from 1. With a key of this turn, a second try after a lost answer is no second turn. */
+export const askAgain = (project: string, battle: string, turn: number, prompt: string) =>
   data(
     api.POST("/api/v1/projects/{project}/battles/{battle}/turns", {
       params: { path: { project, battle } },
+      headers: { "Idempotency-Key": `turn-${turn}` },
       body: { prompt },
+      signal: patience(),
     }),
   );
 
@@ -49,12 +59,15 @@ export const voteOn = (project: string, battle: string, body: Schemas["VoteIn"])
     }),
   );
 
-/** The battle with what one event of its stream adds to the last turn. */
-export function withChange(known: Battle, { side, at, text, state, cut }: SideChange): Battle {
-  const last = known.turns.length - 1;
+/** The battle with what one event of its stream adds to turn `number`, from 1. */
+export function withChange(
+  known: Battle,
+  number: number,
+  { side, at, text, state, cut }: SideChange,
+): Battle {
   const changed = LETTERS.indexOf(side);
   const turns = known.turns.map((turn, place) =>
-    place === last
+    place === number - 1
       ? {
           ...turn,
           sides: turn.sides.map((known, place) =>
@@ -66,22 +79,24 @@ export function withChange(known: Battle, { side, at, text, state, cut }: SideCh
   return { ...known, turns, waits_for: null };
 }
 
-/** Follows the last turn until all answers have ended; after a break it starts over with everything so far. */
+/** Follows turn number `turn` until all answers have ended; after a break it starts over with everything so far. Another
+ * page may have asked a further turn by then, whose texts must not get into this one. */
 export async function followBattle(
   project: string,
   battle: string,
+  turn: number,
   client: QueryClient,
   signal: AbortSignal,
 ): Promise<void> {
   const { queryKey } = battleQuery(project, battle);
-  const url = `/api/v1/projects/${project}/battles/${battle}/stream`;
+  const url = `/api/v1/projects/${project}/battles/${battle}/stream?turn=${turn}`;
   let over = false;
   for (let failures = 0; !over && !signal.aborted;) {
     try {
       await readEvents(url, { signal }, (change, name) => {
         if (name === "end") over = true;
         else if (name === "answer")
-          client.setQueryData(queryKey, (known) => known && withChange(known, change as SideChange));
+          client.setQueryData(queryKey, (known) => known && withChange(known, turn, change as SideChange));
       });
       failures = 0;
     } catch {

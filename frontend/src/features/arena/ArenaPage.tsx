@@ -117,6 +117,7 @@ interface BattleProperties {
 function BattleTab({ project, arena, battle, onGo }: BattleProperties) {
   const client = useQueryClient();
   const [category, setCategory] = useState<string | null>(null);
+  const [prompt, setPrompt] = useState("");
   const begin = useMutation({
     mutationFn: (prompt: string) => beginBattle(project, arena.name, { prompt, category }),
     onSuccess: (made) => {
@@ -148,6 +149,8 @@ function BattleTab({ project, arena, battle, onGo }: BattleProperties) {
           placeholder={`Ask ${IN_WORDS[arena.sides]} of them anything. Ctrl+Enter sends.`}
           sends={arena.sides === 2 ? "Ask both" : "Ask all"}
           asking={begin.isPending}
+          prompt={prompt}
+          onPrompt={setPrompt}
           onSend={begin.mutateAsync}
           beside={
             arena.categories.length > 0 && (

@@ -1,8 +1,16 @@
 import { Alert, Button, Group, Kbd, Stack, Text } from "@mantine/core";
 import { IconPlayerTrackNext } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect } from "react";
-import { askAgain, battleQuery, ended, followBattle, type Verdict } from "../../api/arena/battles";
+import { useCallback, useEffect, useState } from "react";
+import {
+  askAgain,
+  battleQuery,
+  ended,
+  followBattle,
+  readBattle,
+  type Verdict,
+} from "../../api/arena/battles";
+import { Problem } from "../../api/client";
 import { randomId } from "../../api/randomId";
 import { Failure, Loading } from "../../shared/Feedback";
 import { useParcels } from "../../shared/outbox/useOutbox";
@@ -31,15 +39,34 @@ export function BattleView({ project, id, onNext }: Properties) {
   useEffect(() => {
     if (!live) return;
     const leaving = new AbortController();
-    void followBattle(project, id, client, leaving.signal);
+    void followBattle(project, id, turns, client, leaving.signal);
     return () => leaving.abort();
   }, [project, id, client, live, turns]);
 
   const box = useVoteBox(project);
   const waiting = useParcels(box).find((vote) => vote.battle === id && !vote.refused);
+  const [prompt, setPrompt] = useState("");
+  const known = battleQuery(project, id).queryKey;
   const again = useMutation({
-    mutationFn: (prompt: string) => askAgain(project, id, prompt),
-    onSuccess: (asked) => client.setQueryData(battleQuery(project, id).queryKey, asked),
+    mutationFn: async (prompt: string) => {
+      try {
+        return await askAgain(project, id, turns + 1, prompt);
+      } catch (problem) {
+        // It may have arrived all the same, or another page may have asked first.
+        const now = await readBattle(project, id).catch(() => null);
+        const asked = now?.turns[turns];
+        if (!now || !asked) throw problem;
+        if (asked.prompt === prompt) return now;
+        client.setQueryData(known, now);
+        throw new Problem(
+          409,
+          "asked_before",
+          "Another question came first",
+          "It is above. Send this one again when it has been answered, or vote.",
+        );
+      }
+    },
+    onSuccess: (asked) => client.setQueryData(known, asked),
   });
 
   const sides = last?.sides.length ?? 0;
@@ -47,10 +74,12 @@ export function BattleView({ project, id, onNext }: Properties) {
   const choices = choicesOf(sides);
   const failed = !!last?.sides.some((side) => side.state === "failed");
   const verdict = battle?.vote?.verdict ?? waiting?.verdict;
-  const open = !!last && !live && !failed && !verdict && !again.isPending;
+  const answered = !!last && !live && !failed && !verdict;
+  const open = answered && !again.isPending;
+  // About the turns on this page: the server may have taken another question whose answer was lost.
   const vote = useCallback(
-    (given: Verdict) => box.add({ submission: randomId(), battle: id, verdict: given }),
-    [box, id],
+    (given: Verdict) => box.add({ submission: randomId(), battle: id, verdict: given, turns }),
+    [box, id, turns],
   );
   useArenaKeys(choices, open ? vote : null, verdict || failed ? onNext : null);
 
@@ -67,7 +96,7 @@ export function BattleView({ project, id, onNext }: Properties) {
         />
       ))}
       {open && <VoteBar choices={choices} onVote={vote} />}
-      {failed && (
+      {failed && !verdict && (
         <Alert color="yellow" title={`Not ${all} have answered`}>
           One of them failed, so this battle takes no vote.
         </Alert>
@@ -76,7 +105,13 @@ export function BattleView({ project, id, onNext }: Properties) {
         <Text size="sm" role="status">
           Your vote: <strong>{choices.find((one) => one.verdict === verdict)?.given}</strong>.{" "}
           {battle.vote
-            ? `${namesOf(battle.vote.names)}.${battle.vote.counts ? "" : " You asked these the same before, so it does not count again."}`
+            ? [
+                `${namesOf(battle.vote.names)}.`,
+                battle.vote.turns < turns && "It is about the turns that you had seen, without the last.",
+                !battle.vote.counts && "You asked these the same before, so it does not count again.",
+              ]
+                .filter(Boolean)
+                .join(" ")
             : "It is on its way; the names come when it has arrived. You can continue."}
         </Text>
       )}
@@ -96,16 +131,18 @@ export function BattleView({ project, id, onNext }: Properties) {
           </Button>
         </Group>
       )}
-      {open && (
+      {answered && (
         <PromptBox
           label={`Ask ${all} again`}
           placeholder={`A further question to ${all}, or vote. Ctrl+Enter sends.`}
           sends="Send"
           asking={again.isPending}
+          prompt={prompt}
+          onPrompt={setPrompt}
           onSend={again.mutateAsync}
         />
       )}
-      {again.error && <Failure error={again.error} />}
+      {again.error && !verdict && <Failure error={again.error} />}
     </Stack>
   );
 }

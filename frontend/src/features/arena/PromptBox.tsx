@@ -1,23 +1,26 @@
 import { Button, Group, Stack, Textarea } from "@mantine/core";
 import { IconSend } from "@tabler/icons-react";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 
 interface Properties {
   label: string;
   placeholder: string;
   sends: string;
   asking: boolean;
+  /** Kept by the page, so that it outlives the box. */
+  prompt: string;
+  onPrompt: (prompt: string) => void;
   /** Resolves when the question has arrived; only then is the box emptied. */
   onSend: (prompt: string) => Promise<unknown>;
   beside?: ReactNode;
 }
 
-export function PromptBox({ label, placeholder, sends, asking, onSend, beside }: Properties) {
-  const [prompt, setPrompt] = useState("");
+export function PromptBox(properties: Properties) {
+  const { label, placeholder, sends, asking, prompt, onPrompt, onSend, beside } = properties;
   const send = () => {
     if (!prompt.trim() || asking) return;
     onSend(prompt).then(
-      () => setPrompt(""),
+      () => onPrompt(""),
       () => undefined,
     );
   };
@@ -31,7 +34,7 @@ export function PromptBox({ label, placeholder, sends, asking, onSend, beside }:
         maxRows={10}
         maxLength={50_000}
         value={prompt}
-        onChange={(event) => setPrompt(event.currentTarget.value)}
+        onChange={(event) => onPrompt(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
         }}

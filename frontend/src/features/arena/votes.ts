@@ -9,6 +9,8 @@ import { Outbox, type Parcel } from "../../shared/outbox/outbox";
 export interface Vote extends Parcel {
   battle: string;
   verdict: Verdict;
+  /** How many turns the voter has seen. Votes that an earlier version left in the browser are about all. */
+  turns?: number;
 }
 
 // One for a person and project, whatever pages use it: two would send the same votes twice.
@@ -18,9 +20,9 @@ function boxOf(project: string, user: string, client: QueryClient): Outbox<Vote>
   const name = `steerboard.votes.${user}.${project}`;
   const known = boxes.get(name);
   if (known) return known;
-  const made = new Outbox<Vote>(name, async ({ battle, submission, verdict }) => {
+  const made = new Outbox<Vote>(name, async ({ battle, submission, verdict, turns }) => {
     try {
-      const voted = await voteOn(project, battle, { submission, verdict });
+      const voted = await voteOn(project, battle, { submission, verdict, turns });
       client.setQueryData(battleQuery(project, battle).queryKey, voted);
       void client.invalidateQueries({ queryKey: arenaKeys.all(project) });
     } catch (problem) {

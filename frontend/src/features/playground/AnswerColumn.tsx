@@ -169,7 +169,7 @@ function AnswerBody({
           </Text>
         ) : answer.state === "succeeded" ? (
           <Text size="sm" c="dimmed">
-            An empty answer: the first token ended it.
+            An empty answer: the model stopped at its first token.
           </Text>
         ) : null}
         {answer.state === "cancelled" && (

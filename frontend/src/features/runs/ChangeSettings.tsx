@@ -49,8 +49,8 @@ export function ChangeSettings({ run }: { run: RunDetail }) {
         >
           <Stack gap="sm">
             <Text size="sm">
-              They take effect from the next optimiser step on. The timeline and the lineage of the model say
-              so.
+              They take effect from the next optimiser step on, and are recorded in the timeline and in the
+              model&apos;s lineage.
             </Text>
             {Object.entries(run.changeable).map(([name, now]) => (
               <TextInput

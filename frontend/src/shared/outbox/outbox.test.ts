@@ -61,6 +61,24 @@ describe("Outbox", () => {
     expect(box.all).toEqual([]);
   });
 
+  it("tries again what is too early for an answer that is still written, and sends the others meanwhile", async () => {
+    const sent: string[] = [];
+    let written = false;
+    const box = new Outbox("box", async (one) => {
+      if (one.submission === "s1" && !written) throw new Problem(409, "answers_missing", "Not yet", "");
+      sent.push(one.submission);
+    });
+    box.add(parcel(1));
+    box.add(parcel(2));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(sent).toEqual(["s2"]);
+    expect(box.all.map((one) => [one.submission, one.refused])).toEqual([["s1", undefined]]);
+    expect(box.stuck).toBe(true);
+    written = true;
+    await vi.advanceTimersByTimeAsync(15_000);
+    expect([sent, box.all]).toEqual([["s2", "s1"], []]);
+  });
+
   it("keeps what a proxy answers in the server's place", async () => {
     let tries = 0;
     const box = new Outbox("box", async () => {

@@ -20,9 +20,13 @@ export function passing(error: unknown): boolean {
     !(error instanceof Problem) ||
     error.code === "unknown" ||
     [0, 401, 403, 408, 425, 429].includes(error.status) ||
-    error.status >= 500
+    error.status >= 500 ||
+    notYet(error)
   );
 }
+
+/** Whether it is too early for this parcel alone, so that others need not wait for it. */
+const notYet = (error: unknown) => error instanceof Problem && error.code === "answers_missing";
 
 /** Sends parcels one after another, in their order, and again until each has arrived or is refused for good. Those of
  * another tab are that tab's to send and to take back, until it is closed. */
@@ -101,13 +105,22 @@ export class Outbox<P extends Parcel> {
     if (this.sending || this.closed) return;
     this.sending = true;
     try {
+      let early: unknown = null;
+      const tried = new Set<string>();
       for (;;) {
-        const next = this.waiting[0];
+        const next = this.waiting.find((parcel) => !tried.has(parcel.submission));
         if (!next) break;
+        tried.add(next.submission);
         const sent = this.sendOne(next);
         this.underway = sent.catch(() => undefined);
-        await sent;
+        try {
+          await sent;
+        } catch (error) {
+          if (!notYet(error)) throw error;
+          early = error;
+        }
       }
+      if (early) throw early;
       this.failures = 0;
       this.problem = null;
     } catch (error) {

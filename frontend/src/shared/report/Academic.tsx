@@ -8,6 +8,7 @@ import { When } from "../When";
 type Task = Schemas["AcademicTask"];
 type TaskFigure = Schemas["AcademicFigure"];
 type Difference = Schemas["AcademicDifference"];
+type Mismatch = Schemas["AcademicMismatch"];
 type Row = Schemas["AcademicRow"];
 type Ancestor = Difference["vs"];
 
@@ -19,8 +20,16 @@ interface Line {
   first: boolean;
 }
 
-const NAMES: Record<Ancestor, string> = { base: "base", sft: "SFT" };
-const ANCESTORS = Object.keys(NAMES) as Ancestor[];
+const UNLIKE: Record<Mismatch["unlike"][number], string> = {
+  harness: "another version of lm-evaluation-harness",
+  version: "another version of the task",
+  shots: "another number of shots",
+  template: "a chat template on one side only",
+  items: "other items or right answers",
+  prompts: "other prompts or generation options",
+  scoring: "other filters or metrics",
+};
+const ANCESTORS: Ancestor[] = ["base", "sft"];
 
 /** All of one run: every figure of its tasks. */
 export function AcademicBody({ result }: { result: Schemas["AcademicResult"] }) {
@@ -65,18 +74,21 @@ function keyOf({ task, figure }: Line): string {
 
 function columnsOf(lines: Line[]): Column<Line>[] {
   const compared = ANCESTORS.filter((vs) =>
-    lines.some(({ of }) => of?.differences?.some((one) => one.vs === vs)),
+    lines.some(({ of }) =>
+      [...(of?.differences ?? []), ...(of?.not_compared ?? [])].some((one) => one.vs === vs),
+    ),
   );
   return [
     { title: "Task", cell: (line) => line.first && <TaskCell task={line.task} of={line.of} /> },
     { title: "Figure", wide: true, cell: ({ figure }) => figure.name },
     { title: "Value", right: true, cell: ({ figure }) => <Value of={figure} /> },
     ...compared.map((vs) => ({
-      title: `Less ${NAMES[vs]}`,
+      title: `Less ${vs}`,
       right: true,
       cell: ({ of, figure }: Line) => (
         <Gain
           of={of?.differences?.find((one) => one.vs === vs && one.figure === figure.name)}
+          unlike={of?.not_compared?.find((one) => one.vs === vs)}
           share={isShare(figure)}
         />
       ),
@@ -148,7 +160,13 @@ function Value({ of }: { of: TaskFigure }) {
   );
 }
 
-function Gain({ of, share }: { of?: Difference; share: boolean }) {
+function Gain({ of, unlike, share }: { of?: Difference; unlike?: Mismatch; share: boolean }) {
+  if (!of && unlike)
+    return (
+      <Text size="xs" c="dimmed">
+        {unlike.model} has {unlike.unlike.map((one) => UNLIKE[one]).join(", ")}
+      </Text>
+    );
   if (!of) return "–";
   const { value, low, high } = of.difference;
   const points = (one: number) => `${one > 0 ? "+" : ""}${share ? signed(100 * one, 1) : signed(one, 3)}`;
@@ -165,4 +183,4 @@ function Gain({ of, share }: { of?: Difference; share: boolean }) {
 }
 
 export const DIFFERENCES =
-  "Differences of shares are in points of 100. All are on the same items asked in the same way, with the 95% interval of the paired difference.";
+  "Differences of shares are in points of 100. All are on the same items asked and scored in the same way, with the 95% interval of the paired difference.";

@@ -14,7 +14,8 @@ from steerboard_workers.alignment.policy_gradient.advantages import decoupled
 class Gdpo(PolicyGradientMethod[GdpoConfig]):
     def advantages(self, answers: Answers) -> list[NDArray[np.float64]]:
         """Each reward over its group's standard deviation, weighted, added, and whitened over all answers."""
-        names = list(answers.sources)
+        # One of weight 0 teaches nothing, so it must not leave out what it cannot score.
+        names = [name for name in answers.sources if answers.weights[name]]
         found = decoupled([answers.sources[name] for name in names], [answers.weights[name] for name in names])
         return answers.spread(found)
 

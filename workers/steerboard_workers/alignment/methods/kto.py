@@ -21,10 +21,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,6 +38,7 @@ from steerboard_workers.alignment.batches.mismatch import mismatched, partners
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
 from steerboard_workers.alignment.objectives import Objective, Passes
+from steerboard_workers.alignment.pair_sides import fault_of
 from steerboard_workers.alignment.pairs import Responses
 from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
@@ -50,10 +53,16 @@ class Kto(TrainingMethod[KtoConfig]):
 
     fields: ClassVar[tuple[str, ...]] = ("prompt",)
 
+    def __init__(self, config: KtoConfig) -> None:
+        super().__init__(config)
+        self._counts: Counter[str] = Counter()
+
     def select(self, rows: list[Row], source: Source) -> Selection:
         summary = {"empty_answers": 0, "equal_pairs": 0, "tied_pairs": 0}
         kept = [one for number, row in enumerate(rows) for one in _answers(row, number, source, summary)]
         self._prompts = {row["row"]: _identity(row) for row in kept}
+        self._pairs = {row["row"] for row in rows if "chosen" in row}
+        self._counts = Counter(equal_pairs=summary["equal_pairs"], cut_companions=0)
         train = [row["desirable"] for row in kept if row["split"] != "held_out"]
         summary |= {"desirable": sum(train), "undesirable": len(train) - sum(train)}
         notes = [f"{summary['desirable']} desirable and {summary['undesirable']} undesirable answers to learn from"]
@@ -85,9 +94,9 @@ class Kto(TrainingMethod[KtoConfig]):
                 f"should be between 1 : 1 and 4 : 3; with lambda_undesirable {config.lambda_undesirable:g} that is a "
                 f"lambda_desirable from {low * at:.3g} to {high * at:.3g}"
             )
-        if config.lr > HIGHEST_LR and config.beta <= 0.1 and config.reduction == "sum" and config.lora is None:
+        if config.lr > HIGHEST_LR and config.strength <= 0.1 and config.reduction == "sum" and config.lora is None:
             warnings.append(
-                f"lr {config.lr:g} is high for beta {config.beta:g}: KTO is stable up to about {HIGHEST_LR:g}"
+                f"lr {config.lr:g} is high for beta {config.strength:g}: KTO is stable up to about {HIGHEST_LR:g}"
             )
         return warnings
 
@@ -103,7 +112,10 @@ class Kto(TrainingMethod[KtoConfig]):
         return True
 
     def relate(self, train: list[Example], held_out: list[Example], max_length: int) -> None:
-        """Held-out rows get answers of held-out rows, unless all of these answer one prompt."""
+        """Held-out rows get answers of held-out rows, unless all of these answer one prompt. First, pairs whose sides
+        are equal where they were cut are left out of the lists."""
+        for part in (train, held_out):
+            part[:] = self._unequal(part)
         of_train, of_held_out = self._places(train), self._places(held_out)
         pool = [*held_out, *train] if of_held_out is None and held_out else held_out
         if of_held_out is None and held_out:
@@ -115,10 +127,20 @@ class Kto(TrainingMethod[KtoConfig]):
                 hint="Add rows with other prompts.",
             )
         for part, places, others in ((train, of_train, list(train)), (held_out, of_held_out, list(pool))):
-            part[:] = [
-                replace(example, companion=mismatched(example, others[place], max_length))
-                for example, place in zip(part, places, strict=False)
-            ]
+            for at, (example, place) in enumerate(zip(list(part), places, strict=False)):
+                companion = mismatched(example, others[place], max_length)
+                part[at] = replace(example, companion=companion)
+                self._counts["cut_companions"] += len(companion.responses[0]) < len(others[place].responses[0])
+
+    def _unequal(self, examples: Sequence[Example]) -> list[Example]:
+        """Without pairs whose sides are the same tokens. Each side is cut by itself, so prompts may differ as well."""
+        sides: dict[int, list[Example]] = {}
+        for example in examples:
+            if example.row in self._pairs:
+                sides.setdefault(example.row, []).append(example)
+        equal = {row for row, found in sides.items() if len(found) == 2 and _same_tokens(*found)}
+        self._counts["equal_pairs"] += len(equal)
+        return [example for example in examples if example.row not in equal]
 
     def _places(self, examples: Sequence[Example]) -> list[int] | None:
         return partners([self._prompts[example.row] for example in examples]) if examples else []
@@ -129,15 +151,20 @@ class Kto(TrainingMethod[KtoConfig]):
         ratios = responses.log_probs + responses.before - responses.reference
         return ratios / (responses.lengths + responses.before_lengths) if self.config.reduction == "mean" else ratios
 
+    def summary(self, evaluated: dict[str, float], held_out: int) -> dict[str, Any]:
+        """`cut_companions`: rows whose answer to another prompt was cut to fit behind their own."""
+        return super().summary(evaluated, held_out) | self._counts
+
     def objective(self) -> Objective:
-        return KtoObjective(self.config.beta, self.config.reduction == "mean")
+        return KtoObjective(self.config.strength, self.config.reduction == "mean")
 
 
 def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> list[Row]:
     """What a row of either kind makes, less equal sides and empty texts. Raises `BadInput` for other kinds."""
     row.setdefault("row", number)
     if "chosen" in row and "rejected" in row:
-        if row["chosen"] == row["rejected"]:
+        # Of a pair with one empty side the other is an answer all the same.
+        if fault_of(row) == "equal_pairs":
             counts["equal_pairs"] += 1
             return []
         counts["tied_pairs"] += row.get("margin") == 0
@@ -156,6 +183,10 @@ def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> l
     kept = [one for one in answers if one["response"].strip()]
     counts["empty_answers"] += len(answers) - len(kept)
     return kept
+
+
+def _same_tokens(one: Example, other: Example) -> bool:
+    return np.array_equal(one.prompt, other.prompt) and np.array_equal(one.responses[0], other.responses[0])
 
 
 def _identity(row: Row) -> bytes:

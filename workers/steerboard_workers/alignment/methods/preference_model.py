@@ -20,6 +20,7 @@ from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective, Passes
+from steerboard_workers.alignment.pair_sides import learnable_pairs, left_out
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison, PreferencePrompt
 from steerboard_workers.alignment.rendering.render import RenderedGroup, Renderer
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
@@ -28,7 +29,7 @@ FIGURES = ("pair_accuracy", "flip_rate", "calibration_error")
 
 
 class PreferenceModelling(TrainingMethod[PreferenceModelConfig]):
-    """From pairs. Those of equal or empty sides teach nothing and are left out."""
+    """From pairs. Those of equal or empty sides teach nothing and are left out; no side is ever cut."""
 
     fields: ClassVar[tuple[str, ...]] = ("prompt", "chosen", "rejected")
     sides: ClassVar[tuple[str, ...]] = ("chosen", "rejected")
@@ -36,12 +37,8 @@ class PreferenceModelling(TrainingMethod[PreferenceModelConfig]):
     def select(self, rows: list[Row], source: Source) -> Selection:
         for number, row in enumerate(rows):
             row.setdefault("row", number)
-        kept = [row for row in rows if row["chosen"] != row["rejected"]]
-        told = [row for row in kept if row["chosen"].strip() and row["rejected"].strip()]
-        equal, empty, tied = len(rows) - len(kept), len(kept) - len(told), sum(row.get("margin") == 0 for row in told)
-        notes = [f"left out: {equal} pairs of equal sides, {empty} with an empty side; {tied} have margin 0"]
-        summary = {"equal_pairs": equal, "empty_pairs": empty, "tied_pairs": tied}
-        return Selection(told, summary=summary, notes=notes if any(summary.values()) else [])
+        kept, counts = learnable_pairs(rows)
+        return Selection(kept, summary=dict(counts), notes=left_out(counts))
 
     def render(self, renderer: Renderer, rows: list[Row]) -> list[RenderedGroup | None]:
         """The responses of a group are the right verdict alone; of a held-out row its `other` has both verdicts, to the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -16,32 +17,32 @@ from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import correlation
 from steerboard_workers.alignment.objectives import Objective
+from steerboard_workers.alignment.pair_sides import learnable_pairs, left_out
 from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
 
 
 class RewardModelling(TrainingMethod[RewardModelConfig]):
-    """From pairs, or from those of one half of the prompts."""
+    """From pairs, or from those of one half of the prompts. Those of equal or empty sides are left out."""
 
     fields: ClassVar[tuple[str, ...]] = ("prompt", "chosen", "rejected")
     sides: ClassVar[tuple[str, ...]] = ("chosen", "rejected")
 
+    def __init__(self, config: RewardModelConfig) -> None:
+        super().__init__(config)
+        self._counts: Counter[str] = Counter()
+
     def select(self, rows: list[Row], source: Source) -> Selection:
         half = self.config.half
         kept = [row for row in rows if half is None or row["split"] == "held_out" or row["half"] == half]
-        sides = [(row["chosen"].strip(), row["rejected"].strip()) for row in kept]
-        summary = {
-            "empty_pairs": sum(not (chosen and rejected) for chosen, rejected in sides),
-            "equal_pairs": sum(bool(chosen) and chosen == rejected for chosen, rejected in sides),
-            "tied_pairs": sum(row.get("margin") == 0 for row in kept),
-        }
-        empty, equal, tied = summary.values()
-        notes = [
-            f"{empty} pairs have an empty side, {equal} have equal ones, {tied} have margin 0: they are learned, too"
-        ]
-        return Selection(kept, summary=summary, notes=notes if any(summary.values()) else [])
+        kept, self._counts = learnable_pairs(kept)
+        return Selection(kept, notes=left_out(self._counts))
 
-    def example(self, number: int, row: Row, group: RenderedGroup) -> Example:
+    def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
+        """None for sides that are equal where they were cut."""
+        if group.responses[0] == group.responses[1]:
+            self._counts["equal_pairs"] += 1
+            return None
         return Example.of(number, group, margin=float(row.get("margin") or 0.0))
 
     def objective(self) -> Objective:
@@ -52,7 +53,7 @@ class RewardModelling(TrainingMethod[RewardModelConfig]):
         return self.config.share_prompt
 
     def summary(self, evaluated: dict[str, float], held_out: int) -> dict[str, Any]:
-        return {"held_out_accuracy": evaluated.get("pair_accuracy"), "pairs": held_out}
+        return {**self._counts, "held_out_accuracy": evaluated.get("pair_accuracy"), "pairs": held_out}
 
     def nothing_left(self) -> str:
         half = self.config.half

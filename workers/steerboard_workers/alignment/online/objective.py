@@ -94,7 +94,7 @@ class PolicyGradientObjective:
                     loss.double(),
                     labels if config.reducer == "token" else sequences,
                     labels,
-                    losses.clipped_tokens(ratios, advantages, low, high).double().sum(),
+                    losses.clipped_tokens(ratios, advantages, low, high, config.dual_clip).double().sum(),
                     # The answers are of the old policy, so it is KL(old || new).
                     kl.estimate(old.double(), log_probs.double(), "k3", limit=None).sum(),
                     penalty.double(),

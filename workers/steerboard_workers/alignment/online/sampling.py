@@ -76,9 +76,11 @@ def refilled(
     if not most:
         return first, first, {}
     drawn = [first]
-    while len(drawn) <= most and sum(int((~tied(part)).sum()) for part in drawn) < wanted:
+    whole = first
+    # Together: which are equal may depend on all rewards that were drawn.
+    while len(drawn) <= most and int((~tied(whole)).sum()) < wanted:
         drawn.append(draw())
-    whole = Sampled.joined(drawn)
+        whole = Sampled.joined(drawn)
     equal = tied(whole)
     kept = np.flatnonzero(~equal)[:wanted].tolist()
     metrics = {
@@ -139,13 +141,21 @@ class RewardedSource(RolloutSource):
 
     def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
         """(G,): whether there is nothing to learn from the answers to a prompt, so that others are asked for it."""
-        return same_total(sampled)
+        return equal_groups(sampled.grouped(self.foreseen(sampled)))
 
-    def shaped(self, sampled: Sampled) -> tuple[Floats, Floats]:
-        """(rewards, penalties), each (n,) by answer: normalised and clipped, less the penalties."""
+    def foreseen(self, drawn: Sampled) -> Floats:
+        """(n,) by answer: the rewards as the step learns them, where `drawn` is all that it draws. The moments of
+        the run stay as they are until the step has drawn."""
+        moments = replace(self._moments)
+        moments.add(drawn.scores.total)
+        return self.shaped(drawn, moments)[0]
+
+    def shaped(self, sampled: Sampled, moments: RunningMoments | None = None) -> tuple[Floats, Floats]:
+        """(rewards, penalties), each (n,) by answer: normalised by the moments of the run or those given, and
+        clipped, less the penalties."""
         config, rewards = self.config, sampled.scores.total.copy()
         if config.normalise_rewards:
-            rewards = self._moments.normalised(rewards)
+            rewards = (moments or self._moments).normalised(rewards)
         if config.reward_clip is not None:
             rewards = rewards.clip(-config.reward_clip, config.reward_clip)
         penalties = self.penalties(sampled)

@@ -33,8 +33,8 @@ class UnscoredAnswers(SteerboardError):
 
 @dataclass(frozen=True)
 class Scores:
-    """Of n answers. `sources`: by name, (n,) of each reward as it was given; `total` (n,) their weighted sum. NaN: the
-    answer could not be scored. `weights`: by name."""
+    """Of n answers. `sources`: by name, (n,) of each reward as it was given; `total` (n,) the weighted sum of
+    those with a weight. NaN: the answer could not be scored. `weights`: by name."""
 
     total: Floats
     sources: Mapping[str, Floats]
@@ -104,8 +104,10 @@ class AnswerRewards:
             name, scorer = _free(rule.kind, sources), self._outside.get(place)
             found = self._of_rule(rule, answers) if scorer is None else self._from_outside(scorer, answers)
             sources[name], weights[name] = found, rule.weight
-        total = sum((weights[name] * values for name, values in sources.items()), np.zeros(len(answers)))
-        self._check(total, sources, answers)
+        # 0 x NaN is NaN: what only rides along must not take the reward of an answer that it cannot score.
+        counted = {name: values for name, values in sources.items() if weights[name]}
+        total = sum((weights[name] * values for name, values in counted.items()), np.zeros(len(answers)))
+        self._check(total, counted, answers)
         return Scores(total, sources, weights)
 
     def _of_model(self, model: str, answers: Sequence[Rollout], examples: Sequence[Example]) -> Floats:

@@ -184,8 +184,9 @@ class PolicyGradientSource(RewardedSource):
         return number % every == 0 and number < every * config.inspect_group_steps
 
     def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
-        """Before rewards are normalised and clipped: that takes the moments of all that was drawn."""
-        return self._ties(self._answers(sampled, sampled.grouped(sampled.scores.total)))
+        """By the rewards that the step learns from, so that no prompt is kept which it finds tied, and none is left
+        out that a penalty sets apart."""
+        return self._ties(self._answers(sampled, sampled.grouped(self.foreseen(sampled))))
 
     def _to_learn(self, sampled: Sampled) -> tuple[Floats, dict[str, Floats], NDArray[np.bool_]]:
         """(rewards (G, n), likewise each source by its name, which groups are tied (G,)): NaN for what is left out."""

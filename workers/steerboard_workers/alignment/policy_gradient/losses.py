@@ -47,9 +47,16 @@ def clipped_surrogate(
     return torch.where(advantages < 0, torch.minimum(loss, -dual * advantages), loss)
 
 
-def clipped_tokens(ratio: Tensor, advantages: Tensor, low: float = CLIP, high: float = CLIP) -> Tensor:
-    """(N,) bool: tokens whose gradient the clip takes away. Their share is the clip share."""
-    return ((ratio > 1 + high) & (advantages > 0)) | ((ratio < 1 - low) & (advantages < 0))
+def clipped_tokens(
+    ratio: Tensor, advantages: Tensor, low: float = CLIP, high: float = CLIP, dual: float | None = None
+) -> Tensor:
+    """(N,) bool: tokens whose gradient the clip, or with `dual` the dual clip, takes away. Their share is the clip
+    share."""
+    beyond = ratio < 1 - low
+    if dual is not None:
+        # The surrogate there is max(rho, 1 - low), which the bound cuts.
+        beyond = beyond | (ratio > dual)
+    return ((ratio > 1 + high) & (advantages > 0)) | (beyond & (advantages < 0))
 
 
 def reinforce(log_probs: Tensor, advantages: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steerboard_contracts.files.resumable_rows import ResumableRows
+from steerboard_contracts.pinned_endpoint import PinnedEndpoint
 
 KEY = ("key", "n")
 
@@ -35,18 +36,22 @@ class Missing:
 
 class RecordedAnswers:
     """Each is kept under its request and the number of times that this was asked before: where a task samples several
-    answers to one request, each counts.
+    answers to one request, each counts. `asked`: of an endpoint, who answers, so that another one's answers are not
+    taken for its own.
 
     The harness calls `add_partial` as soon as a batch is answered (it is the `cache_hook` of its models)."""
 
-    def __init__(self, kept: ResumableRows, progress: Callable[[int, int], None]) -> None:
+    def __init__(
+        self, kept: ResumableRows, progress: Callable[[int, int], None], asked: PinnedEndpoint | None = None
+    ) -> None:
         self._kept = kept
+        self._asked = [] if asked is None else [str(asked.id), asked.base_url, asked.model]
         self._progress = progress
         self._counts: Counter[str] = Counter(row["key"] for row in kept.rows.values())
         self._done = self._total = 0
 
     def add_partial(self, kind: str, args: Iterable[Any], answer: Any) -> None:
-        key = _key(kind, args)
+        key = self._key(kind, args)
         self._keep((key, self._counts[key]), answer)
 
     def keep(self, one: Missing, answer: Any) -> None:
@@ -57,7 +62,7 @@ class RecordedAnswers:
         seen: Counter[str] = Counter()
         places: list[Missing] = []
         for request in requests:
-            key = _key(kind, request.args)
+            key = self._key(kind, request.args)
             places.append(Missing(request, key, seen[key]))
             seen[key] += 1
         missing = [one for one in places if one.place not in self._kept]
@@ -78,6 +83,5 @@ class RecordedAnswers:
         self._done += 1
         self._progress(min(self._done, self._total), self._total)
 
-
-def _key(kind: str, args: Iterable[Any]) -> str:
-    return hashlib.sha256(json.dumps([kind, *args], sort_keys=True).encode()).hexdigest()
+    def _key(self, kind: str, args: Iterable[Any]) -> str:
+        return hashlib.sha256(json.dumps([*self._asked, kind, *args], sort_keys=True).encode()).hexdigest()

@@ -1,30 +1,43 @@
-"""From the harness's results to ours: every metric by every filter, with the score of each item."""
+"""From the harness's results to ours: every metric by every filter, with the score of each item.
+
+Two results are compared item by item only where the hashes of all that decides a score are equal; see `likeness`.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from steerboard_contracts.report.academic import AcademicFigure, AcademicTask, figure_names
 from steerboard_statistics.benchmarks.academic import mean_of
+from steerboard_workers.stages.harness.likeness import Prompts, asked_hash, items_hash, scored_hash
+from steerboard_workers.stages.harness.tasks import Loaded
 
 _ROUNDING = 1e-9
-Samples = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def tasks_of(found: Mapping[str, Any], groups: Mapping[str, Any], name: str, template: bool) -> Iterator[AcademicTask]:
+def tasks_of(found: Mapping[str, Any], loaded: Loaded, prompts: Prompts, template: bool) -> Iterator[AcademicTask]:
     """Of what `evaluate` gives for one name: the group that it is, or else each of its tasks."""
-    group = groups.get(name)
+    name, group = loaded.name, loaded.groups.get(loaded.name)
     if group is not None and _figures(found["results"].get(name, {})):
-        yield _task(found, name, sorted(task.task_name for task in group.get_all_tasks()), template, group=True)
+        parts = sorted(task.task_name for task in group.get_all_tasks())
+        yield _task(found, loaded, prompts, name, parts, template, group=True)
         return
     for task in sorted(found["samples"]):
-        yield _task(found, task, [task], template, group=False)
+        yield _task(found, loaded, prompts, task, [task], template, group=False)
 
 
-def _task(found: Mapping[str, Any], name: str, parts: list[str], template: bool, *, group: bool) -> AcademicTask:
+def _task(
+    found: Mapping[str, Any],
+    loaded: Loaded,
+    prompts: Prompts,
+    name: str,
+    parts: list[str],
+    template: bool,
+    *,
+    group: bool,
+) -> AcademicTask:
     row = found["results"][name]
     keys = _figures(row)
     figures = []
@@ -46,7 +59,7 @@ def _task(found: Mapping[str, Any], name: str, parts: list[str], template: bool,
                 scores=scores,
             )
         )
-    version = found["versions"].get(name)
+    samples, version = [found["samples"][part] for part in parts], found["versions"].get(name)
     return AcademicTask(
         task=name,
         version=None if version is None else str(version),
@@ -55,7 +68,9 @@ def _task(found: Mapping[str, Any], name: str, parts: list[str], template: bool,
         items=sum(found["n-samples"][part]["effective"] for part in parts),
         of=sum(found["n-samples"][part]["original"] for part in parts),
         parts=len(parts) if group else 0,
-        items_hash=_items_hash(found["samples"], parts, template),
+        items_hash=items_hash(samples),
+        asked_hash=asked_hash(samples, prompts),
+        scored_hash=scored_hash(loaded.tasks[part] for part in parts),
         figures=figures,
     )
 
@@ -74,15 +89,3 @@ def _scores(samples: Sequence[Mapping[str, Any]], metric: str, filter_: str) -> 
         return []
     numbers = [float(value) for value in values]
     return [int(number) if number in (0, 1) else number for number in numbers]
-
-
-def _items_hash(samples: Samples, parts: Sequence[str], template: bool) -> str:
-    """Of the items, their answers and how they are asked. A template is the model's own, and two models that are asked
-    by theirs are compared."""
-    digest = hashlib.sha256()
-    for part in parts:
-        first = samples[part][0]["filter"] if samples[part] else None
-        for one in sorted((one for one in samples[part] if one["filter"] == first), key=lambda one: one["doc_id"]):
-            asked = "" if template else one["prompt_hash"]
-            digest.update(f"{part} {one['doc_hash']} {one['target_hash']} {asked}\n".encode())
-    return digest.hexdigest()

@@ -19,7 +19,7 @@ _PROGRAM = Path(sandboxed.__file__)
 SECONDS = 10
 _STARTING = 5.0
 _PROBE = """
-import builtins, os, socket
+import builtins, fcntl, os, socket
 def refused(what):
     try:
         what()
@@ -30,6 +30,7 @@ refused(lambda: open("/etc/passwd"))
 refused(lambda: open("probe", "w"))
 refused(socket.socket)
 refused(os.fork)
+refused(lambda: fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid()))
 """
 
 

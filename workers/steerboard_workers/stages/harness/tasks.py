@@ -18,6 +18,10 @@ from steerboard_workers.stages.harness import sandbox
 
 # Which the command line of the harness has by default.
 SEED = 1234
+# Functions of the harness that evaluate a model's text although their tasks do not declare it (`unsafe_code`), by the
+# module that they are in: whether the text is code or an answer, Python runs it. Of version 0.4.13 these are all. Tasks
+# that parse LaTeX (`minerva_math`, `leaderboard_math`, `putnam_axiom`) evaluate nothing but digits and operators.
+_EVALUATING = {"lm_eval.tasks.score.math.": "reads the model's answers by sympy's parse_expr, which evaluates them"}
 _HUB = (
     "Give the worker access to the Hugging Face hub (HF_TOKEN for datasets that ask for one), or fill its cache on a "
     "machine that has it and set HF_HOME and HF_HUB_OFFLINE=1."
@@ -116,19 +120,27 @@ def _set_shots(task: Any, shots: int | None) -> None:
 
 def _check_code(task: Any) -> None:
     """A task that runs code has to run it by the metric that was replaced."""
+    metrics = getattr(task, "_metric_fn_list", {})  # a task that is a class of its own may have none
+    # The harness keeps a function that is a metric as its `__call__`.
+    functions = [getattr(one, "__self__", one) for one in (*metrics.values(), task.config.process_results)]
+    modules = {str(getattr(one, "__module__", "")) for one in (*functions, *task.aggregation().values())}
+    for evaluating, how in _EVALUATING.items():
+        if any(module.startswith(evaluating) for module in modules):
+            raise _unconfined(task, how)
     if not getattr(task, "UNSAFE_CODE", False):
         return
     sandbox.require()
-    config = task.config
-    # The harness keeps a function that is a metric as its `__call__`.
-    functions = [getattr(one, "__self__", one) for one in (*task._metric_fn_list.values(), config.process_results)]
     around = [getattr(function, "__globals__", {}).values() for function in functions]
     if not any(isinstance(value, sandbox.CodeEval) for values in around for value in values):
-        raise BadInput(
-            f"task {config.task} runs the model's code in its own way, which cannot be sandboxed",
-            code="unconfined_code",
-            hint="Only tasks that score by the metric code_eval, such as humaneval and mbpp, run in the sandbox.",
-        )
+        raise _unconfined(task, "runs the model's code in its own way")
+
+
+def _unconfined(task: Any, how: str) -> BadInput:
+    return BadInput(
+        f"task {task.config.task} {how}, which cannot be sandboxed",
+        code="unconfined_code",
+        hint="Only tasks that score by the metric code_eval, such as humaneval and mbpp, run in the sandbox.",
+    )
 
 
 def _replace_code_eval() -> None:

@@ -67,12 +67,13 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
             code="rows_too_long",
             hint="Raise max_length, or set too_long to truncate or drop.",
         )
+    if data.train:
+        method.relate(data.train, data.held_out, renderer.max_length)
     if not data.train:
         raise EmptySelection(
             f"none of {len(train)} rows fits into {renderer.max_length} tokens",
             hint="Raise max_length" + (", or set too_long to truncate." if config.too_long == "drop" else "."),
         )
-    method.relate(data.train, data.held_out, renderer.max_length)
     dropped = total - len(data.train) - len(data.held_out)
     data.dropped = dropped / total
     cut = sum(e.truncated for e in data.train)

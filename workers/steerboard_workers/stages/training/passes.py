@@ -107,7 +107,7 @@ class ForwardPasses:
             return replace(self.learner, part=model)
         if model not in self._frozen:
             raise BadInput(
-                f"there is no frozen model {model} to ask: the method does not declare it, or not for `forward`",
+                f"the method declares no frozen model {model} that is used for `forward`",
                 code="missing_input",
             )
         return self._frozen[model]

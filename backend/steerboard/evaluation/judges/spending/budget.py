@@ -1,14 +1,17 @@
 """What a judge's requests cost, and how a budget stops it before it overspends.
 
 A request is made only when an upper bound of its price still fits next to what was spent and what is under way. A token
-is at least one byte of UTF-8, so the bound of a prompt is its bytes and a margin for the chat template.
+is at least one byte of UTF-8, so the bound of a prompt is its bytes and a margin for the chat template. The bound is
+written down as an uncertain cost before the request is sent, and taken back when the answer's tokens are known: of a
+process that is killed, everything that it may have been billed for counts as spent.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges.schemas import JudgeSettings
@@ -16,14 +19,19 @@ from steerboard.evaluation.judges.schemas import JudgeSettings
 _MILLION = 1_000_000
 # Role, separators and the opening of the answer, which chat templates add to a message.
 _TEMPLATE_TOKENS = 32
+# Multiples of a power of two are added and subtracted without rounding: of what is taken back nothing stays.
+_STEP = 2.0**-30
+_LOOK_AGAIN_SECONDS = 0.3
 
 
 class BudgetReached(Exception):
-    """The next request could exceed the budget."""
+    """The next request could exceed the budget. `reserved`: for requests under way, which may cost less."""
 
-    def __init__(self, limit: float, spent: float, needed: float) -> None:
+    def __init__(self, limit: float, spent: float, reserved: float, needed: float) -> None:
+        under_way = f", up to {reserved:.6g} more is reserved for requests under way" if reserved else ""
         super().__init__(
-            f"{spent:.6g} of the budget of {limit:g} is spent, and the next request may cost up to {needed:.6g}"
+            f"{spent:.6g} of the budget of {limit:g} is spent{under_way}, and the next request may cost up to "
+            f"{needed:.6g}"
         )
 
 
@@ -47,47 +55,59 @@ class Prices:
     def most(self, body: dict[str, Any]) -> float:
         """An upper bound for a chat completion's request."""
         tokens = sum(len(message["content"].encode()) + _TEMPLATE_TOKENS for message in body["messages"])
-        return self.cost(tokens, int(body["max_tokens"]))
+        return math.ceil(self.cost(tokens, int(body["max_tokens"])) / _STEP) * _STEP
+
+
+class Books(Protocol):
+    """Where costs are written down for good (`judges.persistence`)."""
+
+    def reserve(self, cost: float, limit: float | None) -> float | None: ...
+
+    def take_back(self, cost: float) -> None: ...
 
 
 class Purse:
-    """Shared by the threads of one judge. `spent`: by former attempts, uncertain costs included."""
+    """Shared by the threads of one judge; what is spent, also by others with the same budget, `books` know."""
 
-    def __init__(self, prices: Prices | None, limit: float | None, spent: float = 0.0) -> None:
+    def __init__(self, prices: Prices | None, limit: float | None, books: Books, stopping: threading.Event) -> None:
         self._prices, self._limit = prices, limit
-        self._spent, self._reserved = spent, 0.0
-        self._lock = threading.Lock()
+        self._books, self._stopping = books, stopping
+        self._under_way = 0.0
+        self._changed = threading.Condition()
 
-    def reserve(self, body: dict[str, Any]) -> float:
-        """The bound that is set aside for a request. Raises `BudgetReached` where it does not fit."""
+    def reserve(self, body: dict[str, Any]) -> float | None:
+        """The bound that is set aside for a request, when it fits: requests under way may leave room, and are waited
+        for. None when `stopping` is set. Raises `BudgetReached` where it does not fit whatever they cost."""
         if self._prices is None:
             return 0.0
         needed = self._prices.most(body)
-        with self._lock:
-            if self._limit is not None and self._spent + self._reserved + needed > self._limit:
-                raise BudgetReached(self._limit, self._spent + self._reserved, needed)
-            self._reserved += needed
-        return needed
+        with self._changed:
+            while not self._stopping.is_set():
+                taken = self._books.reserve(needed, self._limit)
+                if taken is None:
+                    self._under_way += needed
+                    return needed
+                assert self._limit is not None
+                spent = taken - self._under_way
+                if not self._under_way or spent + needed > self._limit:
+                    raise BudgetReached(self._limit, spent, self._under_way, needed)
+                while not self._changed.wait(_LOOK_AGAIN_SECONDS) and not self._stopping.is_set():
+                    pass
+        return None
 
-    def settle(self, reserved: float, answer: Answer) -> float:
-        """An answer has come. Returns the part of its cost that is a bound, since its tokens were not counted."""
-        if self._prices is None:
-            return 0.0
-        if answer.prompt_tokens is None or answer.completion_tokens is None:
-            return self.lose(reserved)
-        self._move(reserved, self._prices.cost(answer.prompt_tokens, answer.completion_tokens))
-        return 0.0
+    def known(self, reserved: float, answer: Answer) -> float:
+        """How much of what was reserved the answer's own tokens replace: nothing, where they were not counted."""
+        counted = answer.prompt_tokens is not None and answer.completion_tokens is not None
+        return reserved if counted else 0.0
 
-    def lose(self, reserved: float) -> float:
-        """No answer came, though the endpoint may have billed one. Returns what counts as spent."""
-        self._move(reserved, reserved)
-        return reserved
+    def end(self, reserved: float) -> None:
+        """The request has ended, and the books know what it cost."""
+        with self._changed:
+            self._under_way -= reserved
+            self._changed.notify_all()
 
-    def release(self, reserved: float) -> None:
+    def refused(self, reserved: float) -> None:
         """The endpoint has refused the request, and bills nothing."""
-        self._move(reserved, 0.0)
-
-    def _move(self, reserved: float, spent: float) -> None:
-        with self._lock:
-            self._reserved -= reserved
-            self._spent += spent
+        if reserved:
+            self._books.take_back(reserved)
+        self.end(reserved)

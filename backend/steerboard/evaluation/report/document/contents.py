@@ -9,7 +9,7 @@ from steerboard.evaluation.report.document.blocks import Block, Cell, Document, 
 from steerboard.evaluation.report.sections.outcomes import listed, percent, source_name
 from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.models import Ancestor
-from steerboard_contracts.report.academic import AcademicRow
+from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
@@ -145,27 +145,38 @@ def _academic(report: EvaluationReport) -> Iterator[Fold]:
     """No one has to judge for these; a blind report has none."""
     if not report.academic:
         return
-    grids = tuple(
-        Grid(
-            title=one.entrant,
-            heads=("Figure", "Value", "Standard error", *(f"Less {vs}" for vs in get_args(Ancestor)), "Items", "Shots"),
-            rows=tuple(
-                (
-                    Cell(f"{row.task.task}.{figure.name}", "chat template" if row.task.template else ""),
-                    Cell(f"{figure.value:,.3f}"),
-                    Cell(_NONE if figure.stderr is None else f"{figure.stderr:.3f}"),
-                    *(_figure(_gain(row, figure.name, vs), digits=3) for vs in get_args(Ancestor)),
-                    Cell(str(row.task.items), f"of {row.task.of}" if row.task.items < row.task.of else ""),
-                    Cell(_NONE if row.task.shots is None else str(row.task.shots)),
-                )
-                for row in one.rows
-                for figure in row.task.figures
-            ),
-        )
-        for one in report.academic
-    )
+    blocks: list[Block] = []
+    for one in report.academic:
+        blocks.append(_benchmarks(one))
+        blocks += [
+            Text(
+                f"{row.task.task} is not compared with the {theirs.vs} model {theirs.model}: {theirs.words}.",
+                small=True,
+            )
+            for row in one.rows
+            for theirs in row.not_compared
+        ]
     words = "The newest result of each task; none of it depends on the prompts of this evaluation."
-    yield Fold("Academic benchmarks", words, grids)
+    yield Fold("Academic benchmarks", words, tuple(blocks))
+
+
+def _benchmarks(one: EntrantAcademic) -> Grid:
+    return Grid(
+        title=one.entrant,
+        heads=("Figure", "Value", "Standard error", *(f"Less {vs}" for vs in get_args(Ancestor)), "Items", "Shots"),
+        rows=tuple(
+            (
+                Cell(f"{row.task.task}.{figure.name}", "chat template" if row.task.template else ""),
+                Cell(f"{figure.value:,.3f}"),
+                Cell(_NONE if figure.stderr is None else f"{figure.stderr:.3f}"),
+                *(_figure(_gain(row, figure.name, vs), digits=3) for vs in get_args(Ancestor)),
+                Cell(str(row.task.items), "" if row.task.whole else f"of {row.task.of}"),
+                Cell(_NONE if row.task.shots is None else str(row.task.shots)),
+            )
+            for row in one.rows
+            for figure in row.task.figures
+        ),
+    )
 
 
 def _gain(row: AcademicRow, figure: str, vs: Ancestor) -> Estimate | None:

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-import reportlab
 from reportlab.lib.colors import Color, HexColor
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.units import mm
-from reportlab.pdfbase.pdfmetrics import registerFont
-from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.platypus import KeepTogether, Paragraph, SimpleDocTemplate, Spacer, Table, TableStyle
 
 from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Grid, Items, Text
+from steerboard.evaluation.report.document.fonts import BOLD, PLAIN, register, runs
 
-_PLAIN, _BOLD = "Vera", "VeraBd"
 _DIM, _LINE, _MARK, _WARN = HexColor("#5c6670"), HexColor("#ced4da"), HexColor("#0b7285"), HexColor("#c2410c")
 _MARGIN = 18 * mm
 _WIDTH = A4[0] - 2 * _MARGIN
@@ -47,7 +43,7 @@ def pdf_of(document: Document) -> bytes:
     )
 
     def number(canvas: Any, page: Any) -> None:
-        canvas.setFont(_PLAIN, 7)
+        canvas.setFont(PLAIN, 7)
         canvas.setFillColor(_DIM)
         canvas.drawRightString(A4[0] - _MARGIN, 10 * mm, f"{page.page}")
 
@@ -57,25 +53,22 @@ def pdf_of(document: Document) -> bytes:
 
 @cache
 def _styles() -> dict[str, ParagraphStyle]:
-    """The fonts are those that come with the library, so that they are everywhere the same."""
-    fonts = Path(reportlab.__file__).parent / "fonts"
-    for name in (_PLAIN, _BOLD):
-        registerFont(TTFont(name, str(fonts / f"{name}.ttf")))
+    register()
 
     def style(name: str, size: float, **more: Any) -> ParagraphStyle:
-        given = {"fontName": _PLAIN, "leading": size * 1.4, "splitLongWords": 1, **more}
+        given = {"fontName": PLAIN, "leading": size * 1.4, "splitLongWords": 1, **more}
         return ParagraphStyle(name, fontSize=size, **given)
 
     return {
-        "title": style("title", 11, fontName=_BOLD),
-        "answer": style("answer", 14, fontName=_BOLD, spaceBefore=8, spaceAfter=6),
+        "title": style("title", 11, fontName=BOLD),
+        "answer": style("answer", 14, fontName=BOLD, spaceBefore=8, spaceAfter=6),
         "text": style("text", 8.5, spaceAfter=3),
         "small": style("small", 7.5, textColor=_DIM, spaceAfter=3),
-        "against": style("against", 8.5, fontName=_BOLD, textColor=_WARN, spaceBefore=6, spaceAfter=2),
+        "against": style("against", 8.5, fontName=BOLD, textColor=_WARN, spaceBefore=6, spaceAfter=2),
         "item": style("item", 8.5, leftIndent=9, bulletIndent=0),
-        "source": style("source", 10.5, fontName=_BOLD, textColor=_MARK, spaceBefore=14, spaceAfter=2),
-        "caption": style("caption", 8.5, fontName=_BOLD, spaceBefore=8, spaceAfter=3, keepWithNext=1),
-        "head": style("head", 6.5, fontName=_BOLD),
+        "source": style("source", 10.5, fontName=BOLD, textColor=_MARK, spaceBefore=14, spaceAfter=2),
+        "caption": style("caption", 8.5, fontName=BOLD, spaceBefore=8, spaceAfter=3, keepWithNext=1),
+        "head": style("head", 6.5, fontName=BOLD),
         "cell": style("cell", 7),
     }
 
@@ -156,8 +149,10 @@ def _paragraph(text: str, style: ParagraphStyle, bullet: str | None = None) -> P
 
 
 def _plain(text: str) -> str:
-    """A paragraph has a markup of its own; control characters would end up in the file as they are."""
-    return escape("".join(letter if letter.isprintable() else " " for letter in text))
+    """A paragraph has a markup of its own."""
+    return "".join(
+        escape(part) if font is None else f'<font name="{font}">{escape(part)}</font>' for font, part in runs(text)
+    )
 
 
 def _shade(share: float) -> Color:

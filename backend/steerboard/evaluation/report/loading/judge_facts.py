@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Jury, RepeatedVerdict, Verdict
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.spending.budget import Prices
-from steerboard.evaluation.judges.spending.costs import spent
+from steerboard.evaluation.judges.spending.costs import calibrations_by, cost_of, spent
 from steerboard.evaluation.report.data import Floats, Ints, JudgeCost, JuryFacts, Repeats
 from steerboard.evaluation.tables import Evaluation
 
@@ -85,7 +85,7 @@ def reviews_of(
     return made
 
 
-def costs_of(session: Session, judges: Sequence[Judge]) -> dict[uuid.UUID, JudgeCost]:
+def costs_of(session: Session, project_id: uuid.UUID, judges: Sequence[Judge]) -> dict[uuid.UUID, JudgeCost]:
     """Of every judge that is asked here."""
     ids = [judge.id for judge in judges]
     verdicts = _paid_verdicts(session, ids)
@@ -95,6 +95,7 @@ def costs_of(session: Session, judges: Sequence[Judge]) -> dict[uuid.UUID, Judge
         .group_by(JudgeAnswer.judge_id)
     )
     seconds = {row.judge_id: row.seconds for row in session.execute(times)}
+    calibrating = calibrations_by(session, project_id, ids)
     made = {}
     for judge in judges:
         # Of an imported judge the settings are someone else's.
@@ -103,6 +104,7 @@ def costs_of(session: Session, judges: Sequence[Judge]) -> dict[uuid.UUID, Judge
         made[judge.id] = JudgeCost(
             cost=spent(session, judge, settings) if priced and settings is not None else None,
             uncertain=judge.uncertain_cost,
+            calibrations=cost_of(session, calibrating[judge.id]) if priced else None,
             verdicts=verdicts.get(judge.id, 0),
             seconds=seconds.get(judge.id),
         )

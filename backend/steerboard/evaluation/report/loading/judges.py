@@ -11,11 +11,11 @@ from sqlalchemy import Subquery, func, select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Verdict
+from steerboard.evaluation.judges.calibrations import calibrations_of
 from steerboard.evaluation.report.data import JudgeFacts
-from steerboard.evaluation.report.loading.calibrations import accuracy, calibrations_of, prompts_of
 from steerboard.evaluation.report.loading.judge_facts import costs_of, repeats_of, reviews_of
 from steerboard.evaluation.report.loading.positions import rows_at
-from steerboard.evaluation.report.loading.verdicts import verdicts_by_judge, verdicts_of
+from steerboard.evaluation.report.loading.verdicts import verdicts_by_judge
 from steerboard.evaluation.tables import Evaluation
 from steerboard.runs.tables import Run
 
@@ -45,8 +45,8 @@ def judges_of(
     asked = [judge for judge, _ in judges]
     repeats = repeats_of(session, asked, lambda positions: rows_at(row_of, positions))
     reviews = reviews_of(session, asked, lambda positions: rows_at(row_of, positions))
-    costs = costs_of(session, asked)
-    calibrated = calibrations_of(session, evaluation, asked)
+    costs = costs_of(session, evaluation.project_id, asked)
+    calibrated = calibrations_of(session, evaluation.project_id, asked)
     tokens = _tokens(session, list(number))
     return [
         JudgeFacts(
@@ -67,10 +67,7 @@ def judges_of(
             repeats=repeats.get(judge.id),
             reversed_reviews=reviews.get(judge.id, (None, 0))[0],
             one_order=reviews.get(judge.id, (None, 0))[1],
-            calibrations=tuple(
-                accuracy(pairs, known, verdicts_of(session, pairs, known), prompts_of(session, pairs))
-                for pairs, known in calibrated.get(judge.id, ())
-            ),
+            calibrations=tuple(calibrated.get(judge.id, ())),
             cost=costs[judge.id],
         )
         for judge, state in judges

@@ -26,7 +26,8 @@ class Candidate:
 
 def headline(report: EvaluationReport) -> Headline:
     """From the report's own sections. People answer before juries, those before judges, and judges before reward
-    models; among several of a kind those that are independent of the entrants, and then the one with the most items.
+    models; a jury that is circular only after the judges that are independent of the entrants. Among several of a kind
+    those answer that are independent, and then the one with the most items.
     """
     found = _candidates(report)
     sources = [_source_headline(one) for one in found]
@@ -54,12 +55,15 @@ def _candidates(report: EvaluationReport) -> list[Candidate]:
         Candidate("human", human_label(one.campaign, one.criterion), one.comparison, 0 if one.criterion is None else 1)
         for one in report.human
     ]
-    juries = [Candidate("jury", one.jury, one.comparison, 2 if one.valid else None) for one in report.juries]
+    juries = [
+        Candidate("jury", one.jury, one.comparison, (4 if one.trained else 2) if one.valid else None)
+        for one in report.juries
+    ]
     judges = [
-        Candidate("judge", one.judge, one.comparison, (4 if one.trained else 3) if one.valid else None)
+        Candidate("judge", one.judge, one.comparison, (5 if one.trained else 3) if one.valid else None)
         for one in report.judges
     ]
-    rewards = [Candidate("reward", one.reward_model, one.comparison, 6 if one.trained else 5) for one in report.rewards]
+    rewards = [Candidate("reward", one.reward_model, one.comparison, 7 if one.trained else 6) for one in report.rewards]
     return people + juries + judges + rewards
 
 

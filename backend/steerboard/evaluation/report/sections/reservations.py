@@ -125,11 +125,13 @@ def _length(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]
 
 
 def _circular(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:
+    juries: list[tuple[By, str, list[str]]] = [("jury", one.jury, one.trained) for one in report.juries]
     judges: list[tuple[By, str, list[str]]] = [("judge", one.judge, one.trained) for one in report.judges]
     rewards: list[tuple[By, str, list[str]]] = [("reward", one.reward_model, one.trained) for one in report.rewards]
-    for by, label, names in judges + rewards:
+    for by, label, names in juries + judges + rewards:
         if (by, label) == (answer.by, answer.source) and names:
-            text = f"{_name(by, label)} is circular: {listed(names)} learned from it, or had answers chosen by it."
+            it = "one of its judges" if by == "jury" else "it"
+            text = f"{_name(by, label)} is circular: {listed(names)} learned from {it}, or had answers chosen by it."
             yield _made("circular", text)
     for row in report.hacking:
         if row.alarm and row.entrant == answer.leader:

@@ -5,14 +5,15 @@
 
 Every variant of `tuned` trains for the first rung's steps, as `tuned-1-rung1`, `tuned-2-rung1`, .... A rung waits until
 all of the rung before have ended, and trains the best 1 / factor of them, from the start, since a learning-rate
-schedule of fewer steps is another one. The last rung is `tuned-1`, ... itself, which the other stages read.
+schedule of fewer steps is another one. A `tuned` that several variants share counts once: one that does not start
+from what they vary elsewhere. The last rung is `tuned-1`, ... itself, which the other stages read.
 `runs.state.dropped_variants` has what happens to those that are dropped.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -47,18 +48,21 @@ class Swept(Protocol):
 
 
 def check_rungs(
-    block: HalvingBlock, swept: Swept, stage: str, fields: Mapping[str, Any], number: int
+    block: HalvingBlock, swept: Swept, stage: str, fields: Mapping[str, Any], stages: Sequence[str]
 ) -> list[tuple[tuple[str, ...], str]]:
-    """What is wrong with the rungs of `stage`, by key of the sweep; `number` of variants."""
-    rungs, factor = block.rungs, block.factor
+    """What is wrong with the rungs of `stage`, by key of the sweep; `stages`: that of each variant."""
+    rungs, factor, number = block.rungs, block.factor, len(set(stages))
+    counted = f"{number} variants"
+    if number < len(stages):
+        counted = f"{number} different `{stage}` in {len(stages)} variants"
     found: list[tuple[tuple[str, ...], str]] = []
     if any(later <= earlier for earlier, later in itertools.pairwise(rungs)):
         found.append((("halving", "rungs"), f"each rung needs more steps than the one before, got {rungs}"))
     if number < factor:
-        found.append((("halving", "factor"), f"is {factor}, and there are {number} variants: none would be left"))
+        found.append((("halving", "factor"), f"is {factor}, and there are {counted}: none would be left"))
     elif number // factor ** (len(rungs) - 2) < factor:
         useful = next(n for n in range(1, len(rungs)) if number // factor**n < factor) + 1
-        message = f"after {useful - 1} of them 1 of {number} variants is left: give at most {useful} rungs"
+        message = f"after {useful - 1} of them 1 of {counted} is left: give at most {useful} rungs"
         found.append((("halving", "rungs"), message))
     if f"{stage}.{STEPS}" in swept.vary:
         found.append((("vary", f"{stage}.{STEPS}"), f"the rungs of the halving set the steps of `{stage}`"))

@@ -238,10 +238,11 @@ class Variants:
         if stage not in upstream:
             message = f"`{metric.judged}`, whose figure decides in the end, does not need `{stage}`"
             return self._refuse(("halving", "figure"), message)
-        wrong = check_rungs(given, block, stage, self._templates[stage], len(self.names))
+        stages = [names[stage] for names in self.names]
+        wrong = check_rungs(given, block, stage, self._templates[stage], stages)
         for key, message in wrong:
             self._refuse(key, message)
-        planned = plan_halving(given, [names[stage] for names in self.names], found.figure, found.goal)
+        planned = plan_halving(given, stages, found.figure, found.goal)
         for rung in planned.rungs[:-1]:
             taken = next((name for name in rung.stages if name in self._templates), None)
             if taken is not None:
@@ -283,7 +284,7 @@ def summary_of(planned: PlannedSweep) -> str:
     )
     if planned.halving is None:
         return found
-    rungs = planned.halving.rungs
-    numbers = [len(planned.variants), *(planned.halving.kept(one.number) for one in rungs[:-1])]
-    steps = ", ".join(f"{number} for {rung.steps:,}" for number, rung in zip(numbers, rungs, strict=True))
-    return f"{found}; variants by steps of training: {steps}, the best by {planned.halving.figure} continuing"
+    halving = planned.halving
+    steps = ", ".join(f"{halving.kept(rung.number - 1)} for {rung.steps:,}" for rung in halving.rungs)
+    shared = "; variants that share the training count once" if halving.shared else ""
+    return f"{found}; variants by steps of training: {steps}, the best by {halving.figure} continuing{shared}"

@@ -164,7 +164,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
             />
             <Select
               label="KL to"
-              description="How far the entrants are from this model, such as the SFT model; estimated from sampled answers, by two forward passes per entrant"
+              description="How far the entrants are from this model, such as the one they were trained from; estimated from sampled answers, by two forward passes per entrant"
               placeholder="none"
               data={(models.data?.items ?? [])
                 .filter((one) => !["reward", "preference", "critic"].includes(one.role))
@@ -177,7 +177,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
             />
             <Checkbox
               label="Look for the prompts in all data that the entrants were trained on"
-              description="Prompts seen in training say little about a model; they are flagged and counted"
+              description="Prompts seen in training are poor evidence of a model's quality; they are flagged and counted"
               checked={everything}
               onChange={(event) => setEverything(event.currentTarget.checked)}
             />

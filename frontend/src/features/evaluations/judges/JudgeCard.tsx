@@ -33,7 +33,6 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
       replace: true,
       resetScroll: false,
     });
-  const threshold = (judge.settings as { unparsed_threshold?: number }).unparsed_threshold ?? 0.05;
   return (
     <Card withBorder component="section" aria-label={`Judge ${judge.name}`}>
       <Stack gap="sm">
@@ -81,12 +80,7 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
             </>
           )}
         </Text>
-        {!judge.valid && (
-          <Alert color="red" variant="light" title="Too many unusable verdicts">
-            {percent(judge.unparsed_rate)} of the verdicts could not be parsed, were refused or failed; more
-            than {percent(threshold, 0)} makes the judge invalid.
-          </Alert>
-        )}
+        {!judge.valid && <Invalid judge={judge} />}
         <Text size="sm">
           {count(judge.verdicts)} verdicts: {count(judge.ok)} read, {count(judge.unparsed)} not read,{" "}
           {count(judge.refused)} refused, {count(judge.errors)} errors
@@ -119,9 +113,28 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
   );
 }
 
-function costs({ cost, uncertain_cost, settings }: Judge): string {
+/** Why its verdicts count nowhere. */
+function Invalid({ judge }: { judge: Judge }) {
+  const threshold = (judge.settings as { unparsed_threshold?: number }).unparsed_threshold ?? 0.05;
+  if ((judge.unparsed_rate ?? 0) > threshold) {
+    return (
+      <Alert color="red" variant="light" title="Too many unusable verdicts">
+        {percent(judge.unparsed_rate)} of the verdicts could not be parsed, were refused or failed; more than{" "}
+        {percent(threshold, 0)} makes the judge invalid.
+      </Alert>
+    );
+  }
+  return (
+    <Alert color="red" variant="light" title="Not valid: its verdicts do not count">
+      The reason: {judge.invalid_because}.
+    </Alert>
+  );
+}
+
+function costs({ cost, uncertain_cost, calibration_cost, settings }: Judge): string {
   const { budget } = settings as { budget?: number | null };
-  const said = `Cost so far${uncertain_cost ? ", at most" : ""}: ${short(cost ?? 0)}`;
+  const own = `Cost so far${uncertain_cost ? ", at most" : ""}: ${short(cost ?? 0)}`;
+  const said = calibration_cost ? `${own}, and ${short(calibration_cost)} for its calibrations` : own;
   return budget == null ? `${said}.` : `${said} of a budget of ${short(budget)}.`;
 }
 

@@ -31,7 +31,7 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
   const mayWrite = useMay(project, "write");
   const campaigns = evaluation.campaigns.filter((one) => one.rankings > 0);
   const judges = evaluation.judges.filter((one) => one.ok > 0);
-  // All of them, until someone chooses.
+  // All that count, until someone chooses.
   const [chosen, setChosen] = useState<string[] | null>(null);
   const [pairs, setPairs] = useState<"all" | "best_worst">("all");
   const [votes, setVotes] = useState<"each" | "majority">("each");
@@ -43,11 +43,18 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
     ...campaigns.map((one) => ({
       key: `campaign ${one.name}`,
       about: `${count(one.rankings)} rankings by people`,
+      counts: true,
     })),
-    ...judges.map((one) => ({ key: `judge ${one.name}`, about: `${count(one.ok)} verdicts` })),
+    ...judges.map((one) => ({
+      key: `judge ${one.name}`,
+      about: `${count(one.ok)} verdicts${one.valid ? "" : `; not valid: ${one.invalid_because}`}`,
+      counts: one.valid,
+    })),
   ];
   const keys = sources.map((one) => one.key);
-  const taken = chosen === null || sources.length === 1 ? keys : chosen.filter((key) => keys.includes(key));
+  const counted = sources.filter((one) => one.counts).map((one) => one.key);
+  const all = chosen === null || (sources.length === 1 && counted.length === 1);
+  const taken = all ? counted : chosen.filter((key) => keys.includes(key));
   const criteria = [
     ...new Set(
       campaigns
@@ -55,15 +62,20 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
         .flatMap((one) => one.criteria.map((each) => each.name)),
     ),
   ];
+  const by = criterion && criteria.includes(criterion) ? criterion : null;
   const asked = {
-    from: taken.map((key) => {
-      const [kind, ...rest] = key.split(" ");
-      return { [kind!]: rest.join(" ") };
-    }),
+    // Judges have no criterion: with one, those that are taken have to be named.
+    from:
+      all && by === null
+        ? null
+        : taken.map((key) => {
+            const [kind, ...rest] = key.split(" ");
+            return { [kind!]: rest.join(" ") };
+          }),
     pairs,
     votes,
     min_agreement: agreement,
-    criterion: criterion && criteria.includes(criterion) ? criterion : null,
+    criterion: by,
   };
   const preview = useQuery({
     ...preferencesPreviewQuery(project, evaluation.id, asked),
@@ -100,7 +112,12 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
         }}
       >
         <Stack maw={640} mb="lg">
-          <Checkbox.Group label="From" value={taken} onChange={setChosen}>
+          <Checkbox.Group
+            label="From"
+            description="All that count in the report, as far as they do; judges that you choose yourself are taken as they are"
+            value={taken}
+            onChange={setChosen}
+          >
             <Stack gap="xs" mt="xs">
               {sources.map((one) => (
                 <Checkbox key={one.key} value={one.key} label={one.key} description={one.about} />

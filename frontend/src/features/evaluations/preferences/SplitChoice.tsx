@@ -46,6 +46,7 @@ export function SplitChoice({
             : ""}
         </Text>
       )}
+      <LeftOut found={found} />
       {found.held_out_pairs > 0 && (
         <Radio.Group
           label={`Pairs of ${found.held_out_prompts === 1 ? "the held-out prompt" : `the ${count(found.held_out_prompts)} held-out prompts`}`}
@@ -72,5 +73,24 @@ export function SplitChoice({
         </Radio.Group>
       )}
     </>
+  );
+}
+
+const LEFT_OUT: Record<string, string> = {
+  judge_not_valid: "of judges that are not valid",
+  entrant_not_valid: "with an entrant on which the judge is not valid",
+  one_order: "with a usable verdict in only one of two orders",
+};
+
+/** Verdicts that do not count, of judges that no one has chosen. */
+function LeftOut({ found }: { found: Preview }) {
+  const parts = Object.entries(LEFT_OUT)
+    .filter(([reason]) => found.left_out[reason])
+    .map(([reason, words]) => `${pairsText(found.left_out[reason]!)} ${words}`);
+  if (!parts.length) return null;
+  return (
+    <Text size="sm" c="dimmed">
+      Left out: {parts.join(", ")}.
+    </Text>
   );
 }

@@ -78,7 +78,7 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
         <Answer headline={report.headline} />
       ) : (
         <Empty title="No judgments yet">
-          Ask people, a judge or a reward model; what they say is compared here.
+          Ask people, a judge or a reward model; their assessments are compared here.
         </Empty>
       )}
       {spoken > 0 && <Sources report={report} />}

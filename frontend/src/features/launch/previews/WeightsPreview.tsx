@@ -34,8 +34,8 @@ export function WeightsPreview({ project, dataset, beta, maxWeight }: Properties
           </Text>
           {query.data.effective_sample_size > 0.9 && (
             <Text size="sm" c="dimmed" mb="sm">
-              Nearly equal weights: this will train almost as without rewards. A smaller beta prefers high
-              rewards more.
+              Nearly equal weights: rewards will hardly affect training. A smaller beta favours high rewards
+              more.
             </Text>
           )}
           <Histogram bins={query.data.bins} x="weight exp(z / beta)" />

@@ -29,7 +29,7 @@ export function GroupsView({
           <Empty title="No answers yet">
             {live
               ? "They come with the first step."
-              : "It ended before its first step; the log and the timeline say more."}
+              : "It ended before its first step; see the log and the timeline."}
           </Empty>
         )
       }

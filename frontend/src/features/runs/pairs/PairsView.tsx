@@ -43,7 +43,7 @@ export function PairsView({ project, run, live }: ViewProperties) {
           <Empty title="No step evaluated yet">
             {live
               ? "They are there after the first evaluation."
-              : "It ended before its first evaluation; the log and the timeline say more."}
+              : "It ended before its first evaluation; see the log and the timeline."}
           </Empty>
         )
       }

@@ -23,7 +23,7 @@ export function ProbesView({ project, run, live }: { project: string; run: strin
               ? "No row of the dataset is held out, and the config names no prompts."
               : live
                 ? "The first ones come before the first step."
-                : "It ended before its first step; the log and the timeline say more."}
+                : "It ended before its first step; see the log and the timeline."}
           </Empty>
         )
       }

@@ -42,7 +42,7 @@ export function RunCharts({ run, live, trains }: { run: string; live: boolean; t
                 ? "A run of this kind logs none."
                 : live
                   ? "They appear here with the first steps."
-                  : "It ended before its first step; the log and the timeline say more."}
+                  : "It ended before its first step; see the log and the timeline."}
             </Empty>
           );
         }

@@ -103,7 +103,7 @@ function Webhooks() {
         onClose={() => setDeleting(null)}
         onGo={() => deleting && remove.mutate(deleting)}
       >
-        Its secret and its deliveries go with it, also those that still wait. To stop the calls for a while,
+        Its secret and all deliveries, including pending ones, are deleted. To stop the calls for a while,
         switch it off instead.
       </Confirm>
     </Stack>

@@ -3,7 +3,8 @@
 The unit is a forward pass, and its key is a hash of everything that decides what the pass gives, to the last bit:
 weights, adapter and config as they are on the disk, dtype, device, template, token ids and labels of every sequence in
 it, the layout wanted for them, and the code that computes it. So an entry cannot be stale, and what a run finds in a
-cache is what it would have computed: a resumed run stays bit for bit the undisturbed one.
+cache is what it would have computed: a resumed run stays bit for bit the undisturbed one. An entry also has a digest of
+its values; one that no longer fits them is computed again.
 """
 
 from __future__ import annotations
@@ -100,8 +101,9 @@ class LogProbCache:
     def add(self, part: list[Example], values: NDArray[np.float32], seconds: float) -> None:
         """`seconds`: what the pass cost, in device-seconds."""
         assert self._rows is not None
-        row = {"key": self._key(part), "values": [float(value) for value in values]}
-        self._rows.add([row | {"seconds": seconds, "run": self._writer}])
+        key, kept = self._key(part), [float(value) for value in values]
+        digest = _digest(key, kept)
+        self._rows.add([{"key": key, "values": kept, "digest": digest, "seconds": seconds, "run": self._writer}])
 
     def cost(self, parts: Sequence[list[Example]]) -> LogProbCost:
         """Of these parts, whenever they were computed; nothing on other processes than the main one."""
@@ -116,10 +118,13 @@ class LogProbCache:
 
     def _of(self, part: list[Example]) -> NDArray[np.float32] | None:
         assert self._rows is not None
-        row = self._rows.rows.get((self._key(part),))
+        key = self._key(part)
+        row = self._rows.rows.get((key,))
         values = row.get("values") if row else None
         sequences = sum(len(example.responses) for example in part)
-        if not isinstance(values, list) or len(values) != sequences:
+        if row is None or not isinstance(values, list) or len(values) != sequences:
+            return None
+        if row.get("digest") != _digest(key, values):
             return None
         return np.array(values, dtype=np.float32)
 
@@ -132,6 +137,11 @@ class LogProbCache:
             digest.update(b"." if learned is None else np.packbits(learned).tobytes() + b"!")
             digest.update(len(example.responses).to_bytes(8, "little"))
         return digest.hexdigest()
+
+
+def _digest(key: str, values: Sequence[float]) -> str:
+    """Of an entry, as it is in the file."""
+    return hashlib.sha256(json.dumps([key, values]).encode()).hexdigest()[:16]
 
 
 def weights_hash(folder: Path) -> str:

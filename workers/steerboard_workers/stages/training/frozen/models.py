@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -37,10 +37,14 @@ from steerboard_workers.stages.training.frozen.reference_check import check_equa
 from steerboard_workers.stages.training.passes import ForwardPasses, Reader, by_example
 from steerboard_workers.stages.training.setup import Setup
 
+T = TypeVar("T")
+
 START = "model"
 # Where a run draws only a part of the rows, so many are laid out together, in the order in which they are drawn: runs
 # that stop after different numbers of steps have passes in common.
 BLOCK = 512
+# Rows of each split that are read twice where the reference is the start model, besides those of the first step.
+CHECKED = 64
 
 
 class Apart(Protocol):
@@ -175,12 +179,22 @@ class FrozenModels:
             part[:] = [_filled(example, one.name, known) if id(example) in known else example for example in part]
         if is_start:
             first = batches.drawn(1)
-            places = range(min(len(data.train), self._config.batch)) if first is None else first
-            self._check(one.name, list(with_companions(data.train[place] for place in places)))
+            every = range(len(data.train)) if drawn is None else drawn
+            places = dict.fromkeys([*(every[: self._config.batch] if first is None else first)])
+            places |= dict.fromkeys(_spread(every, CHECKED))
+            self._check(one.name, [*(data.train[place] for place in places), *_spread(data.held_out, CHECKED)])
         return opened
 
     def _check(self, name: str, examples: list[Example]) -> None:
-        """Read once more, in passes that are cut otherwise."""
+        """That policy and reference, which are one model, agree before the first step: h = 0. Read once more, in passes
+        that are cut otherwise.
+
+        Covered are the rows of the first step, whose loss is known then, and `CHECKED` rows of each split, evenly over
+        all that will be read, with their companions: not every row, since that would be the whole pass a second time.
+        What breaks single rows, a changed number in a cache's file, never comes here: an entry's digest is of its
+        values, too (`LogProbCache`).
+        """
+        examples = list(with_companions(examples))
         bound = tolerance(self._sharing.mixed, quantised=self._quantised)
         with self._stage.phases.measure("reference") as phase:
             check_equal(self._passes.per_sequence(examples), examples, name, bound)
@@ -257,6 +271,12 @@ def _blocks(train: list[Example], drawn: Sequence[int] | None) -> list[list[Exam
     if drawn is None or len(drawn) == len(train):
         return [train]
     return [[train[place] for place in drawn[at : at + BLOCK]] for at in range(0, len(drawn), BLOCK)]
+
+
+def _spread(items: Sequence[T], number: int) -> list[T]:
+    """At most so many of them, evenly from the first to the last."""
+    count = min(number, len(items))
+    return [items[place * (len(items) - 1) // max(1, count - 1)] for place in range(count)]
 
 
 def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]]) -> Example:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from steerboard.evaluation.judges.calibrations import uncalibrated
 from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, JudgeFacts, Repeats, Verdicts
 from steerboard.evaluation.report.sections.benchmarks import alpaca_rows, arena_rows, single_rows
-from steerboard.evaluation.report.sections.judging.quality import uncalibrated
 from steerboard.evaluation.report.sections.judging.validity import invalid_entrants, without
 from steerboard.evaluation.report.sections.ranks import rank_shares
 from steerboard.evaluation.report.sources import (
@@ -76,7 +76,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
     threshold = UNUSABLE_THRESHOLD if given is None else float(given)
     lost = {name: counts[name] for name in ("unparsed", "refused", "error")} | {"unreadable": judge.unreadable}
     validity = assess(counts["ok"], lost, threshold, what="verdicts")
-    why = validity.reason or uncalibrated(judge) if total else None
+    why = validity.reason or uncalibrated(judge.settings, judge.calibrations) if total else None
     silent = (
         invalid_entrants(judge.verdicts, threshold)
         if why is None

@@ -42,6 +42,8 @@ def _section(
         if report.judge in named and (not report.valid or not np.isfinite(own[report.judge].signs).any())
     }
     seated = [name for name in named if name not in left_out]
+    learned = {entrant for report in reports if report.judge in seated for entrant in report.trained}
+    trained = [name for name in data.names() if name in learned]
     jurors = [own[name] for name in seated]
     prompts, entrants = data.shape
     pairs = len(pair_columns(entrants)[0])
@@ -53,6 +55,11 @@ def _section(
         _majority(data, votes) if jury.rule == "majority" else _mean(data, jurors if valid else [])
     )
     warnings = [f"{name} is left out: {why}" for name, why in left_out.items()]
+    if trained:
+        warnings.append(
+            f"circular: {', '.join(trained)} learned from what one of its judges prefers, or had answers chosen by it; "
+            "look at people and at other judges too"
+        )
     if len(jury.judges) > len(named):
         warnings.append(f"{len(jury.judges) - len(named)} of its judges were deleted")
     if not valid:
@@ -65,6 +72,7 @@ def _section(
         judges=seated,
         left_out=left_out,
         valid=valid,
+        trained=trained,
         comparison=comparison,
         alpha=alpha_interval(units, "nominal", items=np.repeat(np.arange(prompts), pairs).tolist(), seed=data.seed),
         people=kappas_with_people(source, sources, seed=data.seed) if valid else [],

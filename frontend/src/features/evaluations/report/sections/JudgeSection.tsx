@@ -157,6 +157,7 @@ function qualityFacts(quality: NonNullable<Judge["quality"]>): Facts {
       [
         quality.cost_per_verdict == null ? "" : `${short(quality.cost_per_verdict)} a verdict`,
         quality.uncertain_cost ? `up to ${short(quality.uncertain_cost)} of it uncertain` : "",
+        quality.calibration_cost ? `${short(quality.calibration_cost)} more for calibrations` : "",
       ]
         .filter(Boolean)
         .join("; "),

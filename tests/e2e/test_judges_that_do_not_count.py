@@ -1,0 +1,68 @@
+"""A judge without its calibration, in a real browser: its card warns, and it makes no pairs until it is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from dashboard_world import follow
+from fastapi import FastAPI
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts import service
+from steerboard.accounts.tables import Membership, Project, User
+from steerboard.platform.database import transaction
+from support.rows.evaluation_rows import Evaluated
+from support.servers.served_app import served
+
+PROMPTS = 8
+WHY = "it has not been calibrated, and needs an accuracy of at least 80% on known pairs first"
+
+
+@pytest.fixture
+def page(
+    dashboard: None, app: FastAPI, sessions: sessionmaker[Session], project: Project, browser: Browser
+) -> Iterator[Page]:
+    """Someone's, at an evaluation in which judge `sure` prefers dt, and `untested` sft."""
+    made = Evaluated(sessions, project, name="weighed", prompts=PROMPTS)
+    made.entrant("sft", letters=10)
+    made.entrant("dt", letters=20)
+    for name, value, settings in (("sure", 1.0, {}), ("untested", 0.0, {"calibration_threshold": 0.8})):
+        said = [{"position": at, "a": "dt", "b": "sft", "value": value} for at in range(PROMPTS)]
+        made.judge("pairwise", said, name=name, settings=settings)
+    with transaction(sessions) as session:
+        user = User(name="ann")
+        session.add(user)
+        session.flush()
+        session.add(Membership(project_id=project.id, user_id=user.id, role="owner"))
+        code, _ = service.create_sign_in_link(session, user.id)
+    with served(app) as url:
+        context = browser.new_context(base_url=url, bypass_csp=True)
+        context.set_default_timeout(20_000)
+        opened = context.new_page()
+        follow(opened, f"{url}/sign-in/{code}")
+        yield opened
+        context.close()
+
+
+def test_a_card_warns_of_a_judge_that_is_not_calibrated(page: Page) -> None:
+    page.goto("/p/default/evaluations/weighed?tab=judges")
+    card = page.get_by_role("region", name="Judge untested")
+    expect(card.get_by_role("alert")).to_contain_text(f"The reason: {WHY}.")
+    expect(card.get_by_text("Too many unusable verdicts")).to_have_count(0)
+    expect(page.get_by_role("region", name="Judge sure").get_by_role("alert")).to_have_count(0)
+
+
+def test_a_judge_that_is_not_calibrated_makes_pairs_only_where_someone_chooses_it(page: Page) -> None:
+    page.goto("/p/default/evaluations/weighed?tab=preferences")
+    untested = page.get_by_role("checkbox", name="judge untested")
+    expect(page.get_by_role("checkbox", name="judge sure")).to_be_checked()
+    expect(untested).not_to_be_checked()
+    expect(page.get_by_text(f"{PROMPTS} verdicts; not valid: {WHY}")).to_be_visible()
+    counted = page.get_by_role("status").filter(has_text=f"from {PROMPTS} prompts")
+    expect(counted).to_contain_text(f"{PROMPTS} pairs")
+    expect(page.get_by_text(f"Left out: {PROMPTS} pairs of judges that are not valid.")).to_be_visible()
+    untested.check()
+    expect(counted).to_contain_text(f"{2 * PROMPTS} pairs")
+    expect(page.get_by_text("Left out:")).to_have_count(0)
