@@ -147,7 +147,7 @@ AT_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"best_of": 1}, "best_of", "greater than or equal to 2"),
     ({"reward": None}, "reward", "give both `best_of` and the `reward` model"),
     ({"best_of": None}, "reward", "give both `best_of` and the `reward` model"),
-    ({"samples": 2}, "best_of", "gives one answer"),
+    ({"samples": 2}, "best_of", "cannot be combined"),
     ({"reward": "sft"}, "reward", "is not a reward model"),
     ({"decoding": "greedy"}, "decoding", "needs a temperature above 0"),
     ({}, "best_of", "takes prompts of one turn"),

@@ -143,7 +143,7 @@ def test_an_entrant_is_answered_by_the_engine_that_it_names(world: EvaluationWor
     assert (run.name, run.state, run.reason_code) == ("eval.sft", "failed", "engine_missing")
     world.evaluate("other", {"model": "sft", "engine": "unheard-of"}, status=422)
     refused = world.evaluate("other", {"endpoint": "remote", "engine": "vllm"}, status=422)
-    assert "an endpoint computes by itself" in refused["errors"][0]["message"]
+    assert "an endpoint runs its own" in refused["errors"][0]["message"]
 
 
 def test_rewards_stay_with_their_engine_until_another_is_named(world: EvaluationWorld) -> None:

@@ -87,6 +87,7 @@ def test_pairs_of_held_out_prompts_are_counted_before_and_refused_at_launch(held
         "prompts": 3,
         "held_out_prompts": 3,
         "left_out": {},
+        "left_out_judges": {},
         "sources": ["ranking-1"],
         "compared": 9,
         "contested": 0,

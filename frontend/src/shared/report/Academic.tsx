@@ -10,7 +10,6 @@ type TaskFigure = Schemas["AcademicFigure"];
 type Difference = Schemas["AcademicDifference"];
 type Mismatch = Schemas["AcademicMismatch"];
 type Row = Schemas["AcademicRow"];
-type Ancestor = Difference["vs"];
 
 interface Line {
   task: Task;
@@ -29,7 +28,6 @@ const UNLIKE: Record<Mismatch["unlike"][number], string> = {
   prompts: "other prompts or generation options",
   scoring: "other filters or metrics",
 };
-const ANCESTORS: Ancestor[] = ["base", "sft"];
 
 /** All of one run: every figure of its tasks. */
 export function AcademicBody({ result }: { result: Schemas["AcademicResult"] }) {
@@ -73,11 +71,8 @@ function keyOf({ task, figure }: Line): string {
 }
 
 function columnsOf(lines: Line[]): Column<Line>[] {
-  const compared = ANCESTORS.filter((vs) =>
-    lines.some(({ of }) =>
-      [...(of?.differences ?? []), ...(of?.not_compared ?? [])].some((one) => one.vs === vs),
-    ),
-  );
+  const found = lines.flatMap(({ of }) => [...(of?.differences ?? []), ...(of?.not_compared ?? [])]);
+  const compared = [...new Set(found.map((one) => one.vs))].sort();
   return [
     { title: "Task", cell: (line) => line.first && <TaskCell task={line.task} of={line.of} /> },
     { title: "Figure", wide: true, cell: ({ figure }) => figure.name },
