@@ -13,10 +13,22 @@ from steerboard_contracts.specs.method import Frozen
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.inspected_pairs import InspectPairs
 
-Reduction = Literal["sum", "mean"]
-
 WORKFLOW = {"source": "arXiv 2405.07863 (RLHF Workflow): learning rate 5e-7, batch 128"}
 
+Reduction = Annotated[
+    Literal["sum", "mean"],
+    Field(
+        description="Log-probs of a response are summed over its tokens, or averaged (length-normalised).",
+        json_schema_extra={"source": "sum: arXiv 2305.18290; mean: arXiv 2411.15124 (Tulu 3)"},
+    ),
+]
+Beta = Annotated[
+    Positive | None,
+    Field(
+        description="The larger, the nearer to the reference. By default 0.1 for sums of log-probs, 5 for means.",
+        json_schema_extra={"source": "0.1: arXiv 2305.18290, Appendix B; 5: arXiv 2411.15124 (Tulu 3)"},
+    ),
+]
 SftWeight = Annotated[
     NonNegative,
     Field(
@@ -56,26 +68,14 @@ class ReferencedPairConfig(PairConfig):
     """Of those that compare the policy with a reference, by log-ratios of whole responses."""
 
     lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=WORKFLOW)] = 5e-7
-    reduction: Annotated[
-        Reduction,
-        Field(
-            description="Log-probs of a response are summed over its tokens, or averaged (length-normalised).",
-            json_schema_extra={"source": "sum: arXiv 2305.18290; mean: arXiv 2411.15124 (Tulu 3)"},
-        ),
-    ] = "sum"
+    reduction: Reduction = "sum"
     sft_weight: SftWeight = 0.0
 
 
 class BetaPairConfig(ReferencedPairConfig):
     """Of those whose rewards are beta times the log-ratio."""
 
-    beta: Annotated[
-        Positive | None,
-        Field(
-            description="The larger, the nearer to the reference. By default 0.1 for sums of log-probs, 5 for means.",
-            json_schema_extra={"source": "0.1: arXiv 2305.18290, Appendix B; 5: arXiv 2411.15124 (Tulu 3)"},
-        ),
-    ] = None
+    beta: Beta = None
 
     @property
     def strength(self) -> float:

@@ -11,6 +11,7 @@ import torch
 from steerboard_contracts.methods.ppo import PpoConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
+from steerboard_workers.alignment.methods.ppo import learned_scale
 from steerboard_workers.alignment.online.answers import Answers
 from steerboard_workers.alignment.policy_gradient.critic import judged, token_rewards
 from steerboard_workers.phases import Phases
@@ -99,12 +100,49 @@ def test_the_loss_of_a_critic_is_that_of_the_returns_within_its_clip():
         assert metrics["value_loss"] == pytest.approx(expected.mean().item(), rel=1e-5)
 
 
+def test_a_reward_models_values_are_brought_to_the_scale_of_the_rewards_that_are_learned():
+    """Of one reward model and a rule, normalised, less a penalty for length: where the critic gives an answer its own
+    reward, and the others are the same for all, it knows what is learned."""
+    given, rule, penalty = np.array([[1.0], [4.0], [-2.0]]), np.full((3, 1), 5.0), np.full((3, 1), -0.25)
+    mean, divisor = 2.0, 3.0
+    learned = (2 * given + 0.5 * rule - mean) / divisor + penalty
+    sources = {"model": given, "regex": rule, "unused": np.full((3, 1), NAN), "length": penalty}
+    weights = {"model": 2.0, "regex": 0.5, "unused": 0.0, "length": 1.0}
+    answers = Answers(learned, [np.zeros(1)] * 3, sources, weights, (mean, divisor))
+    examples = [Example(row, np.arange(3), (np.arange(1),)) for row in range(3)]
+    passes = SimpleNamespace(per_label=lambda examples, model: [[one.astype(np.float32)] for one in given])
+    for role, explained in (("reward", 1.0), ("critic", 1.0), ("policy", None)):
+        method = training_of(PpoConfig(method="ppo", kl_weight=0))
+        context = SimpleNamespace(phases=Phases(), passes=passes, started_as={"critic": role})
+        found = method.judge(0, answers, examples, context)
+        values = np.concatenate(found.further["values"])
+        np.testing.assert_allclose(values, (learned if explained else given).reshape(-1))
+        # It stays: a later sampling has other moments.
+        again = Answers(learned, [np.zeros(1)] * 3, sources, weights, (0.0, 9.0))
+        later = method.judge(1, again, examples, context).further["values"]
+        np.testing.assert_array_equal(np.concatenate(later), values)
+    alone = Answers(given, [np.zeros(1)] * 3, {"model": given, "regex": rule}, {"model": 0.0, "regex": 1.0})
+    assert learned_scale(alone) == (1.0, 0.0)
+
+
+def test_the_loss_of_values_is_in_that_scale():
+    batch = batch_of([3, 2])
+    method = training_of(PpoConfig(method="ppo", value_clip=None))
+    method.turn.values = (-2.0, 0.5)
+    values = torch.linspace(-1, 1, 5).requires_grad_()
+    objective = method.objective()
+    _, sums = objective.forward({"model": (batch.token_values["old_log_probs"], None), "critic": values}, batch)
+    found = dict(zip(objective.measures, sums.tolist(), strict=True))
+    expected = (-2 * values + 0.5 - batch.token_values["returns"]).square().sum() / 2
+    assert found["value_loss"] == pytest.approx(expected.item(), rel=1e-5)
+
+
 def test_warming_up_is_of_the_first_samplings():
     method = training_of(PpoConfig(method="ppo", critic_warmup=2))
     answers = Answers(np.array([[1.0], [2.0]]), [np.zeros(2), np.zeros(1)])
     examples = [Example(row, np.arange(3), (np.arange(n),)) for row, n in enumerate((2, 1))]
     passes = SimpleNamespace(per_label=lambda given, model: [[np.full(e.labels, 0.5, np.float32)] for e in given])
-    context = SimpleNamespace(phases=Phases(), passes=passes)
+    context = SimpleNamespace(phases=Phases(), passes=passes, started_as={})
     found = [method.judge(number, answers, examples, context) for number in range(3)]
     assert [one.weight for one in found] == [0, 0, 1]
     assert found[0].metrics["value"] == 0.5

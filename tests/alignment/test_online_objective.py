@@ -18,10 +18,12 @@ from steerboard_workers.alignment.online.objective import (
     ADVANTAGES,
     OLD,
     REFERENCE,
+    SAMPLER_WEIGHTS,
     PolicyGradientObjective,
     RatioDiffers,
     Turn,
 )
+from steerboard_workers.alignment.rollouts import SourceContext
 from steerboard_workers.phases import Phases
 
 
@@ -66,6 +68,37 @@ def test_a_ratio_that_is_no_rounding_fails_the_first_update_only():
     assert "ratio_error" not in PolicyGradientObjective(config_of(), Turn(first=False), 8).metrics(sums)
     small = sums | {"ratio_error": 1e-6**16}
     assert PolicyGradientObjective(config_of(), Turn(), 8).metrics(small)["ratio_error"] == pytest.approx(1e-6)
+
+
+def test_rounding_is_smaller_in_float32_than_in_bf16():
+    sums = dict.fromkeys(PolicyGradientObjective.measures, 1.0) | {"ratio_error": 0.02**16}
+    with pytest.raises(RatioDiffers, match=r"is 1\.02 times as likely"):
+        PolicyGradientObjective(config_of(), Turn(), 8).metrics(sums)
+    for mixed in (False, True):
+        method = training_of(config_of())
+        renderer = SimpleNamespace(max_length=16)
+        prompts = [Example(0, np.arange(2, dtype=np.int32), ())]
+        method.source(SourceContext(prompts, [], renderer, None, Phases(), None, mixed=mixed))
+        found = method.objective()
+        if mixed:
+            assert found.metrics(sums)["ratio_error"] == pytest.approx(0.02)
+        else:
+            with pytest.raises(RatioDiffers):
+                found.metrics(sums)
+
+
+def test_the_weights_of_tokens_are_of_the_kl_in_the_loss_too():
+    """Which is an expectation over answers of the policy, as the advantages are."""
+    ids = np.arange(1, 4, dtype=np.int32)
+    names = (OLD, ADVANTAGES, REFERENCE, SAMPLER_WEIGHTS)
+    old, advantages = np.array([-1.0, -2.0, -0.5], np.float32), np.array([1.0, -1.0, 0.0], np.float32)
+    near, weights = np.array([-1.5, -1.0, -3.0], np.float32), np.array([0.5, 2.0, 1.5], np.float32)
+    given = dict(zip(names, ((old,), (advantages,), (near,), (weights,)), strict=True))
+    config = config_of(kl_in="loss", kl_estimator="k2", kl_weight=0.1, reducer="token", sampler_weight_cap=2.0)
+    batch = Batcher("packed", "labels", 64, 0).collate([Example(0, ids[:1], (ids,), token_values=given)])
+    loss, _ = PolicyGradientObjective(config, Turn(), 8).forward((torch.from_numpy(old), None), batch)
+    # Ratios are 1: each token has -advantage + .1 (log-ratio)^2 / 2, times its weight.
+    assert loss.item() == pytest.approx(float((weights * (-advantages + 0.05 * (old - near) ** 2)).sum()), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +149,7 @@ def test_ppos_policy_becomes_the_same_and_its_critic_expects_what_that_is_worth(
     logits = reference.log().clone().requires_grad_()
     value = torch.zeros(1, dtype=torch.float64, requires_grad=True)
     passes = SimpleNamespace(per_label=lambda examples, name: [[value.detach().numpy()]] * n)
-    context = SimpleNamespace(passes=passes, phases=Phases())
+    context = SimpleNamespace(passes=passes, phases=Phases(), started_as={})
     for step in range(120):
         log_pi = logits.log_softmax(-1)
         drawn = torch.multinomial(log_pi.exp().detach(), n, replacement=True)

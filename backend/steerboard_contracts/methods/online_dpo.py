@@ -9,7 +9,7 @@ from pydantic import Field
 from steerboard_contracts.fields import NonNegative, Positive
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.online.rewarded import REWARDS, RewardedOnlineConfig
-from steerboard_contracts.pairs import Reduction, SftWeight
+from steerboard_contracts.pairs import Beta, Reduction, SftWeight
 from steerboard_contracts.specs.method import Frozen, MethodSpec
 
 PAPER = {"source": "arXiv 2402.04792, Appendix: learning rate 5e-7, 2 answers at temperature 0.9, beta 0.1"}
@@ -30,15 +30,15 @@ class OnlineDpoConfig(RewardedOnlineConfig):
             json_schema_extra=PAPER,
         ),
     ] = 2
-    beta: Annotated[
-        Positive, Field(description="The larger, the nearer to the reference.", json_schema_extra=PAPER)
-    ] = 0.1
-    reduction: Annotated[
-        Reduction, Field(description="Log-probs of a response are summed over its tokens, or averaged.")
-    ] = "sum"
+    beta: Beta = None
+    reduction: Reduction = "sum"
     sft_weight: SftWeight = 0.0
     min_margin: Annotated[
-        NonNegative, Field(description="Pairs whose rewards differ by no more than this are ties, and left out.")
+        NonNegative,
+        Field(
+            description="Pairs whose rewards differ by no more than this are ties, and left out.",
+            json_schema_extra={"source": "arXiv 2405.07863 (RLHF Workflow): ties are left out"},
+        ),
     ] = 0.0
     refill: Annotated[
         int,
@@ -47,6 +47,7 @@ class OnlineDpoConfig(RewardedOnlineConfig):
             le=64,
             description="Ask further prompts, at most this often in a step, until as many as a batch has are answered "
             "with unequal rewards.",
+            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Section 3.2, for groups; the paper does without"},
         ),
     ] = 4
     share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True

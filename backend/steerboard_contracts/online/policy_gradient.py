@@ -90,13 +90,6 @@ class PolicyGradientConfig(RewardedOnlineConfig):
             json_schema_extra={"source": "truncated importance sampling, fengyao.notion.site/off-policy-rl: 2"},
         ),
     ] = None
-    max_sampler_difference: Annotated[
-        Positive,
-        Field(
-            description="Fail where the log-probs of the engine that samples are further than this from the trained "
-            "model's, in nats per token on average: it samples another policy."
-        ),
-    ] = 0.1
     kl_stop: Annotated[
         Positive | None,
         Field(description="Sample again once the policy's KL a token from the one that sampled is above this."),

@@ -104,6 +104,13 @@ class RewardedOnlineConfig(OnlineConfig):
         Finite,
         Field(ge=0, le=1, description="Answers without a reward are left out; a larger share of a step fails the run."),
     ] = 0.1
+    max_sampler_difference: Annotated[
+        Positive,
+        Field(
+            description="Fail where the log-probs of the engine that samples are further than this from the trained "
+            "model's, in nats per token on average: it samples another policy."
+        ),
+    ] = 0.1
     inspect_groups: InspectGroups = 4
     inspect_group_steps: InspectGroupSteps = 32
 

@@ -17,7 +17,10 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_workers.alignment.batches.batch_source import BadSource
 from steerboard_workers.alignment.methods import training_of
+from steerboard_workers.alignment.online.answers import SamplerDiffers
 from steerboard_workers.alignment.online.scoring import UnscoredAnswers
+from steerboard_workers.stages.models.model_io import load_reward_model
+from steerboard_workers.stages.training.sampling.live_policy import ModuleSampler
 from steerboard_workers.stages.training.steps import FewerSteps
 
 QUICK = {
@@ -162,6 +165,74 @@ def test_a_reward_model_of_another_family_scores_the_text(make_stage, base_model
         assert any("the critic starts from the latter, with a new head" in message for message in said)
         critic = json.loads((stage.directory / "outputs" / "critic" / "steerboard.json").read_text())
         assert critic["lineage"]["parent"] == stage.model("model").content_hash
+
+
+OTHER_TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}{{ m.role }}> {{ m.content }}{{ eos_token }}{% endfor %}"
+    "{% if add_generation_prompt %}assistant> {% endif %}"
+)
+
+
+@pytest.mark.parametrize("window", [128, 40], ids=["template", "window"])
+def test_a_reward_model_of_the_same_tokens_reads_an_answer_as_it_was_trained_to(
+    make_stage, base_model, reward_model, data_folder, tmp_path, window
+):
+    """With another template, or a window that does not hold all that the policy reads: its reward is that of a
+    labelling run."""
+    judge = tmp_path / "judge"
+    shutil.copytree(reward_model, judge)
+    info = json.loads((judge / "steerboard.json").read_text()) | {"max_length": window}
+    if window == 128:
+        (judge / "chat_template.jinja").write_text(OTHER_TEMPLATE)
+        info["template"] = "chat"
+    (judge / "steerboard.json").write_text(json.dumps(info))
+    config = {**QUICK, "method": "rloo", "rules": [], "max_steps": 1, "inspect_groups": 8}
+    stage = make_stage(config, model=base_model)
+    given = ModelInput(name="judge", path=str(judge), content_hash="j")
+    stage.spec = stage.spec.model_copy(update={"inputs": {**stage.spec.inputs, "reward": given}})
+    values = ran(stage)[1]
+    loaded = load_reward_model(judge, device="cpu")
+    rows = [json.loads(line) for line in (data_folder / "labelled.jsonl").read_text().splitlines()]
+    found = []
+    for group in (one.group for one in recorded(stage, "sampled")):
+        for answer in group.answers:
+            rendered = loaded.renderer.render(rows[group.row]["prompt"], answer.text)
+            ids = rendered.ids if answer.finished else rendered.ids[:-1]
+            with torch.no_grad():
+                expected = loaded.model(input_ids=torch.tensor([ids])).logits.item()
+            assert answer.sources["model"] == pytest.approx(expected, abs=1e-4)
+            found.append(expected)
+    assert len(found) == 32
+    assert values["unscored"] == 0
+    said = "another template" if window == 128 else "reads at most 40 tokens, and the model to train 96"
+    assert any(said in event.message and "as text" in event.message for event in recorded(stage, "log"))
+
+
+def test_what_the_engine_samples_is_compared_with_the_policy_at_the_temperature_of_the_answers(make_stage, base_model):
+    """The loss is of log-probs at temperature 1; those of the engine are at the one that it sampled at."""
+    config = {**QUICK, "max_steps": 2, "temperature": 0.7, "lr": 1e-3}
+    for reduction in ("sum", "mean"):
+        metrics = ran(make_stage({**config, "reduction": reduction}, model=base_model))
+        for values in metrics.values():
+            assert values["sampler_difference"] <= values["sampler_difference_max"] < 1e-5
+            assert values["entropy"] > 0.1
+    begin = ModuleSampler.begin
+
+    def other(self, answers, prompts, temperature):
+        begin(self, answers, prompts, temperature)
+        for one in answers:
+            one.log_probs = [log_prob - 0.5 for log_prob in one.log_probs]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ModuleSampler, "begin", other)
+        with pytest.raises(SamplerDiffers, match=r"0\.5 nats"):
+            ran(make_stage(config, model=base_model))
+
+
+def test_beta_is_that_of_its_reduction_where_none_is_given():
+    config = needed_method("online_dpo").config
+    found = [config.model_validate({"method": "online_dpo", "reduction": one}) for one in ("sum", "mean")]
+    assert [training_of(one).objective()._method.config.strength for one in found] == [0.1, 5.0]
 
 
 def test_pairs_that_are_labelled_by_their_chances_lead_to_the_best_policy():

@@ -76,7 +76,9 @@ def test_a_sampling_reports_what_there_is_to_watch(undisturbed):
 
 def test_the_critic_starts_as_the_reward_model_and_may_learn_alone_at_first(make_stage, base_model, reward_model):
     """The policy keeps its weights as long as the critic is warmed up."""
-    stage = scored(make_stage, base_model, reward_model, max_steps=4, critic_warmup=1, updates=2, critic_lr=1e-5)
+    # AdamW's decay alone would move it.
+    config = {"critic_warmup": 1, "weight_decay": 0.5}
+    stage = scored(make_stage, base_model, reward_model, max_steps=4, updates=2, critic_lr=1e-5, **config)
     ran(stage)
     start, policy = load_file(base_model / "model.safetensors"), weights_of(stage)
     assert all(torch.equal(policy[name], tensor) for name, tensor in start.items())
@@ -85,9 +87,36 @@ def test_the_critic_starts_as_the_reward_model_and_may_learn_alone_at_first(make
     assert 0 < max(moved.values()) < 1e-4
     info = ModelInfo.model_validate_json((stage.directory / "outputs" / "critic" / "steerboard.json").read_text())
     assert (info.role, info.lineage["parent"]) == ("critic", "r")
-    learned = scored(make_stage, base_model, reward_model, max_steps=5, critic_warmup=1)
+    learned = scored(make_stage, base_model, reward_model, max_steps=5, **config)
     ran(learned)
     assert any(not torch.equal(weights_of(learned)[name], tensor) for name, tensor in start.items())
+
+
+def test_the_critic_begins_in_the_scale_of_the_rewards_that_are_learned(make_stage, base_model, reward_model):
+    """A reward model that counts 3, with a rule that gives every answer 2: the critic knows both."""
+    rule = {"kind": "regex", "pattern": "^", "weight": 2.0}
+    plain, scaled = (
+        ran(scored(make_stage, base_model, reward_model, max_steps=1, batch=8, **config))[1]
+        for config in ({}, {"reward_weights": [-3.0], "rules": [rule]})
+    )
+    assert scaled["reward"] == pytest.approx(-3 * plain["reward"] + 2, abs=1e-4)
+    assert scaled["value"] == pytest.approx(-3 * plain["value"] + 2, abs=1e-4)
+
+
+@pytest.mark.long
+def test_a_critic_in_another_scale_resumes_in_it(make_stage, base_model, reward_model):
+    config = {"normalise_rewards": True, "reward_weights": [-3.0], "max_steps": 10, "batch": 8}
+    plain, killed = (scored(make_stage, base_model, reward_model, **config) for _ in range(2))
+    for stage in (plain, killed):
+        (stage.directory / "stage.json").write_text(stage.spec.model_dump_json())
+    draw = random.Random(1)
+    events = forked(plain, 1, None, draw)
+    forked(killed, 1, 7, draw)
+    last = forked(killed, 2, None, draw)
+    assert any("resumed from step" in event.message for event in last if event.type == "log")
+    assert metrics_of(last) == metrics_of(events)
+    ours = weights_of(killed, "critic")
+    assert all(torch.equal(tensor, ours[name]) for name, tensor in weights_of(plain, "critic").items())
 
 
 @pytest.mark.long

@@ -82,10 +82,10 @@ def gradients_of(stage: Stage, monkeypatch) -> tuple[dict[str, torch.Tensor], di
     found: dict[str, torch.Tensor] = {}
     step = DDPStrategy.step
 
-    def recorded(self, lr):
+    def recorded(self, lr, held=()):
         # The last one: the step before is the rehearsal's.
         found.update({name: p.grad.clone() for name, p in self._own.items()})
-        return step(self, lr)
+        return step(self, lr, held)
 
     with monkeypatch.context() as patch:
         patch.setattr(DDPStrategy, "step", recorded)

@@ -68,9 +68,11 @@ class Passes(Protocol):
         gives for it."""
         ...
 
-    def per_label(self, examples: Sequence[Example], model: str | None = None) -> list[list[NDArray[np.float32]]]:
+    def per_label(
+        self, examples: Sequence[Example], model: str | None = None, *, temperature: float | None = None
+    ) -> list[list[NDArray[np.float32]]]:
         """Of each example, (labels,) of each response: log pi of every supervised token, or what a critic gives before
-        it."""
+        it. `temperature`: of the softmax, where it is not the method's; of the model that training is for only."""
         ...
 
 

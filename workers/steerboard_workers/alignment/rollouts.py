@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from steerboard_contracts.models import ModelRole
 from steerboard_contracts.online.answer_groups import AnswerGroup
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.training import OnlineConfig
@@ -88,7 +89,8 @@ class SourceContext:
     first batch on with the log-probs of frozen models. `passes` ask the live weights and frozen models about others.
     `sampler` is there for methods whose config is an `OnlineConfig`. `keep_group` takes the answers to a prompt of an
     optimiser step, counted from 1, to be read by people. `further_data`: by name, the training rows of the spec's
-    further datasets that the config uses. `reward_access`: what rewards from outside may reach.
+    further datasets that the config uses. `reward_access`: what rewards from outside may reach. `started_as`: by name
+    of a model that learns with the main one, the role of what it started from. `mixed`: activations are in bf16.
     """
 
     train: Sequence[Example]
@@ -100,6 +102,8 @@ class SourceContext:
     keep_group: Callable[[int, AnswerGroup], None] | None = None
     reward_access: RewardAccess = field(default_factory=RewardAccess)
     further_data: Mapping[str, Sequence[Example]] = field(default_factory=dict)
+    started_as: Mapping[str, ModelRole] = field(default_factory=dict)
+    mixed: bool = False
 
     @property
     def policy(self) -> LivePolicy:

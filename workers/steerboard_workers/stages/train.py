@@ -108,6 +108,8 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         keep_group=sampled.keep,
         reward_access=stage.spec.reward_access,
         further_data=further_data,
+        started_as={role: setup.info.role for role, setup in further.items()},
+        mixed=sharing.mixed,
     )
     source = method.source(context)
     examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))

@@ -45,12 +45,14 @@ class Besides:
 @dataclass(frozen=True)
 class Batch:
     """The global batch of one step, or what to evaluate on. `metrics` are emitted with the step. `skipped`: there is
-    nothing to learn, no examples, and the step leaves the weights as they are."""
+    nothing to learn, no examples, and the step leaves the weights as they are. `holds_main`: those of the model that
+    training is for stay, weight decay included, and only the ones that learn with it change."""
 
     examples: Sequence[Example]
     metrics: Mapping[str, float] = field(default_factory=dict)
     besides: Besides | None = None
     skipped: bool = False
+    holds_main: bool = False
 
 
 class BatchSource:

@@ -14,12 +14,12 @@ from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, 
 from steerboard_workers.alignment.choice import choose
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective
-from steerboard_workers.alignment.online.answers import length_metrics
+from steerboard_workers.alignment.online.answers import length_metrics, sampler_metrics
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
 from steerboard_workers.alignment.pairs import LogisticPairs, PairObjective
 from steerboard_workers.alignment.rendering.render import RenderedGroup
-from steerboard_workers.alignment.rollouts import SourceContext
+from steerboard_workers.alignment.rollouts import Rollout, SourceContext
 from steerboard_workers.alignment.training_method import OnlineMethod, Row
 
 
@@ -70,7 +70,7 @@ class SampledPairs(RewardedSource):
     def batch(self, step: int) -> Batch:
         sampled, metrics = self.collected()
         rewards, _ = self.shaped(sampled)
-        pairs, counted = self._pairs(sampled, rewards.reshape(len(sampled.prompts), -1))
+        pairs, answers, counted = self._pairs(sampled, rewards.reshape(len(sampled.prompts), -1))
         counted |= length_metrics(sampled.rollouts, [np.zeros(1)] * len(sampled.rollouts))
         if counted["dropped_single"] == len(sampled.prompts):
             raise BadSource(
@@ -82,16 +82,22 @@ class SampledPairs(RewardedSource):
         context = self.context
         with context.phases.measure("reference") as phase:
             found = context.passes.per_sequence(pairs, REFERENCE.name)
-            phase.tokens += sum(pair.tokens for pair in pairs)
+            trained = context.passes.per_label(pairs, temperature=self.config.temperature)
+            phase.tokens += 2 * sum(pair.tokens for pair in pairs)
+        of_answers = [values for pair in trained for values in pair]
+        counted |= sampler_metrics(answers, of_answers, self.config.max_sampler_difference)
         learned = [
             replace(pair, frozen_log_probs={REFERENCE.name: values}) for pair, values in zip(pairs, found, strict=True)
         ]
         return Batch(learned, metrics | counted)
 
-    def _pairs(self, sampled: Sampled, rewards: NDArray[np.float64]) -> tuple[list[Example], dict[str, float]]:
-        """rewards (G, n), NaN of answers without one."""
+    def _pairs(
+        self, sampled: Sampled, rewards: NDArray[np.float64]
+    ) -> tuple[list[Example], list[Rollout], dict[str, float]]:
+        """(pairs, their answers, best and worst by turns, counts). rewards (G, n), NaN of answers without one."""
         n, dropped = rewards.shape[1], Counter[str]()
         pairs: list[Example] = []
+        paired: list[Rollout] = []
         gaps: list[float] = []
         for place, prompt in enumerate(sampled.prompts):
             known = np.flatnonzero(~np.isnan(rewards[place])).tolist()
@@ -105,11 +111,13 @@ class SampledPairs(RewardedSource):
                 dropped[choice.dropped] += 1
                 continue
             gaps.append(scores[choice.best] - scores[choice.worst])
-            pairs.append(replace(prompt, responses=(answers[choice.best].ids, answers[choice.worst].ids)))
+            sides = answers[choice.best], answers[choice.worst]
+            pairs.append(replace(prompt, responses=(sides[0].ids, sides[1].ids)))
+            paired += sides
         counted = {f"dropped_{reason}": float(dropped[reason]) for reason in ("single", "equal_texts", "tied")}
         equal = (dropped["equal_texts"] + dropped["tied"]) / len(sampled.prompts)
         counted |= {"pairs": float(len(pairs)), "equal_groups": equal}
-        return pairs, counted | ({"reward_gap": float(np.mean(gaps))} if gaps else {})
+        return pairs, paired, counted | ({"reward_gap": float(np.mean(gaps))} if gaps else {})
 
     def _filled(self, prompt: Example, room: int) -> Example:
         zeros = np.zeros(self.responses, dtype=np.float32)

@@ -11,18 +11,21 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.methods.ppo import PpoConfig
+from steerboard_contracts.models import SCALARS
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.alignment.online.answers import Answers
 from steerboard_workers.alignment.online.method import PolicyGradientMethod
 from steerboard_workers.alignment.online.objective import PolicyGradientObjective
-from steerboard_workers.alignment.online.source import Judgement
+from steerboard_workers.alignment.online.source import LENGTH, Judgement
 from steerboard_workers.alignment.policy_gradient.critic import judged, token_rewards
 from steerboard_workers.alignment.policy_gradient.losses import reduced, value_loss
 from steerboard_workers.alignment.rollouts import SourceContext
 
 CRITIC = "critic"
+# The reward of the model that a critic starts as, among the sources of the answers'.
+MODEL = "model"
 # Names of `Example.token_values`.
 VALUES = "values"
 RETURNS = "returns"
@@ -42,19 +45,36 @@ class Ppo(PolicyGradientMethod[PpoConfig]):
         last one, and after that nothing is worth anything, also where a limit cut the answer."""
         config = self.config
         with context.phases.measure("value") as phase:
-            values = [one[0].astype(np.float64) for one in context.passes.per_label(examples, CRITIC)]
+            found = [one[0].astype(np.float64) for one in context.passes.per_label(examples, CRITIC)]
             phase.tokens += sum(example.tokens for example in examples)
+        if number == 0 and context.started_as.get(CRITIC) in SCALARS:
+            self.turn.values = learned_scale(answers)
+        a, b = self.turn.values
+        values = [a * one + b for one in found]
         rewards = token_rewards(answers.rewards.reshape(-1).tolist(), answers.log_ratios, config.kl_weight)
-        found = judged(rewards, values, config.gamma, config.gae_lambda)
+        judgement = judged(rewards, values, config.gamma, config.gae_lambda)
         return Judgement(
-            found.advantages,
-            {VALUES: values, RETURNS: found.returns},
+            judgement.advantages,
+            {VALUES: values, RETURNS: judgement.returns},
             weight=0.0 if number < config.critic_warmup else 1.0,
-            metrics={"explained_variance": found.explained_variance, "value": float(np.concatenate(values).mean())},
+            metrics={"explained_variance": judgement.explained_variance, "value": float(np.concatenate(values).mean())},
         )
 
     def objective(self) -> Objective:
         return self.follows(PpoObjective(self.config, self.turn, self.longest))
+
+
+def learned_scale(answers: Answers) -> tuple[float, float]:
+    """a and b by which a reward model's value v becomes that of the rewards that are learned, a v + b: by its weight,
+    the mean of what is added to it, and the moments that the sum is normalised by. The critic keeps the reward model's
+    head, and so its scale: without this, its first values would be of another scale than its returns."""
+    weight, (mean, divisor) = answers.weights.get(MODEL, 0.0), answers.moments
+    if not weight:
+        return 1.0, 0.0
+    known = {name: one[~np.isnan(one)] for name, one in answers.sources.items() if name != MODEL}
+    added = {name: answers.weights[name] * float(one.mean()) for name, one in known.items() if len(one)}
+    penalty = added.pop(LENGTH, 0.0)  # taken from what is normalised already
+    return weight / divisor, (sum(added.values()) - mean) / divisor + penalty
 
 
 class PpoObjective(PolicyGradientObjective):
@@ -68,7 +88,8 @@ class PpoObjective(PolicyGradientObjective):
         config = self.config
         policy, sums = super().forward(output["model"], batch)
         given = batch.token_values
-        of_tokens = value_loss(output[CRITIC], given[RETURNS], given[VALUES], config.value_clip)
+        a, b = self.turn.values
+        of_tokens = value_loss(a * output[CRITIC] + b, given[RETURNS], given[VALUES], config.value_clip)
         of_critic = reduced(of_tokens, batch.label_counts, config.reducer, self.length)
         # All answers of a sampling have the same weight.
         loss = batch.weights[0] * policy + config.value_weight * of_critic

@@ -18,12 +18,14 @@ Floats = NDArray[np.float64]
 class Answers:
     """n answers to each of G prompts. rewards (G, n), NaN where there is none; log_ratios: of each answer in turn, (T,)
     log pi - log pi_ref of its tokens, 0 where the KL is not part of the reward. sources: by name, (G, n) of each reward
-    by itself, NaN where `rewards` are; weights: what each is multiplied with."""
+    by itself, NaN where `rewards` are; weights: what each is multiplied with. moments: the mean that was taken from the
+    weighted sum, and the sd that it was divided by."""
 
     rewards: Floats
     log_ratios: Sequence[Floats]
     sources: Mapping[str, Floats] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
+    moments: tuple[float, float] = (0.0, 1.0)
 
     def penalised(self, kl_weight: float) -> Floats:
         """(G, n): the reward less kl_weight times the log-ratio of the whole answer, the estimate k1 of the KL."""

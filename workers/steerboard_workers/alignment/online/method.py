@@ -13,7 +13,7 @@ from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.alignment.online.answers import Answers, equal_groups
-from steerboard_workers.alignment.online.objective import PolicyGradientObjective, Turn
+from steerboard_workers.alignment.online.objective import LARGEST_ERROR_BF16, PolicyGradientObjective, Turn
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.source import Judgement, PolicyGradientSource
 from steerboard_workers.alignment.rendering.render import RenderedGroup, answer_room
@@ -84,6 +84,8 @@ class PolicyGradientMethod(OnlineMethod[Config]):
 
     def source(self, context: SourceContext) -> BatchSource:
         self.longest = answer_room(context.renderer.max_length, self.config.max_new_tokens)
+        if context.mixed:
+            self.turn.largest_error = LARGEST_ERROR_BF16
         source = PolicyGradientSource(context, self.config, self.turn, self.texts, self.judge, self.tied, self.further)
         return self.follows(source)
 

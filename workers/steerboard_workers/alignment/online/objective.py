@@ -24,8 +24,10 @@ SAMPLER_WEIGHTS = "sampler_weights"
 
 # The power of the norm by which the largest |ratio - 1| is estimated: over a million tokens at most 2.4 times as large.
 POWER = 16
-# No one's rounding: a ratio so far from 1 before the first update is of another model.
-LARGEST_ERROR = 0.5
+# No one's rounding: a ratio so far from 1 before the first update is of another model. By the estimate above; in
+# float32 the ratios themselves are within 1e-5.
+LARGEST_ERROR = 0.01
+LARGEST_ERROR_BF16 = 0.5
 
 
 class RatioDiffers(SteerboardError):
@@ -38,10 +40,13 @@ class RatioDiffers(SteerboardError):
 
 @dataclass
 class Turn:
-    """What the source of batches and the objective of one run both know: whether the batch is the first one since the
-    answers were sampled, so that all its ratios are 1."""
+    """What the source of batches and the objective of one run both know. `first`: whether the batch is the first one
+    since the answers were sampled, so that all its ratios are 1. `largest_error`: of these, by rounding. `values`: a
+    and b of a critic's values a v + b, in the scale of the rewards that are learned."""
 
     first: bool = True
+    largest_error: float = LARGEST_ERROR
+    values: tuple[float, float] = (1.0, 0.0)
 
 
 class PolicyGradientObjective:
@@ -61,7 +66,7 @@ class PolicyGradientObjective:
 
     def __init__(self, config: PolicyGradientConfig, turn: Turn, length: int) -> None:
         self.config = config
-        self._turn = turn
+        self.turn = turn
         self.length = length
         self._adds_kl = config.kl_in == "loss" and config.kl_weight > 0
 
@@ -74,13 +79,14 @@ class PolicyGradientObjective:
         low, high = config.clip_range
         ratios = losses.ratios(log_probs, old)
         of_tokens = losses.clipped_surrogate(ratios, advantages, low, high, config.dual_clip)
-        if config.sampler_weight_cap is not None:
-            of_tokens = of_tokens * batch.token_values[SAMPLER_WEIGHTS]
         penalty = torch.zeros((), device=log_probs.device)
         if self._adds_kl:
             of_kl = kl.penalty(log_probs, batch.token_values[REFERENCE], config.kl_form)
             of_tokens = of_tokens + config.kl_weight * of_kl
             penalty = of_kl.detach().double().sum()
+        if config.sampler_weight_cap is not None:
+            # The KL, too, is an expectation over answers of the policy.
+            of_tokens = of_tokens * batch.token_values[SAMPLER_WEIGHTS]
         entropy = torch.zeros((), device=log_probs.device)
         if config.entropy_weight and len(output) > 2:
             of_tokens = of_tokens - config.entropy_weight * output[2]
@@ -113,9 +119,9 @@ class PolicyGradientObjective:
             found["kl_loss"] = sums["kl_loss"] / labels
         if self.config.entropy_weight:
             found["entropy"] = sums["entropy"] / labels
-        if self._turn.first:
+        if self.turn.first:
             error = sums["ratio_error"] ** (1 / POWER)
-            if error > LARGEST_ERROR:
+            if error > self.turn.largest_error:
                 raise RatioDiffers(
                     f"before the first update, a token of an answer is {1 + error:.3g} times as likely as when it was "
                     "sampled, or as much less",

@@ -115,6 +115,7 @@ class PolicyGradientSource(RewardedSource):
             "sampled": self._sampled,
             "parts": [pack_examples(part) for part in self._parts] if self._waiting else [],
             "waiting": list(self._waiting),
+            "values": list(self._turn.values),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -122,6 +123,8 @@ class PolicyGradientSource(RewardedSource):
         self._sampled = state["sampled"]
         self._parts = [unpack_examples(part) for part in state["parts"]]
         self._waiting = list(state["waiting"])
+        a, b = state.get("values", (1.0, 0.0))  # older checkpoints have none: it was the identity
+        self._turn.values = float(a), float(b)
 
     # -- one sampling ---------------------------------------------------------------------------------------------
 
@@ -147,7 +150,8 @@ class PolicyGradientSource(RewardedSource):
             if in_reward
             else [np.zeros(len(one)) for one in old]
         )
-        answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0})
+        moments = (self._moments.mean, self._moments.divisor) if config.normalise_rewards else (0.0, 1.0)
+        answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0}, moments)
         judgement = self._judge(number, answers, examples, context)
         advantages = judgement.advantages
         if context.keep_group is not None and self._is_kept(number):
@@ -211,9 +215,10 @@ class PolicyGradientSource(RewardedSource):
 
     def _minibatch(self, step: int, metrics: Mapping[str, float] | None = None) -> Batch:
         part = self._parts[self._waiting.pop(0)]
-        # What the policy is not to learn from, while only a critic learns, takes the texts with it.
-        learns = self._pretraining is not None and part[0].weight > 0
-        return Batch(part, metrics or {}, self._pretraining.step(step) if self._pretraining and learns else None)
+        # While only a critic learns, the policy learns no texts either.
+        held = part[0].weight == 0
+        texts = self._pretraining.step(step) if self._pretraining is not None and not held else None
+        return Batch(part, metrics or {}, texts, holds_main=held)
 
     def _turns(self, number: int) -> list[int]:
         """Which minibatch each step learns, after each pass in another order."""

@@ -39,10 +39,13 @@ class RunningMoments:
         self.mean += away * len(known) / total
         self.count = total
 
-    def normalised(self, values: Floats) -> Floats:
-        """(x - mean) / (std + eps), by the unbiased standard deviation; x - mean as long as nothing has differed."""
-        apart = values - self.mean
+    @property
+    def divisor(self) -> float:
+        """The unbiased standard deviation, and eps; 1 as long as nothing has differed."""
         if self.count < 2 or self.squares == 0:
-            return apart
-        scaled: Floats = apart / (np.sqrt(self.squares / (self.count - 1)) + EPS)
+            return 1.0
+        return float(np.sqrt(self.squares / (self.count - 1))) + EPS
+
+    def normalised(self, values: Floats) -> Floats:
+        scaled: Floats = (values - self.mean) / self.divisor
         return scaled

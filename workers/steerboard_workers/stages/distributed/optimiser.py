@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -49,6 +49,13 @@ def rescale(groups: Iterable[dict[str, Any]], rates: Rates) -> None:
     """Other rates for the groups of an optimiser that `adamw` made."""
     for group in groups:
         group["scale"] = rates.get(group["part"], 1.0)
+
+
+def set_lr(groups: Iterable[dict[str, Any]], lr: float, held: Collection[str] = ()) -> None:
+    """That of the next step, for the groups of an optimiser that `adamw` made. 0 for parts that are `held`: AdamW's
+    decay is a share of the rate, so that their weights stay as they are."""
+    for group in groups:
+        group["lr"] = 0.0 if group["part"] in held else lr * group["scale"]
 
 
 def dimensions(parameter: nn.Parameter) -> int:

@@ -7,7 +7,7 @@ and in float32, so that a checkpoint fits any number of processes and a saved mo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
 import torch
@@ -27,6 +27,7 @@ from steerboard_workers.stages.distributed.optimiser import (
     key,
     parted,
     rescale,
+    set_lr,
     trained,
 )
 
@@ -70,8 +71,9 @@ class Strategy(Protocol):
         """Around forward and backward of one micro-batch."""
         ...
 
-    def step(self, lr: float) -> float:
-        """Clip, update, forget the gradients. Returns their norm before clipping."""
+    def step(self, lr: float, held: Collection[str] = ()) -> float:
+        """Clip, update, forget the gradients. Returns their norm before clipping. `held`: parts of a `JointModule`
+        whose weights stay as they are."""
         ...
 
     def set_rates(self, rates: Rates) -> None:
@@ -143,10 +145,9 @@ class DDPStrategy:
     def backward(self, loss: Tensor, last: bool) -> None:
         self.accelerator.backward(loss)
 
-    def step(self, lr: float) -> float:
+    def step(self, lr: float, held: Collection[str] = ()) -> float:
         norm = self.accelerator.clip_grad_norm_(self._own.values(), self._config.max_grad_norm)
-        for group in self._optimiser.param_groups:
-            group["lr"] = lr * group["scale"]
+        set_lr(self._optimiser.param_groups, lr, held)
         self._optimiser.step()
         self._optimiser.zero_grad()
         return float(norm)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ from steerboard_workers.stages.distributed.optimiser import (
     key,
     parted,
     rescale,
+    set_lr,
     trained,
 )
 from steerboard_workers.stages.distributed.strategies import Module, Named
@@ -105,9 +106,8 @@ class ZeROStrategy:
         self._engine.set_gradient_accumulation_boundary(is_boundary=last)
         self._engine.backward(loss)
 
-    def step(self, lr: float) -> float:
-        for group in self._engine.optimizer.param_groups:
-            group["lr"] = lr * group["scale"]
+    def step(self, lr: float, held: Collection[str] = ()) -> float:
+        set_lr(self._engine.optimizer.param_groups, lr, held)
         self._engine.step()
         return float(self._engine.get_global_grad_norm())
 

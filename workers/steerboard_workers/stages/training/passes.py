@@ -37,12 +37,14 @@ class Elsewhere(Protocol):
 @dataclass(frozen=True)
 class Reader:
     """A model to read from: what its forwards go through, and how its examples are laid out. `part`: which one, of
-    several that are trained together; None of one alone. `elsewhere`: what reads instead, without a module here."""
+    several that are trained together; None of one alone. `elsewhere`: what reads instead, without a module here.
+    `temperature`: of the softmax, where it is not the module's own."""
 
     module: nn.Module | None
     batcher: Batcher
     part: str | None = None
     elsewhere: Elsewhere | None = None
+    temperature: float | None = None
 
     @classmethod
     def of(cls, module: nn.Module, batcher: Batcher, part: str | None = None) -> Reader:
@@ -83,8 +85,12 @@ class ForwardPasses:
         parts = reader.cut(examples)
         return by_example(examples, parts, [found for _, found in self.run(reader, parts)])
 
-    def per_label(self, examples: Sequence[Example], model: str | None = None) -> list[list[Values]]:
+    def per_label(
+        self, examples: Sequence[Example], model: str | None = None, *, temperature: float | None = None
+    ) -> list[list[Values]]:
         reader = self._reader(model)
+        if temperature is not None:
+            reader = replace(reader, temperature=temperature)
         if reader.batcher.reads != "labels":
             raise BadInput(f"frozen model {model} reads ends, and has no log-probs", code="missing_input")
         return self.per_label_of(reader, examples)
@@ -141,8 +147,9 @@ class ForwardPasses:
         assert reader.module is not None
         batch = reader.batcher.collate(part).to(self._sharing.accelerator.device)
         with _evaluating(reader.module), self._sharing.forwards():
-            inputs = batch.model_inputs()
-            output = reader.module(**inputs) if reader.part is None else reader.module(**inputs, part=reader.part)
+            asked = {"part": reader.part, "temperature": reader.temperature}
+            given = {name: value for name, value in asked.items() if value is not None}
+            output = reader.module(**batch.model_inputs(), **given)
             values: Values = read(output, batch).float().cpu().numpy()
         return values
 

@@ -99,7 +99,7 @@ class Steps:
         if batch.skipped:
             return self._skipped(batch, lr, progress)
         with self._phases.measure("update") as update:
-            metrics, norm = self._update.make(examples, lr, batch.besides)
+            metrics, norm = self._update.make(examples, lr, batch.besides, batch.holds_main)
             tokens = sum(e.tokens for e in (*examples, *(batch.besides.examples if batch.besides else ())))
             update.tokens += tokens
         if not (math.isfinite(metrics["loss"]) and math.isfinite(norm)):

@@ -13,6 +13,7 @@ from torch import Tensor
 from steerboard_workers.alignment.batches.batch_source import BatchSource, Besides
 from steerboard_workers.alignment.batches.batching import Batcher, MicroBatch
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import JointModule
 from steerboard_workers.alignment.objectives import BatchObjective, LanguageObjective, Objective
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.training.passes import ForwardPasses
@@ -45,10 +46,10 @@ class Update:
         return [*self.longest_first, *(self._besides.examples if self._besides is not None else ())]
 
     def make(
-        self, examples: Sequence[Example], lr: float, besides: Besides | None = None
+        self, examples: Sequence[Example], lr: float, besides: Besides | None = None, holds_main: bool = False
     ) -> tuple[dict[str, float], float]:
         """One optimiser step on a global batch. Returns the objective's figures, with the loss of what is learned
-        besides, and the gradient norm before clipping."""
+        besides, and the gradient norm before clipping. `holds_main`: of the models, the main one stays as it is."""
         found: dict[str, float] = {}
         prepared = self.prepared(examples)
         with self._sharing.forwards():
@@ -57,7 +58,7 @@ class Update:
                 sums = self._accumulate(besides.examples, self._likelihood, besides.weight, of_besides=True)
                 found[f"{besides.name}_loss"] = self._likelihood.metrics(sums)["loss"]
             sums = self._accumulate(examples, self._objective, prepared=prepared)
-        norm = self._sharing.step(lr)
+        norm = self._sharing.step(lr, {JointModule.MAIN} if holds_main else ())
         return self._objective.metrics(sums) | found, norm
 
     def rehearse(self, batcher: Batcher) -> None:

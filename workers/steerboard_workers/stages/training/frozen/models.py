@@ -28,7 +28,7 @@ from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapter
 from steerboard_workers.stages.models.model_io import load_tokenizer, read_info
-from steerboard_workers.stages.models.tokens import check_tokenizer
+from steerboard_workers.stages.models.tokens import check_tokenizer, reads_otherwise
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.frozen.log_prob_cache import LogProbCache, LogProbCost, weights_hash
@@ -123,14 +123,23 @@ class FrozenModels:
         """None where it reads the tokens of the model to train. Raises `BadInput` (`tokenizer_differs`)."""
         try:
             check_tokenizer(self._stage, source, self._start.tokenizer)
+            differs = None
         except BadInput as error:
             if not one.by_text or error.code != "tokenizer_differs":
                 raise
-            self._stage.log(f"{error.detail}: it is given each answer as text, and read at the end of that", "warning")
-            folder = self._stage.model_path(source)
-            info = read_info(folder)
-            return Renderer(load_tokenizer(folder), info.template, info.max_length)
-        return None
+            differs = error.detail
+        if not one.by_text:
+            return None
+        folder = self._stage.model_path(source)
+        info = read_info(folder)
+        own = Renderer(load_tokenizer(folder), info.template, info.max_length)
+        if differs is None:
+            how = reads_otherwise(own, self._start.renderer)
+            differs = how and f"{self._stage.model(source).name}, the input {source}, {how}"
+        if differs is None:
+            return None
+        self._stage.log(f"{differs}: it is given each answer as text, and read at the end of that", "warning")
+        return own
 
     def _source(self, one: Frozen) -> str | None:
         """The input that it is; None for one that is left out."""
