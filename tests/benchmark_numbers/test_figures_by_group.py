@@ -91,10 +91,9 @@ def test_a_leaderboard_whose_figures_are_no_numbers_correlates_with_nothing(tmp_
     assert (found["spearman"], found["pearson"]) == (None, None)
     assert "short.csv: 4 of 20 models cannot be used" in found["reasons"][0]
     short.write_text("model,score\n" + "".join(f"m{n},{n if n % 5 else ''}\n" for n in range(20)))
-    assert (
-        "short.csv has no score of 4 of its 20 models"
-        in figures(long, short, "--format", "leaderboards")["warnings"][0]
-    )
+    found = invalid(long, short, "--format", "leaderboards")
+    assert found["spearman"] is None
+    assert "short.csv: 4 of 20 models cannot be used (4 without score)" in found["reasons"][0]
 
 
 def test_a_judge_of_pandalm_is_not_answerable_for_another_and_answers_need_votes(tmp_path: Path) -> None:

@@ -131,6 +131,31 @@ def test_a_winner_that_is_longer(evaluated: Make) -> None:
     )
 
 
+@pytest.mark.parametrize("order", [("a", "x", "b"), ("a", "b", "x"), ("b", "a", "x")])
+def test_the_highest_mean_that_is_behind_a_rival_has_its_figures_against_that_one(
+    evaluated: Make, order: tuple[str, ...]
+) -> None:
+    """a beats x 25 to 5, b beats x 20 to 10 and a 16 to 14."""
+    made = evaluated(prompts=30)
+    for name in order:
+        made.entrant(name, letters=100 if name == "b" else 400)
+    won = {("a", "x"): 25, ("b", "x"): 20, ("b", "a"): 16}
+    verdicts = [
+        {"position": at, "a": one, "b": other, "value": float(at < wins)}
+        for (one, other), wins in won.items()
+        for at in range(30)
+    ]
+    made.judge("pairwise", verdicts)
+    found = headline_of(made.report())
+    assert (found.winner, found.leader, found.tied) == (None, "a", ["b"])
+    assert found.margin is not None
+    assert (found.margin.over, found.margin.win_rate.value) == ("b", pytest.approx(14 / 30))
+    assert found.text.startswith("No winner: a has the highest mean (0.65), but ")
+    assert "not ahead of b. Against b its win rate is 46.7% [" in found.text
+    assert against(found, "length").text == "The answers of a are 4.00 times as long as those of b."
+    assert against(found, "not_significant").text == "a does not differ significantly from b."
+
+
 def test_prompts_of_the_training_data_and_a_circular_reward_model(evaluated: Make) -> None:
     made = evaluated(prompts=24)
     made.entrant("sft")

@@ -113,6 +113,19 @@ def test_a_judge_and_its_calibration_at_once_do_not_spend_more_together(world: J
     assert "failed" in (judge["state"], look(world)["state"])
 
 
+def test_a_calibration_that_its_budget_stopped_goes_on_when_it_is_asked_for_again(priced: JudgeWorld) -> None:
+    calibrate(priced, "one")
+    priced.work()
+    assert look(priced)["state"] == "failed"
+    priced.client.patch(f"{PROJECT}/evaluations/e/judges/one", json={"budget": None})
+    calibrate(priced, "one")
+    priced.work()
+    assert (look(priced)["state"], look(priced)["cost"]) == ("succeeded", 140)
+    # What has ended well is not asked again.
+    calibrate(priced, "one")
+    assert look(priced)["state"] == "succeeded"
+
+
 def test_a_calibration_outlives_its_judge_with_the_budget_that_it_began_with(priced: JudgeWorld) -> None:
     calibrate(priced, "one")
     assert priced.client.delete(f"{PROJECT}/evaluations/e/judges/one").status_code == 204

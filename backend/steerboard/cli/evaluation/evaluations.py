@@ -144,7 +144,7 @@ def judge(
     family: Annotated[str | None, typer.Option(help="Family of its model, for self-preference.")] = None,
     set: Annotated[
         list[str] | None,
-        typer.Option(help="A setting, such as baseline=sft, entrants=[sft,dt] or max_tokens=512; may be repeated."),
+        typer.Option(help="A setting, such as baseline=sft, entrants=\\[sft,dt] or max_tokens=512; may be repeated."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report how many requests it would take.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has judged everything.")] = False,

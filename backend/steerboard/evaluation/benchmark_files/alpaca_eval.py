@@ -44,13 +44,15 @@ class Preference:
 @dataclass
 class Model:
     """One model against one baseline. `order`: of its prompts in the files, also of those whose row cannot be read;
-    `rows`: by prompt, the newest of each; `lost`: a row before some of these that no one can read at all."""
+    `rows`: by prompt, the newest of each; `misplaced`: rows whose place another one has, with another answer of the
+    baseline; `lost`: a row before some of these that no one can read at all."""
 
     name: str
     baseline: str | None
     order: dict[Hashable, int] = field(default_factory=dict)
     rows: dict[Hashable, Preference] = field(default_factory=dict)
     superseded: int = 0
+    misplaced: int = 0
     lost: str | None = None
 
 
@@ -113,7 +115,10 @@ class Annotations:
         if turned:
             p = None if made.p is None else 1 - made.p
             made = replace(made, p=p, len_1=made.len_2, len_2=made.len_1)
-        model.superseded += prompt in model.rows
+        before = model.rows.get(prompt)
+        model.superseded += before is not None
+        # One prompt has one answer of the baseline: by place alone, these two are of different ones.
+        model.misplaced += before is not None and isinstance(prompt, int) and before.len_1 != made.len_1
         model.rows[prompt] = made
 
     @staticmethod
@@ -199,7 +204,8 @@ def _figures(model: Model, asked: set[Hashable], control: LengthControl, finding
         )
     if "note" in found:
         findings.warn(f"{model.name}: {found['note']}")
-    return findings.marked(found, _FIGURES, rate.n, {"null": rate.nulls}, what="preferences")
+    unusable = {"null": rate.nulls, "with the place of others": model.misplaced}
+    return findings.marked(found, _FIGURES, rate.n, unusable, what="preferences")
 
 
 def _controlled(model: Model, control: LengthControl) -> Found:

@@ -44,7 +44,8 @@ def figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, cro
     """Bradley-Terry and Elo ratings with intervals, win matrix, separability; and of battles whose answers or style are
     known the ratings with style controlled for. Of each judge or voter its own, or of all together as a `crowd`.
 
-    Rows of one judge with one id on the same two models and turn are one, the newest; rows with one `battle` are of one
+    Rows of one judge with one id on the same two models and turn are one, the newest, and without ids equal rows with
+    equal times are; rows with one `battle` are of one
     vote, and `n` counts votes. Raises `BadInput` for too many voters.
     """
     rows = [
@@ -88,8 +89,10 @@ class Row:
     pair: Pair
 
     def key(self, place: int) -> Hashable:
-        """Equal of rows about the same."""
-        return place if self.id is None else (self.id, self.turn, frozenset((self.pair.a, self.pair.b)))
+        """Equal of rows about the same; without an id, of rows that are the same down to their time."""
+        if self.id is not None:
+            return self.id, self.turn, frozenset((self.pair.a, self.pair.b))
+        return place if self.at is None else (self.at, self.turn, repr(self.pair))
 
 
 def _figures(rows: Sequence[Row], findings: Findings) -> Found:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, replace
 
-from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
+from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest, of_unknown_turns
 from steerboard.evaluation.formats.arena_hard import BASELINE
 from steerboard.evaluation.formats.records import Judgment
 from steerboard_contracts.errors import BadInput
@@ -28,6 +28,7 @@ def pairs(rows: Sequence[Row], findings: Findings) -> Found:
     one order each make up both orders, of others the newest counts. Invalid models are compared with no one."""
     kept, superseded = _both_orders([_canonical(row) for row in rows])
     findings.repeated(None, superseded, len(rows))
+    turnless = of_unknown_turns(row[0] for row in rows)
     _point_out_missing(kept, findings)
     games = [
         fastchat.Games(
@@ -56,7 +57,8 @@ def pairs(rows: Sequence[Row], findings: Findings) -> Found:
             "high": interval.high,
             "flip_rate": one.flip_rate,
         }
-        models.append(findings.marked(found, _RATES, one.n, {"errors": one.errors}, what="pairs"))
+        unusable = {"errors": one.errors, "without a `turn` on a question of others": turnless[one.model]}
+        models.append(findings.marked(found, _RATES, one.n, unusable, what="pairs"))
     models += findings.unread(models, _RATES)
     valid = [one["model"] for one in models if one["valid"]]
     return {

@@ -52,16 +52,16 @@ def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Finding
         for path, values in zip(paths, (x, y), strict=True):
             if len(set(values)) == 1:
                 findings.warn(f"{path.name} has the same figure for all {len(models)} models: there is no correlation")
-    for path, (_, figures) in zip(paths, (one, other), strict=True):
-        reason = findings.lost(path.name, len(figures), {}, what="models")
+    for path, (column, figures, blank) in zip(paths, (one, other), strict=True):
+        reason = findings.lost(path.name, len(figures), {f"without {column}": blank}, what="models")
         if reason is not None:
             findings.invalid(path.name, reason)
             found |= dict.fromkeys(_FIGURES)
     return findings.marked(found, _FIGURES, len(models), {}, what="models")
 
 
-def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict[str, float]]:
-    """(column, {model: figure}). Of a model's rows the last counts. Raises `BadInput`."""
+def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict[str, float], int]:
+    """(column, {model: figure}, how many models have none). Of a model's rows the last counts. Raises `BadInput`."""
     rows = table(path, *([column.strip().lower()] if column else []))
     names = list(rows[0][1])
     chosen = column.strip().lower() if column else next((one for one in _COLUMNS if one in names), None)
@@ -87,9 +87,7 @@ def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict
         if name in found:
             findings.warn(f"{path.name} has {name} twice; the later row counts")
         found[name] = value
-    if without > findings.threshold * len(rows):
-        findings.warn(f"{path.name} has no {chosen} of {without} of its {len(rows)} models, which are left out")
-    return chosen, found
+    return chosen, found, without
 
 
 def _key(path: Path, rows: Sequence[Fields], names: Sequence[str]) -> str:

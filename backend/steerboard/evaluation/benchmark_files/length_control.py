@@ -109,7 +109,8 @@ def places(
     if control.prompts is not None and all(prompt.text is not None for prompt in known):
         return _by_text(prompts, control.prompts), None
     if all(prompt.place is not None for prompt in known):
-        return [None if prompt is None else prompt.place for prompt in prompts], None
+        given = [None if prompt is None else prompt.place for prompt in prompts]
+        return given, _trusted(given, prompts, baseline_lengths)
     if lost is not None:
         raise CannotFit(f"{lost} cannot be read, so the prompts of the rows after it are unknown")
     if _in_order(baseline_lengths):
@@ -119,12 +120,31 @@ def places(
             "the rows do not say which of the benchmark's prompts they are about: give their texts with --prompts, a "
             "column `index` from 0, or --in-order if the file is in the benchmark's order"
         )
-    blocks = [_DATASETS.index(prompt.dataset) for prompt in known if prompt.dataset in _DATASETS]
-    if blocks != sorted(blocks):
+    if not _benchmark_order(known):
         raise CannotFit("the rows are not in the benchmark's order, as --in-order claims: their data sets are mixed")
     total = len(control.difficulty or ())
     first = f"first {len(prompts)} of the {total}" if len(prompts) < total else f"{total}"
     return list(range(len(prompts))), f"the rows are taken for the {first} prompts in their order, as --in-order claims"
+
+
+def _trusted(
+    places: Sequence[int | None], prompts: Sequence[Prompt | None], baseline_lengths: Sequence[float | None]
+) -> str | None:
+    """A note on places that the rows have themselves; None where the baseline's answers prove them. Raises `CannotFit`
+    where the rows' data sets prove them wrong."""
+    order = sorted((row for row in range(len(places)) if places[row] is not None), key=lambda row: places[row] or 0)
+    every = [places[row] for row in order] == list(range(len(places)))
+    if every and _in_order([baseline_lengths[row] for row in order]):
+        return None
+    ordered = [prompt for row in order if (prompt := prompts[row]) is not None]
+    if not _benchmark_order(ordered):
+        raise CannotFit("the numbers of the rows are not the benchmark's: by these, their data sets are mixed")
+    return "the rows' own numbers are taken for the benchmark's prompts"
+
+
+def _benchmark_order(prompts: Sequence[Prompt]) -> bool:
+    blocks = [_DATASETS.index(prompt.dataset) for prompt in prompts if prompt.dataset in _DATASETS]
+    return blocks == sorted(blocks)
 
 
 def _in_order(baseline_lengths: Sequence[float | None]) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from steerboard.datasets.formats.records import Problem, Source
 from steerboard.evaluation.benchmark_files.tables import is_table, table
-from steerboard.evaluation.formats.records import JUDGES, Unreadable, who
+from steerboard.evaluation.formats.records import JUDGES, Judgment, Unreadable, who
 from steerboard.evaluation.formats.rows import read_rows
 from steerboard.platform.texts import storable
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD, Validity, assess
@@ -251,6 +251,22 @@ def newest(
         if key not in best or _moment(time_of(row)) >= _moment(time_of(rows[best[key]])):
             best[key] = index
     return [rows[index] for index in sorted(best.values())], len(rows) - len(best)
+
+
+def of_unknown_turns(rows: Iterable[Judgment]) -> Counter[str]:
+    """By model: rows without a `turn` on a question that others without one are about, with another verdict. They may
+    be of further turns as well as newer ones, and the newest alone would be half of the file."""
+    said: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for row in rows:
+        if not row.turn_given:
+            about = row.question_id, row.model, row.other, row.judge, row.template, row.a_first
+            said.setdefault(about, []).append((row.value, row.raw, row.at))
+    found: Counter[str] = Counter()
+    for (_, model, other, *_), each in said.items():
+        # A copy of a row adds nothing.
+        for name in filter(None, (model, other)):
+            found[str(name)] += len(set(each)) - 1
+    return found
 
 
 def _moment(at: float | None) -> float:

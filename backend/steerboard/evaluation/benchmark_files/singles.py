@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steerboard.evaluation.benchmark_files.reading import Findings, Found
+from steerboard.evaluation.benchmark_files.reading import Findings, Found, of_unknown_turns
 from steerboard.evaluation.formats.records import Judgment
 from steerboard_statistics import ranks
 from steerboard_statistics.benchmarks import fastchat
@@ -34,6 +34,7 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
     by_category = fastchat.by_category(ratings, named)
     parts = _parts(ratings, named)
     models = []
+    turnless = of_unknown_turns(rows)
     for one in fastchat.single_summary(ratings):
         found = {
             **asdict(one),
@@ -42,7 +43,8 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
             "categories": by_category.get(one.model, {}),
             **_interval(ratings, one.model),
         }
-        made = findings.marked(found, _FIGURES, one.n, {"unparsed": one.unparsed})
+        unusable = {"unparsed": one.unparsed, "without a `turn` on a question of others": turnless[one.model]}
+        made = findings.marked(found, _FIGURES, one.n, unusable)
         models.append(_without_lost_parts(made, parts, findings) if made["valid"] else made)
         judged = one.n + one.unparsed
         findings.lacking(one.model, len(one.missing), judged + len(one.missing), "questions and turns")

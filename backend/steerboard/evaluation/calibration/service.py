@@ -20,7 +20,7 @@ from steerboard.evaluation.events import changed
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.judges.calibrations import same_judge
 from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
-from steerboard.evaluation.judges.service import create_judge, judges_of
+from steerboard.evaluation.judges.service import broken, create_judge, judges_of, retry
 from steerboard.evaluation.judges.spending.costs import budget_holder
 from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard.platform.names import free_name, names_like
@@ -34,7 +34,7 @@ def calibrate(
     session: Session, project: Project, judge: Judge, asked: CalibrationIn, actor: str
 ) -> tuple[Evaluation, Judge]:
     """The judge as it is asked about the pairs: a new one, which spends the budget of the old one, or the one that was
-    asked the same before.
+    asked the same before. That one continues where it had failed or was cancelled, such as by a budget that was spent.
 
     Raises `BadInput` (`imported_judge`, `wrong_kind`), `EmptySelection`, and like `create_judge`.
     """
@@ -54,6 +54,9 @@ def calibrate(
     evaluation = _pairs_of(session, project, dataset, asked) or _create(session, project, dataset, asked, actor)
     for known in judges_of(session, evaluation):
         if same_judge(judge, known):
+            if broken(session, known):
+                retry(session, project, evaluation, known, actor)
+                changed(session, evaluation, "judge")
             return evaluation, known
     settings = JudgeSettings.model_validate(judge.settings).model_copy(
         update={

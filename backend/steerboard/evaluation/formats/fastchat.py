@@ -95,6 +95,13 @@ def template_of(row: Mapping[str, Any]) -> str | None:
     return said if isinstance(said, str) and 0 < len(said) <= _LONGEST_TEMPLATE else None
 
 
+def _turn(row: Mapping[str, Any]) -> tuple[int, bool]:
+    """(the turn, whether the row has one). Raises `Unreadable` for one without a value, which could be any."""
+    if "turn" in row and row["turn"] is None:
+        raise Unreadable("has no value in `turn`")
+    return turn_of(row), "turn" in row
+
+
 def single(row: Mapping[str, Any]) -> list[Judgment]:
     """{question_id, model, judge: [model, template], judgment, score, turn, tstamp}; score -1 or null: not parsed.
 
@@ -106,13 +113,15 @@ def single(row: Mapping[str, Any]) -> list[Judgment]:
     value, raw = score(row, "score", _LOWEST, _HIGHEST, UNPARSED), optional_text(row, "judgment")
     # A number next to a refusal or an error is no verdict.
     parsed = value is not None and value != UNPARSED and status_of(row, "ok") == "ok" and raw != FAILED
+    turn, turn_given = _turn(row)
     return [
         Judgment(
             model=named(row, "model", "model_id"),
             other=None,
             question_id=identifier(row, "question_id"),
             prompt=None,
-            turn=turn_of(row),
+            turn=turn,
+            turn_given=turn_given,
             value=value if parsed else None,
             status="ok" if parsed else status_of(row, "error" if raw == FAILED else "unparsed"),
             raw=raw,
@@ -131,6 +140,7 @@ def pair(row: Mapping[str, Any]) -> list[Judgment]:
     game 2 model_2. A file of one order has no g2_winner; null is a game without a verdict.
     """
     found = []
+    turn, turn_given = _turn(row)
     for game, first in ((1, True), (2, False)):
         if f"g{game}_winner" not in row:
             if game == 1:
@@ -152,7 +162,8 @@ def pair(row: Mapping[str, Any]) -> list[Judgment]:
                 other=named(row, "model_2"),
                 question_id=identifier(row, "question_id"),
                 prompt=None,
-                turn=turn_of(row),
+                turn=turn,
+                turn_given=turn_given,
                 value=value,
                 status="ok" if value is not None else status_of(said, status),
                 a_first=first,

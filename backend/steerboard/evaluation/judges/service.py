@@ -171,6 +171,12 @@ def retry(session: Session, project: Project, evaluation: Evaluation, judge: Jud
     _start(session, project, evaluation, judge, judged, pool, actor, calibrates=calibrates)
 
 
+def broken(session: Session, judge: Judge) -> bool:
+    """Whether its run has failed or was cancelled."""
+    run = session.get(Run, judge.run_id) if judge.run_id else None
+    return run is not None and run.state in _BROKEN
+
+
 def change_judge(session: Session, judge: Judge, asked: JudgeChange) -> None:
     """Its budget, which is also that of its calibrations. A run that is under way keeps the one that it began with.
     Raises `InvalidJudge`."""

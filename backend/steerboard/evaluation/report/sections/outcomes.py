@@ -23,16 +23,20 @@ def outcome_of(comparison: Comparison) -> Outcome:
     found = Outcome(text=comparison.why, winner=comparison.winner, leader=leader, items=comparison.items)
     if not tested:
         return found
+    least = min(tested, key=lambda name: _ahead(tested[name]))
+    # Of rivals that it is ahead of, the closest is the likeliest to differ by chance alone.
     closest = max(tested, key=lambda name: (tested[name].p_holm or 0.0, -_ahead(tested[name])))
+    if _ahead(tested[least]) <= 0:
+        closest = least
     row = tested[closest]
-    if comparison.winner is None:
-        if len(tested) < len(rivals) or any(_ahead(one) <= 0 for one in rows.values()):
-            return found
-        found.tied = [name for name, one in tested.items() if not one.significant]
-        # A small p that speaks for the rival is explained in the comparison's own words.
-        if not found.tied or any((tested[name].p_holm or 0.0) < 0.05 for name in found.tied):
-            return found
     found.margin = Margin(over=closest, win_rate=row.win_rate, difference=row.difference, p_holm=row.p_holm)
+    if comparison.winner is None:
+        found.tied = [name for name, one in tested.items() if not one.significant]
+        # These are explained in the comparison's own words, a small p that speaks for the rival, too.
+        clear = not found.tied or any((tested[name].p_holm or 0.0) < 0.05 for name in found.tied)
+        if clear or len(tested) < len(rivals) or _ahead(row) <= 0:
+            found.text = f"{comparison.why} {_rate(row, closest, len(comparison.pairs))}"
+            return found
     found.text = _said(found, closest, row, len(rivals), len(comparison.pairs))
     return found
 
@@ -49,9 +53,7 @@ def _ahead(row: PairRow) -> float:
 
 
 def _said(found: Outcome, closest: str, row: PairRow, rivals: int, tested: int) -> str:
-    holm = f" after Holm over {tested} pairs" if tested > 1 else ""
-    p = "p < 0.001" if row.p_holm is not None and row.p_holm < 0.001 else f"p = {row.p_holm:.2g}"
-    rate = f"{percent(row.win_rate)} over {row.win_rate.n} items ({p}{holm})"
+    rate = _figures(row, tested)
     if found.winner is not None:
         which = "its only rival" if rivals == 1 else f"the closest of {rivals} rivals"
         return f"{found.winner} wins: against {closest}, {which}, its win rate is {rate}."
@@ -60,6 +62,16 @@ def _said(found: Outcome, closest: str, row: PairRow, rivals: int, tested: int) 
         f"No winner: {noise} are within noise. {found.leader} has the highest mean; "
         f"against {closest} its win rate is {rate}."
     )
+
+
+def _figures(row: PairRow, tested: int) -> str:
+    holm = f" after Holm over {tested} pairs" if tested > 1 else ""
+    p = "p < 0.001" if row.p_holm is not None and row.p_holm < 0.001 else f"p = {row.p_holm:.2g}"
+    return f"{percent(row.win_rate)} over {row.win_rate.n} items ({p}{holm})"
+
+
+def _rate(row: PairRow, rival: str, tested: int) -> str:
+    return f"Against {rival} its win rate is {_figures(row, tested)}."
 
 
 def source_name(by: By, label: str) -> str:

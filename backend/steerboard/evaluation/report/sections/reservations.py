@@ -106,13 +106,17 @@ def _disagreement(report: EvaluationReport, answer: Headline, sources: Sources) 
 def _length(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:
     if answer.leader is None:
         return
-    rival = answer.margin.over if answer.margin else next(iter(answer.over), None)
-    ratio = length_ratio(report, answer.leader, rival) if rival else None
-    if ratio is not None and ratio.value is not None:
-        least = ratio.value if ratio.low is None else ratio.low
-        if least > LONGER:
-            text = f"The answers of {answer.leader} are {ratio.value:.2f} times as long as those of {rival}."
-            yield _made("length", text, ratio.value)
+    longest: tuple[float, str] | None = None
+    for rival in [answer.margin.over] if answer.margin else answer.over:
+        ratio = length_ratio(report, answer.leader, rival)
+        if ratio is not None and ratio.value is not None:
+            least = ratio.value if ratio.low is None else ratio.low
+            if least > LONGER:
+                longest = max(longest or (0.0, ""), (ratio.value, rival))
+    if longest is not None:
+        value, rival = longest
+        text = f"The answers of {answer.leader} are {value:.2f} times as long as those of {rival}."
+        yield _made("length", text, value)
     for judge in report.judges:
         for row in judge.alpaca_eval if judge.valid else []:
             controlled = row.length_controlled

@@ -33,7 +33,8 @@ function CalibrationForm({ project, evaluation, judge }: Properties) {
   const client = useQueryClient();
   const datasets = useQuery(datasetsQuery(project));
   const known = (datasets.data?.items ?? []).filter((one) => one.kind === "preferences");
-  const [dataset, setDataset] = useState<string | null>(null);
+  const [chosen, setDataset] = useState<string | null>(null);
+  const dataset = chosen ?? (known.length === 1 ? known[0]!.name : null);
   const [limit, setLimit] = useState<number | null>(100);
   const make = useMutation({
     mutationFn: () =>

@@ -15,6 +15,8 @@ export function pValue(p: number | null | undefined): string {
   return p < 0.001 ? "< 0.001" : p.toFixed(3);
 }
 
+const WHOLE = { whiteSpace: "nowrap" } as const;
+
 /** A figure with its 95% interval and its n. */
 export function Figure({
   of,
@@ -36,11 +38,14 @@ export function Figure({
   const known = of.low !== null && of.low !== undefined && of.high !== null && of.high !== undefined;
   return (
     <Tooltip label={`95% interval, n = ${count(of.n)}`} openDelay={400}>
-      <Text span size="sm" style={{ whiteSpace: "nowrap", display: "inline-block" }}>
+      <Text span size="sm" style={{ display: "inline-block", ...(stacked ? WHOLE : {}) }}>
         {format(of.value)}
         {stacked ? <br /> : " "}
         <Text span size="xs" c="dimmed">
-          {known ? `[${format(of.low!)}, ${format(of.high!)}] ` : ""}n = {count(of.n)}
+          {/* A narrow column breaks the line between the two, and never within them. */}
+          {known && <span style={WHOLE}>{`[${format(of.low!)}, ${format(of.high!)}]`}</span>}
+          {known && " "}
+          <span style={WHOLE}>n = {count(of.n)}</span>
         </Text>
       </Text>
     </Tooltip>
