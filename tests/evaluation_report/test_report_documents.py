@@ -68,6 +68,17 @@ def test_a_page_loads_and_runs_nothing(evaluated: Make) -> None:
     assert Tags(page).tags >= {"details", "summary", "table", "style"}
 
 
+def test_a_cell_is_rounded_as_on_the_page(evaluated: Make) -> None:
+    """12.5% is 13%, and the same the other way round 88%."""
+    made = evaluated(prompts=24)
+    for name in ("sft", "dt", "mle"):
+        made.entrant(name)
+    made.scores({"sft": [7] * 3 + [4] * 21, "dt": [5] * 24, "mle": [1] * 24})
+    page = page_of(document_of(made.report()))
+    assert "13%" in page
+    assert "88%" in page
+
+
 def test_who_has_no_figures_comes_last(evaluated: Make) -> None:
     made = evaluated(prompts=12)
     for name in ("gone", "sft", "dt"):

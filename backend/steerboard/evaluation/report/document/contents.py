@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
@@ -136,7 +137,7 @@ def _matrix(comparison: Comparison, names: Sequence[str]) -> Grid:
         for other in names:
             row = pair_of(comparison, name, other) if other != name else None
             share = row.win_rate.value if row is not None else None
-            cells.append(Cell(_NONE if share is None else f"{share:.0%}", shade=share))
+            cells.append(Cell(_NONE if share is None else f"{math.floor(100 * share + 0.5)}%", shade=share))
         rows.append(tuple(cells))
     return Grid("Win rate of the row against the column", ("Entrant", *names), tuple(rows))
 

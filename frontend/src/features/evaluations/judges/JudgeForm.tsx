@@ -230,6 +230,8 @@ function toPay({ requests, cached, most_cost }: Schemas["JudgeEstimate"]): strin
   const asked = `${count(requests)} ${requests === 1 ? "request" : "requests"}`;
   const most = most_cost == null ? "" : ` By these prices they cost at most ${short(most_cost)}.`;
   return (
-    (cached ? `${asked}, of which ${count(cached)} are answered already.` : `${asked} will be made.`) + most
+    (cached
+      ? `${asked}, of which ${count(cached)} are answered already or equal to others.`
+      : `${asked} will be made.`) + most
   );
 }
