@@ -166,7 +166,8 @@ def judge(
         print_json(made)
     elif dry_run:
         most = "" if made["most_cost"] is None else f"; the others cost at most {made['most_cost']:,.2f}"
-        print(f"{made['requests']:,} requests, {made['cached']:,} of which are answered already or equal to others{most}")
+        known = f"{made['cached']:,} of which are answered already or equal to others"
+        print(f"{made['requests']:,} requests, {known}{most}")
     else:
         print(f"{made['name']}: {_said_by(made)}")
 
