@@ -44,9 +44,8 @@ def figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, cro
     """Bradley-Terry and Elo ratings with intervals, win matrix, separability; and of battles whose answers or style are
     known the ratings with style controlled for. Of each judge or voter its own, or of all together as a `crowd`.
 
-    Rows of one judge with one id on the same two models and turn are one, the newest, and without ids equal rows with
-    equal times are; rows with one `battle` are of one
-    vote, and `n` counts votes. Raises `BadInput` for too many voters.
+    Rows of one judge with one id on the same two models and turn are one, the newest; without ids, equal rows of one
+    time are. Rows with one `battle` are of one vote, and `n` counts votes. Raises `BadInput` for too many voters.
     """
     rows = [
         _of_file(row, place) for place, path in enumerate(paths) for row in parsed([path], _pair, findings, "winner")
