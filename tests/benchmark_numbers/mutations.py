@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+from steerboard_statistics.validity import UNUSABLE_THRESHOLD
+
+MOST = UNUSABLE_THRESHOLD
 
 Row = Any
 """An object, or the text of a broken line."""
@@ -51,8 +55,22 @@ def changed(
     return rows
 
 
+def latest(rows: list[Row], key: Callable[[Row], Hashable]) -> dict[Hashable, Row]:
+    """In the order of the rows that count."""
+    found: dict[Hashable, Row] = {}
+    for row in rows:
+        if isinstance(row, dict):
+            found.pop(key(row), None)
+            found[key(row)] = row
+    return found
+
+
+def broken_share(rows: list[Row]) -> float:
+    return sum(isinstance(row, str) for row in rows) / len(rows)
+
+
 def lost_share(rows: list[Row], kept: dict[Any, Row], usable: Callable[[Row], bool]) -> float:
     """Of what counts and of lines that no one can read, together."""
-    broken = sum(isinstance(row, str) for row in rows) / len(rows)
     silent = sum(not usable(row) for row in kept.values()) / len(kept) if kept else 1.0
-    return 1 - (1 - silent) * (1 - broken)
+    # 5% is 5%, however it was computed.
+    return round(1 - (1 - silent) * (1 - broken_share(rows)), 12)

@@ -7,7 +7,6 @@ import gzip
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmark_numbers.figures_runner import write
-from benchmark_numbers.mutations import CHANGES, Change, Row, changed, lost_share, mutated
+from benchmark_numbers.mutations import CHANGES, MOST, Change, Row, broken_share, changed, latest, lost_share, mutated
 from steerboard.evaluation.judgment_figures import Options, figures
 from steerboard_contracts.errors import BadInput
-
-MOST = 0.05
 
 
 def same(row: Row) -> Row:
     return row
-
-
-def latest(rows: list[Row], key: Callable[[Row], Hashable]) -> dict[Hashable, Row]:
-    return {key(row): row for row in rows if isinstance(row, dict)}
-
-
-def broken_share(rows: list[Row]) -> float:
-    return sum(isinstance(row, str) for row in rows) / len(rows)
 
 
 @given(CHANGES)
@@ -226,51 +215,6 @@ def test_verdicts_on_what_annotators_say(published: Path, tmp_path: Path, change
     assert one["valid"] == (lost <= MOST)
     right = sum(is_ == (verdict if verdict in (0, 1, 2) else 0) for is_, verdict in mine)
     assert one["accuracy"] == (pytest.approx(right / len(mine)) if one["valid"] else None)
-
-
-@given(CHANGES)
-@mutated
-def test_battles(tmp_path: Path, changes: list[Change]) -> None:
-    draw = random.Random(4)
-    whole = []
-    for n in range(240):
-        one, other = draw.sample("abc", 2)
-        whole.append({"id": n, "model_a": one, "model_b": other, "winner": draw.choice(["model_a", "model_b", "tie"])})
-    turned = {"model_a": "model_b", "model_b": "model_a"}
-
-    def swap(row: Row) -> Row:
-        winner = turned.get(row["winner"], row["winner"])
-        return {**row, "model_a": row["model_b"], "model_b": row["model_a"], "winner": winner}
-
-    rows = changed(whole, changes, lambda row: {**row, "winner": None}, swap)
-    if not any(isinstance(row, dict) and row["winner"] for row in rows):
-        return
-    found = figures([write(tmp_path / "a.jsonl", *rows)], "battles", Options())
-    silent = [row for row in rows if isinstance(row, dict) and row["winner"] is None]
-    kept = latest([row for row in rows if isinstance(row, dict) and row["winner"]], lambda row: row["id"])
-
-    def lost(name: str | None) -> bool:
-        bad, n = (
-            sum(name in (None, row["model_a"], row["model_b"]) for row in some) for some in (silent, kept.values())
-        )
-        return bool(n) and max(bad / (bad + n), broken_share(rows)) > MOST
-
-    names = {row[side] for row in kept.values() for side in ("model_a", "model_b")}
-    if lost(None):
-        assert (found["valid"], found["models"], found["matrix"]) == (False, None, None)
-        return
-    invalid = {name for name in names if lost(name)}
-    assert found["valid"] == (not invalid)
-    shares: dict[tuple[str, str], list[float]] = {}
-    for row in kept.values():
-        sides = row["model_a"], row["model_b"]
-        if not invalid & {*sides}:
-            value = {"model_a": 1.0, "model_b": 0.0, "tie": 0.5}[row["winner"]]
-            shares.setdefault(sides, []).append(value)
-            shares.setdefault(sides[::-1], []).append(1 - value)
-    wanted = {key: pytest.approx(sum(mine) / len(mine)) for key, mine in shares.items()}
-    assert {(a, b): value for a, of in found["matrix"].items() for b, value in of.items()} == wanted
-    assert all(one["rating"] is None for one in found["models"] if one["model"] in invalid)
 
 
 @given(CHANGES)

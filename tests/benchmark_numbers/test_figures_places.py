@@ -21,7 +21,7 @@ def test_two_turns_that_are_not_told_apart_are_no_figure(tmp_path: Path) -> None
     assert figures(write(tmp_path / "a.jsonl", *rows))["models"][0]["average"] == 6
     (model,) = invalid(write(tmp_path / "b.jsonl", *(without(row, "turn") for row in rows)))["models"]
     assert (model["average"], model["turns"]) == (None, None)
-    assert "80 without a `turn` on a question of others" in model["reason"]
+    assert "80 of an unknown turn" in model["reason"]
     # A turn that was lost is no first one.
     damaged = [{**row, "turn": None} if n % 10 == 0 else row for n, row in enumerate(rows)]
     found = invalid(write(tmp_path / "c.jsonl", *damaged))
@@ -30,6 +30,20 @@ def test_two_turns_that_are_not_told_apart_are_no_figure(tmp_path: Path) -> None
     # One turn needs no name, and a copy of a row is no other turn.
     alone = [without(row, "turn") for row in rows if row["turn"] == 1]
     assert figures(write(tmp_path / "d.jsonl", *alone, *alone))["models"][0]["average"] == 9
+
+
+def test_rows_that_another_turn_took_are_no_figure(tmp_path: Path) -> None:
+    rows = [single(n, 9 if turn == 1 else 3, turn=turn, tstamp=n + turn / 10) for n in range(80) for turn in (1, 2)]
+    damaged = [{**row, "turn": 1} if row["question_id"] < 20 else row for row in rows]
+    (model,) = invalid(write(tmp_path / "a.jsonl", *damaged))["models"]
+    assert (model["average"], model["turns"]) == (None, None)
+    assert "20 of an unknown turn" in model["reason"]
+    # Of a judge that was asked again, the newest counts.
+    again = [{**row, "score": 5, "tstamp": 1000} for row in rows[:60]]
+    assert figures(write(tmp_path / "b.jsonl", *rows, *again))["models"][0]["n"] == 160
+    # Where few of the questions have a second turn, none is missing.
+    few = [row for row in rows if row["turn"] == 1 or row["question_id"] < 30]
+    assert figures(write(tmp_path / "c.jsonl", *few, *again))["models"][0]["valid"]
 
 
 def test_two_turns_of_pairs_that_are_not_told_apart_are_no_figure(tmp_path: Path) -> None:

@@ -6,16 +6,17 @@ import csv
 import gzip
 import json
 import math
+import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmark_numbers.figures_runner import pair, write
-from benchmark_numbers.mutations import CHANGES, Change, Row, changed, lost_share, mutated
+from benchmark_numbers.mutations import CHANGES, Change, Row, changed, latest, lost_share, mutated
 from steerboard.evaluation.benchmark_files.length_control import LengthControl
-from steerboard.evaluation.benchmark_files.tables import read_difficulty, read_weights
+from steerboard.evaluation.benchmark_files.tables import read_difficulty, read_gamed, read_weights
 from steerboard.evaluation.judgment_figures import Options, figures
 
 
@@ -43,6 +44,37 @@ def test_single_answers(published: Path, tmp_path: Path, changes: list[Change]) 
         assert models["phi-3-dpo"]["n"] == len(scores)
     else:
         assert all((one["average"] is None) == (lost > 0.05) for one in models.values())
+
+
+@given(CHANGES, st.sampled_from([0.02, 0.2, 0.8]), st.sampled_from(["turn", "lost", "text"]), st.integers(0, 999))
+@example([], 0.2, "turn", 0)
+@mutated
+def test_turns(published: Path, tmp_path: Path, changes: list[Change], share: float, done: str, seed: int) -> None:
+    """Wherever a figure is given, hardly a row of a turn was taken for one of another."""
+    lines = (published / "fastchat" / "mt_bench_single_phi3dpo.jsonl").read_text().splitlines()
+    whole = [{**(row := json.loads(line)), "was": row["turn"]} for line in lines]
+    rows, draw = changed(whole, changes, lambda row: {**row, "score": -1}, lambda row: row), random.Random(seed)
+    damage = {"turn": lambda turn: 3 - turn, "lost": lambda _: None, "text": lambda _: "second"}[done]
+    rows = [
+        {**row, "turn": damage(row["turn"])} if isinstance(row, dict) and draw.random() < share else row for row in rows
+    ]
+    if not any(isinstance(row, dict) for row in rows):
+        return
+    found = figures([write(tmp_path / "a.jsonl", *rows)], "fastchat_single", Options())
+    if not found["valid"]:
+        return
+    readable = [row for row in rows if isinstance(row, dict) and row["turn"] in (1, 2)]
+    kept = latest(sorted(readable, key=lambda row: row["tstamp"]), lambda row: (row["question_id"], row["turn"]))
+    known = {(row["question_id"], row["was"]) for row in kept.values()}
+    taken = {(row["question_id"], row["was"]) for row in readable} - known
+    questions = {question for question, _ in kept}
+    if len(kept) > 1.5 * len(questions):
+        assert len(taken) <= 0.05 * (len(taken) + len(kept))
+    elif len(taken) > 0.05 * len(readable):
+        # Where most questions have one turn, none is missed.
+        assert any("repeat another row's subject" in warning for warning in found["warnings"])
+    scores = [row["score"] for row in kept.values() if row["score"] != -1]
+    assert found["models"][0]["average"] == pytest.approx(sum(scores) / len(scores))
 
 
 @given(CHANGES)
@@ -130,6 +162,69 @@ def test_annotations(published: Path, tmp_path: Path, changes: list[Change], pla
     given_ = weights["claude-2"].weights
     predicted = [1 / (1 + math.exp(-given_.difficulty * difficulty[place] - given_.model)) for place in places]
     assert mine["length_controlled"] == pytest.approx(100 * sum(predicted) / len(predicted))
+
+
+@given(CHANGES, st.sampled_from(["text", "index", "wrong"]), st.integers(0, 999))
+@example([], "wrong", 0)
+@example([("double", 0.2, 1), ("shuffle", 0.2, 2), ("swap", 0.2, 3)], "text", 0)
+@mutated
+def test_fits_of_length_control(
+    published: Path, tmp_path: Path, changes: list[Change], known_by: str, seed: int
+) -> None:
+    """A fit is that of a clean file of the rows that count, whichever way the file has them."""
+    folder = published / "alpaca_eval"
+    with gzip.open(folder / "preferences_compact.csv.gz", "rt") as file:
+        table = [row for row in csv.DictReader(file) if row["model"] == "claude-2"]
+    whole = [
+        {
+            "instruction": f"do {row['row']}",
+            **({} if known_by == "text" else {"index": int(row["row"])}),
+            "generator_1": "base",
+            "output_1": "b" * int(row["len_1"]),
+            "generator_2": "claude-2",
+            "output_2": "m" * int(row["len_2"]),
+            "dataset": row["dataset"],
+            "preference": float(row["preference"]) if row["preference"] else None,
+        }
+        for row in table
+    ]
+
+    def turned(row: Row) -> Row:
+        return {**_turned(row), "output_1": row["output_2"], "output_2": row["output_1"]}
+
+    rows = changed(whole, changes, lambda row: {**row, "preference": None}, turned)
+    if known_by == "wrong":
+        numbers = [row["index"] for row in rows if isinstance(row, dict)]
+        drawn = iter(random.Random(seed).sample(numbers, len(numbers)))
+        rows = [{**row, "index": next(drawn)} if isinstance(row, dict) else row for row in rows]
+    kept = list(latest(rows, lambda row: row["instruction"]).values())
+    clean = [row if row["generator_2"] == "claude-2" else turned(row) for row in kept]
+    clean.sort(key=lambda row: int(row["instruction"].split()[1]))
+    if not clean:
+        return
+    control = LengthControl(
+        difficulty=read_difficulty(folder / "instruction_difficulty_recovered.csv"),
+        gamed=read_gamed(folder / "df_gamed_reconstructed.csv"),
+        prompts=[f"do {place}" for place in range(len(table))] if known_by == "text" else None,
+        c=2.7825594022071245,
+    )
+    found = figures([write(tmp_path / "a.jsonl", *rows)], "alpaca_eval", Options(control=control))
+    (mine,) = found["models"]
+    if mine["length_controlled"] is None:
+        assert not mine["valid"] or known_by == "wrong" or len(clean) < 20
+        return
+    assert mine["valid"]
+    if known_by == "wrong" and "note" in mine:
+        return
+    right = [{**row, "index": int(row["instruction"].split()[1])} for row in clean]
+    most = sum(row["generator_2"] == "claude-2" for row in kept) * 2
+    if most != len(kept):
+        assert mine["model"] == ("claude-2" if most > len(kept) else "base")
+    if mine["model"] == "base":
+        right = [turned(row) for row in right]
+    (wanted,) = figures([write(tmp_path / "b.jsonl", *right)], "alpaca_eval", Options(control=control))["models"]
+    assert mine["length_controlled"] == pytest.approx(wanted["length_controlled"])
+    assert mine["n"] == len([row for row in clean if row["preference"] is not None])
 
 
 def _turned(row: Row) -> Row:

@@ -160,3 +160,16 @@ def test_people_see_the_win_matrix_and_what_style_weighs(tmp_path: Path, width: 
     print_figures(found, Console(file=text, width=width))
     assert f"{found['matrix']['third']['a']:.4g}" in text.getvalue().split("win rates of rows against columns")[1]
     assert "coefficients: bold" in text.getvalue()
+
+
+def test_a_few_turned_rows_do_not_make_the_baseline_the_model(tmp_path: Path) -> None:
+    rows = [annotation(n, 1 + n % 5 / 4) for n in range(40)]
+    sides = {"generator_1": "mine", "generator_2": "base"}
+    turned = [
+        {**row, **sides, "output_1": row["output_2"], "output_2": row["output_1"], "preference": 3 - row["preference"]}
+        for row in rows
+    ]
+    whole = figures(write(tmp_path / "a.jsonl", *rows), "--c", 10)["models"]
+    assert figures(write(tmp_path / "b.jsonl", *turned[:3], *rows[3:]), "--c", 10)["models"] == whole
+    (other,) = figures(write(tmp_path / "c.jsonl", *rows[:3], *turned[3:]), "--c", 10)["models"]
+    assert (other["model"], other["win_rate"]) == ("base", pytest.approx(100 - whole[0]["win_rate"]))

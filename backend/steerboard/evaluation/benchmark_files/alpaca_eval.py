@@ -40,12 +40,17 @@ class Preference:
     len_1: float | None
     len_2: float | None
 
+    def turned(self) -> Preference:
+        p = None if self.p is None else 1 - self.p
+        return replace(self, p=p, len_1=self.len_2, len_2=self.len_1)
+
 
 @dataclass
 class Model:
     """One model against one baseline. `order`: of its prompts in the files, also of those whose row cannot be read;
     `rows`: by prompt, the newest of each; `misplaced`: rows whose place another one has, with another answer of the
-    baseline; `lost`: a row before some of these that no one can read at all."""
+    baseline; `lost`: a row before some of these that no one can read at all; `turned`: prompts whose row has the two
+    the other way round."""
 
     name: str
     baseline: str | None
@@ -54,6 +59,14 @@ class Model:
     superseded: int = 0
     misplaced: int = 0
     lost: str | None = None
+    turned: set[Hashable] = field(default_factory=set)
+
+    def as_most_rows_have_it(self) -> Model:
+        """A few rows the other way round, be they the first ones, do not make the baseline the model."""
+        if self.baseline is None or 2 * len(self.turned) <= len(self.rows):
+            return self
+        rows = {prompt: row.turned() for prompt, row in self.rows.items()}
+        return replace(self, name=self.baseline, baseline=self.name, rows=rows)
 
 
 def figures(files: Sequence[FileRows], control: LengthControl, baseline: str | None, findings: Findings) -> Found:
@@ -61,7 +74,7 @@ def figures(files: Sequence[FileRows], control: LengthControl, baseline: str | N
     annotations = Annotations(findings)
     for rows in files:
         annotations.read(rows)
-    models = [model for model in annotations.models.values() if model.order]
+    models = [model.as_most_rows_have_it() for model in annotations.models.values() if model.order]
     control.published([model.name for model in models])
     found = [_figures(model, _asked(model, models), control, findings) for model in models]
     if baseline is not None:
@@ -113,13 +126,13 @@ class Annotations:
         model.order.setdefault(prompt, len(model.order))
         made = _preference(row)
         if turned:
-            p = None if made.p is None else 1 - made.p
-            made = replace(made, p=p, len_1=made.len_2, len_2=made.len_1)
+            made = made.turned()
         before = model.rows.get(prompt)
         model.superseded += before is not None
         # One prompt has one answer of the baseline: by place alone, these two are of different ones.
         model.misplaced += before is not None and isinstance(prompt, int) and before.len_1 != made.len_1
         model.rows[prompt] = made
+        (model.turned.add if turned else model.turned.discard)(prompt)
 
     @staticmethod
     def _key(row: Fields) -> tuple[str, str | None]:

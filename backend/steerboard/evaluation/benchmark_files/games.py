@@ -57,7 +57,7 @@ def pairs(rows: Sequence[Row], findings: Findings) -> Found:
             "high": interval.high,
             "flip_rate": one.flip_rate,
         }
-        unusable = {"errors": one.errors, "without a `turn` on a question of others": turnless[one.model]}
+        unusable = {"errors": one.errors, "of an unknown turn": turnless[one.model]}
         models.append(findings.marked(found, _RATES, one.n, unusable, what="pairs"))
     models += findings.unread(models, _RATES)
     valid = [one["model"] for one in models if one["valid"]]

@@ -120,7 +120,7 @@ class Findings:
             if rows.of_nobody and found.reason is not None:
                 return found.reason
             # Lines that name no one are taken to be about each in proportion to its rows.
-            together = 1 - (1 - mine.rate) * (1 - found.rate)
+            together = round(1 - (1 - mine.rate) * (1 - found.rate), 12)  # 5% is 5%, however it was computed
             if rows.of_nobody and together > self.threshold:
                 return (
                     f"{100 * mine.rate:.1f}% of its {what} cannot be used, nor {100 * found.rate:.1f}% of the rows "
@@ -254,18 +254,28 @@ def newest(
 
 
 def of_unknown_turns(rows: Iterable[Judgment]) -> Counter[str]:
-    """By model: rows without a `turn` on a question that others without one are about, with another verdict. They may
-    be of further turns as well as newer ones, and the newest alone would be half of the file."""
-    said: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    """Of one judge's rows, by model: those that may be of another turn than the one they count for, so that the newest
+    alone would be half of a question. They have no `turn`, or their question lacks a turn that most have while one of
+    its turns has several rows; in both cases with different verdicts, for a copy of a row adds nothing. Or one text of
+    one moment is there for two turns."""
+    said: dict[tuple[object, ...], dict[tuple[object, ...], set[tuple[object, ...]]]] = {}
     for row in rows:
-        if not row.turn_given:
-            about = row.question_id, row.model, row.other, row.judge, row.template, row.a_first
-            said.setdefault(about, []).append((row.value, row.raw, row.at))
+        of_pair, about = (row.model, row.other, row.a_first), (row.question_id, row.turn, row.turn_given)
+        said.setdefault(of_pair, {}).setdefault(about, set()).add((row.value, row.raw, row.at))
     found: Counter[str] = Counter()
-    for (_, model, other, *_), each in said.items():
-        # A copy of a row adds nothing.
-        for name in filter(None, (model, other)):
-            found[str(name)] += len(set(each)) - 1
+    for (model, other, _), mine in said.items():
+        turns: dict[object, set[object]] = {}
+        for question, turn, given in mine:
+            turns.setdefault(question, set()).update({turn} if given else set())
+        asked = Counter(turn for known in turns.values() for turn in known)
+        usual = {turn for turn, questions in asked.items() if questions > len(turns) / 2}
+        timed: dict[object, set[tuple[object, ...]]] = {}
+        for (question, _, given), each in mine.items():
+            several, known = len(each) - 1, timed.setdefault(question, set())
+            unknown = max(min(several, len(usual - turns[question])), len(each & known)) if given else several
+            known |= {one for one in each if None not in one[1:]}
+            for name in filter(None, (model, other)):
+                found[str(name)] += unknown
     return found
 
 

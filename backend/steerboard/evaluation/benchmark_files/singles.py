@@ -43,7 +43,7 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
             "categories": by_category.get(one.model, {}),
             **_interval(ratings, one.model),
         }
-        unusable = {"unparsed": one.unparsed, "without a `turn` on a question of others": turnless[one.model]}
+        unusable = {"unparsed": one.unparsed, "of an unknown turn": turnless[one.model]}
         made = findings.marked(found, _FIGURES, one.n, unusable)
         models.append(_without_lost_parts(made, parts, findings) if made["valid"] else made)
         judged = one.n + one.unparsed
