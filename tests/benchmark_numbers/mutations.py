@@ -72,5 +72,9 @@ def broken_share(rows: list[Row]) -> float:
 def lost_share(rows: list[Row], kept: dict[Any, Row], usable: Callable[[Row], bool]) -> float:
     """Of what counts and of lines that no one can read, together."""
     silent = sum(not usable(row) for row in kept.values()) / len(kept) if kept else 1.0
-    # 5% is 5%, however it was computed.
-    return round(1 - (1 - silent) * (1 - broken_share(rows)), 12)
+    return together(silent, broken_share(rows))
+
+
+def together(lost: float, broken: float) -> float:
+    """Lines that no one can read are taken to be about each in proportion to its rows."""
+    return round(1 - (1 - lost) * (1 - broken), 12)  # 5% is 5%, however it was computed

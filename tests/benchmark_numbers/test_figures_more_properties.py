@@ -16,7 +16,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmark_numbers.figures_runner import write
-from benchmark_numbers.mutations import CHANGES, MOST, Change, Row, broken_share, changed, latest, lost_share, mutated
+from benchmark_numbers.mutations import (
+    CHANGES,
+    MOST,
+    Change,
+    Row,
+    broken_share,
+    changed,
+    latest,
+    lost_share,
+    mutated,
+    together,
+)
 from steerboard.evaluation.judgment_figures import Options, figures
 from steerboard_contracts.errors import BadInput
 
@@ -137,12 +148,13 @@ def test_rewards(tmp_path: Path, changes: list[Change], format: str) -> None:
     by_subset: dict[str, list[float | None]] = {}
     for row in kept.values():
         by_subset.setdefault(row["subset"], []).append(reward(row))
-    invalid = broken_share(rows) > MOST
+    broken = broken_share(rows)
+    lost_of = {name: together(mine.count(None) / len(mine), broken) > MOST for name, mine in by_subset.items()}
     for name, mine in by_subset.items():
-        lost = invalid or mine.count(None) / len(mine) > MOST
+        lost = lost_of[name]
         wanted = None if lost else pytest.approx(sum(value is not None and value > 0 for value in mine) / len(mine))
         assert ((found["domains" if two else "subsets"] or {}).get(name)) == wanted
-    assert found["valid"] == (not invalid and all(mine.count(None) / len(mine) <= MOST for mine in by_subset.values()))
+    assert found["valid"] == (not any(lost_of.values()))
 
 
 @given(st.sets(st.integers(0, 22), max_size=3), st.sampled_from(["drop", "percent", "text", "null"]))
@@ -184,7 +196,7 @@ def test_verdicts_of_evaluators(published: Path, tmp_path: Path, changes: list[C
     for one in found["evaluators"]:
         mine = [row for row in kept.values() if row["evaluator"] == one["evaluator"]]
         said = [(row["label"], row[order]) for row in mine for order in ("winner_order12", "winner_order21")]
-        lost = max(sum(verdict not in ("1", "2") for _, verdict in said) / len(said), broken_share(rows))
+        lost = together(sum(verdict not in ("1", "2") for _, verdict in said) / len(said), broken_share(rows))
         assert one["valid"] == (lost <= MOST)
         right = sum(label == verdict for label, verdict in said) / len(said)
         assert one["correct_average"] == (pytest.approx(right) if one["valid"] else None)

@@ -260,6 +260,8 @@ def of_unknown_turns(rows: Iterable[Judgment]) -> Counter[str]:
     one moment is there for two turns."""
     said: dict[tuple[object, ...], dict[tuple[object, ...], set[tuple[object, ...]]]] = {}
     for row in rows:
+        if row.value is None:
+            continue  # unparsed, and counted as that
         of_pair, about = (row.model, row.other, row.a_first), (row.question_id, row.turn, row.turn_given)
         said.setdefault(of_pair, {}).setdefault(about, set()).add((row.value, row.raw, row.at))
     found: Counter[str] = Counter()
