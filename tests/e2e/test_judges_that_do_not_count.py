@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts import service
 from steerboard.accounts.tables import Membership, Project, User
 from steerboard.platform.database import transaction
+from steerboard.registry.tables import Endpoint
 from support.rows.evaluation_rows import Evaluated
 from support.servers.served_app import served
 
@@ -31,6 +33,12 @@ def page(
     for name, value, settings in (("sure", 1.0, {}), ("untested", 0.0, {"calibration_threshold": 0.8})):
         said = [{"position": at, "a": "dt", "b": "sft", "value": value} for at in range(PROMPTS)]
         made.judge("pairwise", said, name=name, settings=settings)
+    with transaction(sessions) as session:
+        elsewhere = Endpoint(project_id=project.id, name="gpt", base_url="http://127.0.0.1:9/v1", model="gpt")
+        session.add(elsewhere)
+        session.flush()
+        endpoint = elsewhere.id
+    made.judge("pairwise", [], name="asked", endpoint_id=endpoint, imported=None)
     with transaction(sessions) as session:
         user = User(name="ann")
         session.add(user)
@@ -66,3 +74,26 @@ def test_a_judge_that_is_not_calibrated_makes_pairs_only_where_someone_chooses_i
     untested.check()
     expect(counted).to_contain_text(f"{2 * PROMPTS} pairs")
     expect(page.get_by_text("Left out:")).to_have_count(0)
+
+
+def test_one_click_calibrates_on_the_only_known_pairs(page: Page) -> None:
+    page.goto("/p/default/evaluations/weighed?tab=judges")
+    card = page.get_by_role("region", name="Judge asked")
+    card.get_by_role("button", name="Calibrate", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_placeholder("there is none yet")).to_be_visible()
+    csrf = page.request.get("/api/v1/session").json()["csrf_token"]
+    rows = "".join(
+        json.dumps({"prompt": f"Q {n}?", "chosen": f"good {n}", "rejected": f"bad {n}"}) + "\n" for n in range(9)
+    )
+    made = page.request.post(
+        "/api/v1/projects/default/datasets/import",
+        headers={"X-CSRF-Token": csrf},
+        timeout=60_000,
+        multipart={"name": "known", "file": {"name": "a.jsonl", "mimeType": "text/plain", "buffer": rows.encode()}},
+    )
+    assert made.ok, made.text()
+    page.reload()
+    card.get_by_role("button", name="Calibrate on known").click()
+    expect(card.get_by_role("status")).to_have_text("Asked about calibration-known")
+    card.get_by_role("link", name="calibration-known").click()
+    expect(page.get_by_role("region", name="Judge asked")).to_be_visible()

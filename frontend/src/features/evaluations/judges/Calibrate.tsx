@@ -6,6 +6,7 @@ import { datasetsQuery } from "../../../api/datasets/datasets";
 import { evaluationKeys, placeOf } from "../../../api/evaluation/evaluations";
 import { calibrateJudge, type Judge } from "../../../api/evaluation/judges";
 import { ActionRow } from "../../../shared/ActionBar";
+import { Failure } from "../../../shared/Feedback";
 import { Link } from "../../../shared/links";
 
 interface Properties {
@@ -14,14 +15,36 @@ interface Properties {
   judge: Judge;
 }
 
-/** Asks a judge about pairs whose better side is known. */
+const PAIRS = 100;
+
+/** Asks a judge about pairs whose better side is known: with one click where the project has one dataset of them. */
 export function Calibrate({ project, evaluation, judge }: Properties) {
   const [opened, { open, close }] = useDisclosure();
+  const known = useKnownPairs(project);
+  const make = useCalibration({ project, evaluation, judge });
+  const only = known?.length === 1 ? known[0]! : null;
   return (
     <>
-      <Button size="compact-sm" variant="default" onClick={open}>
-        Calibrate
-      </Button>
+      {make.data ? (
+        <Text size="sm" role="status">
+          Asked about <Pairs project={project} evaluation={make.data.evaluation} />
+        </Text>
+      ) : (
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={make.isPending}
+          onClick={only ? () => make.mutate({ dataset: only, limit: PAIRS }) : open}
+        >
+          {only ? `Calibrate on ${only}` : "Calibrate"}
+        </Button>
+      )}
+      {only && (
+        <Button size="compact-sm" variant="subtle" onClick={open}>
+          Other pairs
+        </Button>
+      )}
+      {make.error && <Failure error={make.error} />}
       <Modal opened={opened} onClose={close} title={`Calibrate ${judge.name}`}>
         <CalibrationForm project={project} evaluation={evaluation} judge={judge} />
       </Modal>
@@ -29,39 +52,54 @@ export function Calibrate({ project, evaluation, judge }: Properties) {
   );
 }
 
-function CalibrationForm({ project, evaluation, judge }: Properties) {
-  const client = useQueryClient();
+/** Names of the project's datasets of pairs; undefined until they are known. */
+function useKnownPairs(project: string): string[] | undefined {
   const datasets = useQuery(datasetsQuery(project));
-  const known = (datasets.data?.items ?? []).filter((one) => one.kind === "preferences");
-  const [chosen, setDataset] = useState<string | null>(null);
-  const dataset = chosen ?? (known.length === 1 ? known[0]!.name : null);
-  const [limit, setLimit] = useState<number | null>(100);
-  const make = useMutation({
-    mutationFn: () =>
-      calibrateJudge(project, evaluation, judge.id, { dataset: dataset ?? "", limit: limit ?? 100 }),
+  return datasets.data?.items.filter((one) => one.kind === "preferences").map((one) => one.name);
+}
+
+function useCalibration({ project, evaluation, judge }: Properties) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: { dataset: string; limit: number }) =>
+      calibrateJudge(project, evaluation, judge.id, body),
     onSuccess: () => client.invalidateQueries({ queryKey: evaluationKeys.all(project) }),
   });
+}
+
+/** The evaluation that holds a judge's answers to known pairs. */
+function Pairs({ project, evaluation }: { project: string; evaluation: string }) {
+  return (
+    <Link
+      size="sm"
+      underline="always"
+      to="/p/$project/evaluations/$evaluation"
+      params={{ project, evaluation }}
+      search={{ tab: "judges" }}
+    >
+      {evaluation}
+    </Link>
+  );
+}
+
+function CalibrationForm({ project, evaluation, judge }: Properties) {
+  const known = useKnownPairs(project);
+  const [chosen, setDataset] = useState<string | null>(null);
+  const dataset = chosen ?? (known?.length === 1 ? known[0]! : null);
+  const [limit, setLimit] = useState<number | null>(PAIRS);
+  const make = useCalibration({ project, evaluation, judge });
   if (make.data)
     return (
       <Text size="sm">
-        It judges the pairs of{" "}
-        <Link
-          size="sm"
-          underline="always"
-          to="/p/$project/evaluations/$evaluation"
-          params={{ project, evaluation: make.data.evaluation }}
-          search={{ tab: "judges" }}
-        >
-          {make.data.evaluation}
-        </Link>
-        . When it has ended, the report has the share that it gets right.
+        It judges the pairs of <Pairs project={project} evaluation={make.data.evaluation} />. When it has
+        ended, the report has the share that it gets right.
       </Text>
     );
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        make.mutate();
+        make.mutate({ dataset: dataset ?? "", limit: limit ?? PAIRS });
       }}
     >
       <Stack>
@@ -70,9 +108,9 @@ function CalibrationForm({ project, evaluation, judge }: Properties) {
           description="A dataset of preferences whose chosen side is known to be better"
           required
           searchable
-          data={known.map((one) => one.name)}
+          data={known ?? []}
           value={dataset}
-          placeholder={datasets.data && !known.length ? "there is none yet" : "Choose a dataset"}
+          placeholder={known && !known.length ? "there is none yet" : "Choose a dataset"}
           error={placeOf(make.error, "dataset")}
           onChange={setDataset}
         />
