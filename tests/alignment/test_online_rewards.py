@@ -77,6 +77,17 @@ def test_an_answer_on_which_a_pattern_never_ends_is_left_out_and_only_too_many_f
     assert refused.value.code == "rule_too_slow"
 
 
+def test_a_pattern_of_weight_0_that_never_ends_fails_nothing_and_is_soon_given_up(monkeypatch):
+    monkeypatch.setattr("steerboard_workers.alignment.online.scoring.Matcher", lambda: Matcher(seconds=0.3))
+    started = time.monotonic()
+    answers = answers_of("aa", *["a" * 60 + "b"] * 200)
+    rules = [{"kind": "regex", "pattern": "^a"}, {"kind": "regex", "pattern": "^(a+)+$", "weight": 0}]
+    found = scored(answers, rules=rules, max_unscored=0)
+    assert found.total.tolist() == [1] * 201
+    np.testing.assert_array_equal(found.sources["regex_2"], [1, *[NAN] * 200])
+    assert time.monotonic() - started < 30
+
+
 @pytest.mark.parametrize(
     ("row", "reference"),
     [

@@ -379,3 +379,21 @@ def test_a_style_is_written_in_its_own_format_only(world: FormatsWorld) -> None:
     assert refused.json()["code"] == "format_too_narrow"
     assert json.loads(world.download("evaluations/e/judges/j/judgments"))["score"] == 5
     assert world.client.get(f"{ROOT}/evaluations/e/judges/nobody/judgments").json()["code"] == "unknown_judge"
+
+
+def test_verdicts_of_a_turn_that_nobody_knows_are_refused_or_count_against_the_judge(world: FormatsWorld) -> None:
+    world.questions(20, turns=2)
+    world.entrants("m")
+    rows = [
+        single(81 + n, "m", 9 - 6 * turn, turn=turn + 1, tstamp=n + turn / 10) for n in range(20) for turn in (0, 1)
+    ]
+    nameless = [{key: value for key, value in row.items() if key != "turn"} for row in rows]
+    for damaged in (nameless, [{**row, "turn": 1} if row["question_id"] < 90 else row for row in rows]):
+        refused = world.refused("evaluations/e/judgments", jsonl(damaged))
+        assert "may be of another turn than the one that they count for" in str(refused)
+        found = world.judgments(jsonl(damaged), bad_rows="skip")
+        assert (found["judge"]["valid"], found["judge"]["imported"]["skipped"]) == (
+            False,
+            20 if damaged is nameless else 9,
+        )
+    assert world.judgments(jsonl(rows), name="whole")["judge"]["valid"]

@@ -12,6 +12,7 @@ from steerboard.datasets.formats.records import Problem, Source
 from steerboard.evaluation.benchmark_files.tables import is_table, table
 from steerboard.evaluation.formats.records import JUDGES, Judgment, Unreadable, who
 from steerboard.evaluation.formats.rows import read_rows
+from steerboard.evaluation.formats.turns import Said, unknown_turns
 from steerboard.platform.texts import storable
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD, Validity, assess
 
@@ -254,30 +255,15 @@ def newest(
 
 
 def of_unknown_turns(rows: Iterable[Judgment]) -> Counter[str]:
-    """Of one judge's rows, by model: those that may be of another turn than the one they count for, so that the newest
-    alone would be half of a question. They have no `turn`, or their question lacks a turn that most have while one of
-    its turns has several rows; in both cases with different verdicts, for a copy of a row adds nothing. Or one text of
-    one moment is there for two turns."""
-    said: dict[tuple[object, ...], dict[tuple[object, ...], set[tuple[object, ...]]]] = {}
-    for row in rows:
-        if row.value is None:
-            continue  # unparsed, and counted as that
-        of_pair, about = (row.model, row.other, row.a_first), (row.question_id, row.turn, row.turn_given)
-        said.setdefault(of_pair, {}).setdefault(about, set()).add((row.value, row.raw, row.at))
+    """Of one judge's rows, by model: those that may be of another turn than the one they count for."""
     found: Counter[str] = Counter()
-    for (model, other, _), mine in said.items():
-        turns: dict[object, set[object]] = {}
-        for question, turn, given in mine:
-            turns.setdefault(question, set()).update({turn} if given else set())
-        asked = Counter(turn for known in turns.values() for turn in known)
-        usual = {turn for turn, questions in asked.items() if questions > len(turns) / 2}
-        timed: dict[object, set[tuple[object, ...]]] = {}
-        for (question, _, given), each in mine.items():
-            several, known = len(each) - 1, timed.setdefault(question, set())
-            unknown = max(min(several, len(usual - turns[question])), len(each & known)) if given else several
-            known |= {one for one in each if None not in one[1:]}
-            for name in filter(None, (model, other)):
-                found[str(name)] += unknown
+    said = (
+        Said((row.model, row.other, row.a_first), row.question_id, row.turn, row.turn_given, row.value, row.raw, row.at)
+        for row in rows
+    )
+    for (model, other, _), rows_of in unknown_turns(said).items():
+        for name in filter(None, (model, other)):
+            found[str(name)] += rows_of
     return found
 
 

@@ -5,26 +5,29 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.errors import NameTaken
+from steerboard.datasets.errors import NameTaken, RowsRefused
 from steerboard.datasets.formats.records import Source
 from steerboard.datasets.rows.row_writer import copy_in
 from steerboard.evaluation.entrants.service import family_of
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.formats.detection import expect
 from steerboard.evaluation.formats.records import entrant_name
+from steerboard.evaluation.formats.turns import Said, unknown_turns
 from steerboard.evaluation.formats.unmatched import LeftOut
 from steerboard.evaluation.imports.answers import add_response
 from steerboard.evaluation.imports.schemas import JudgmentsForm
-from steerboard.evaluation.imports.verdict_resolver import ImportedVerdicts, Item
+from steerboard.evaluation.imports.verdict_resolver import ImportedVerdicts, Item, Resolved
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.names import check_name, free_name
 from steerboard_contracts.errors import BadInput
+from steerboard_statistics.validity import UNUSABLE_THRESHOLD
 
 STYLES = {
     "fastchat_single": "single",
@@ -47,7 +50,8 @@ _COPY = (
 
 @dataclass
 class Tally:
-    """What a file had. `newest`: the ordinal and time of the verdict that counts for each item; `statuses` of those."""
+    """What a file had. `newest`: the ordinal and time of the verdict that counts for each item; `statuses` of those.
+    `unknown_turns`: verdicts that may be of another turn."""
 
     format: str
     newest: dict[Item, tuple[int, float]] = field(default_factory=dict)
@@ -55,6 +59,7 @@ class Tally:
     others: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     verdicts: int = 0
+    unknown_turns: int = 0
     added: list[str] = field(default_factory=list)
 
 
@@ -70,6 +75,12 @@ def import_judgments(
     imported = ImportedVerdicts(session, evaluation, source, tally.format, form)
     _look(imported, tally, left_out)
     left_out.refuse_bad(form.bad_rows, tally.rows)
+    if tally.unknown_turns > UNUSABLE_THRESHOLD * tally.verdicts and form.bad_rows == "refuse":
+        raise RowsRefused(
+            f"{tally.unknown_turns:,} of {tally.verdicts:,} verdicts of {source.label} may be of another turn than the "
+            "one that they count for: their rows have no `turn`, or that of another row",
+            hint="Give each row its `turn`; or leave these out (bad_rows=skip), and they count as unreadable.",
+        )
     left_out.refuse_nothing(source.label, tally.verdicts, _ELSEWHERE)
     model = _judge_model(imported, form)
     style = STYLES[tally.format]
@@ -85,7 +96,7 @@ def import_judgments(
             "format": tally.format,
             "rows": tally.rows,
             "unmatched": left_out.unmatched_rows,
-            "skipped": left_out.bad.total,
+            "skipped": left_out.bad.total + tally.unknown_turns,
         },
         created_by=actor,
     )
@@ -97,6 +108,12 @@ def import_judgments(
 
 
 def _look(imported: ImportedVerdicts, tally: Tally, left_out: LeftOut) -> None:
+    tally.unknown_turns = unknown_turns(_said(_counted(imported, tally, left_out))).total()
+    tally.rows = imported.rows
+    tally.added = [entrant.name for entrant in imported.added]
+
+
+def _counted(imported: ImportedVerdicts, tally: Tally, left_out: LeftOut) -> Iterator[Resolved]:
     for found in imported.verdicts(left_out):
         at = found.judgment.at if found.judgment.at is not None else -1.0
         # Among equals the later row of the file is the newer.
@@ -105,8 +122,14 @@ def _look(imported: ImportedVerdicts, tally: Tally, left_out: LeftOut) -> None:
         if found.b is not None:
             tally.others[found.b.name] += 1
         tally.verdicts += 1
-    tally.rows = imported.rows
-    tally.added = [entrant.name for entrant in imported.added]
+        yield found
+
+
+def _said(verdicts: Iterable[Resolved]) -> Iterator[Said[Hashable]]:
+    for found in verdicts:
+        one, (position, turn, *whom) = found.judgment, found.item
+        raw = None if one.raw is None else hash(one.raw)
+        yield Said(tuple(whom), position, turn, one.turn_given, one.value, raw, one.at)
 
 
 def _store(session: Session, imported: ImportedVerdicts, judge: Judge, tally: Tally) -> None:

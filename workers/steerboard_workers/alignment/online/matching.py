@@ -45,15 +45,18 @@ class Matcher:
         self._seconds = seconds
         self._child: subprocess.Popen[bytes] | None = None
 
-    def find(self, pattern: str, texts: Sequence[str], *, ignore_case: bool = False, most_lost: int = 0) -> list[Found]:
+    def find(
+        self, pattern: str, texts: Sequence[str], *, ignore_case: bool = False, most_lost: int = 0, needed: bool = True
+    ) -> list[Found]:
         """The last match in each text; `TOO_SLOW` where the pattern takes more than a few seconds, or more memory than
-        there is. Raises `BadInput` (`rule_too_slow`) with a text once that are more than `most_lost` of them."""
+        there is. Once that are more than `most_lost` of them, raises `BadInput` (`rule_too_slow`) with a text, or where
+        it is not `needed`, asks about no further one."""
         found: list[Found] = []
         lost = 0
         for text in texts:
-            one = self._find(pattern, text, ignore_case)
+            one = self._find(pattern, text, ignore_case) if lost <= most_lost else TOO_SLOW
             lost += one is TOO_SLOW
-            if lost > most_lost:
+            if lost > most_lost and needed:
                 raise self._too_slow(pattern, text, lost)
             found.append(one)
         return found

@@ -92,7 +92,8 @@ class AnswerRewards:
     def score(self, answers: Sequence[Rollout], examples: Sequence[Example]) -> Scores:
         """examples: of each answer, with its ids as the response.
 
-        Raises `UnscoredAnswers`, and `BadInput` for a rule that takes too long on more answers than may be left out.
+        Raises `UnscoredAnswers`, and `BadInput` for a rule with a weight that takes too long on more answers than may
+        be left out.
         """
         sources: dict[str, Floats] = {}
         weights: dict[str, float] = {}
@@ -145,19 +146,21 @@ class AnswerRewards:
         """Whether a pattern is too slow is a matter of time, which differs between processes: one finds out for all."""
         texts = [answer.text for answer in answers]
         if isinstance(rule, RegexMatch):
-            found = self._found(rule.pattern, texts)
+            found = self._found(rule, rule.pattern, texts)
             return np.array([np.nan if one is TOO_SLOW else float(one is not None) for one in found])
         assert isinstance(rule, ExactMatch)
         given: Sequence[Found] = texts
         if rule.extract is not None:
-            given = self._found(rule.extract, texts, ignore_case=rule.ignore_case)
+            given = self._found(rule, rule.extract, texts, ignore_case=rule.ignore_case)
         return np.array(
             [_exact(text, self._texts.references.get(a.row), rule) for text, a in zip(given, answers, strict=True)]
         )
 
-    def _found(self, pattern: str, texts: Sequence[str], *, ignore_case: bool = False) -> list[Found]:
-        most = int(self._config.max_unscored * len(texts))
-        return from_main(lambda: self._matcher.find(pattern, texts, ignore_case=ignore_case, most_lost=most))
+    def _found(self, rule: RewardRule, pattern: str, texts: Sequence[str], *, ignore_case: bool = False) -> list[Found]:
+        most, needed = int(self._config.max_unscored * len(texts)), bool(rule.weight)
+        return from_main(
+            lambda: self._matcher.find(pattern, texts, ignore_case=ignore_case, most_lost=most, needed=needed)
+        )
 
     def _check(self, total: Floats, sources: Mapping[str, Floats], answers: Sequence[Rollout]) -> None:
         without = np.flatnonzero(np.isnan(total))
