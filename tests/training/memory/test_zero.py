@@ -95,6 +95,15 @@ def test_two_processes_of_zero_train_as_one_without(started, alone, method, stra
     assert load(stage.directory / "outputs" / "model", device="cpu").info.method == method
 
 
+@pytest.mark.long
+def test_what_ends_a_process_at_its_very_end_is_no_failure_of_a_run_whose_result_is_written(started, tmp_path):
+    """Threads that talk to another process have ended one by SIGABRT while its interpreter was torn down."""
+    torn_down = "import atexit, os\nif 'RANK' in os.environ:\n    atexit.register(os.abort)\n"
+    (tmp_path / "sitecustomize.py").write_text(torn_down)
+    code, events, stderr = run_process(started("sft", max_steps=2), torchrun(2), PYTHONPATH=str(tmp_path))
+    assert (code, [event.type for event in events].count("succeeded")) == (0, 1), stderr[-2000:]
+
+
 def killed(stage: Stage, processes: int, after_steps: int) -> None:
     """Start the stage and kill every process of it with -9 after that many metric lines."""
     process = subprocess.Popen(

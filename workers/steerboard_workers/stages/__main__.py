@@ -99,4 +99,11 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         print("usage: python -m steerboard_workers.stages DIR", file=sys.stderr)
         sys.exit(2)
-    sys.exit(main(Path(sys.argv[1])))
+    code = main(Path(sys.argv[1]))
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        # Of several, one is at its end first, and threads that still talk to it would end the others by SIGABRT while
+        # their interpreters are torn down: a failure after all that was asked for is written.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
