@@ -22,10 +22,10 @@ CONFIG = {
     "batch": 8,
     "epochs": 3,
     "lr": 5e-4,
-    "max_steps": 20,
+    "max_steps": 10,
     "max_length": 96,
     "micro_batch": 3,
-    "checkpoint_every": 6,
+    "checkpoint_every": 3,
     "checkpoint_seconds": 0,
     "weight_decay": 1.0,  # so much that it shows which parameters are decayed
 }
@@ -140,7 +140,7 @@ def resumed(stage: Stage, processes: int, **config: str) -> dict[int, dict[str, 
     (stage.directory / "stage.json").write_text(spec.model_dump_json())
     code, events, stderr = run_process(stage, torchrun(processes))
     assert code == 0, stderr[-3000:]
-    assert any(event.type == "log" and "resumed from step 12" in event.message for event in events)
+    assert any(event.type == "log" and "resumed from step 6" in event.message for event in events)
     return metrics_of(events)
 
 
@@ -149,7 +149,7 @@ def resumed(stage: Stage, processes: int, **config: str) -> dict[int, dict[str, 
 @pytest.mark.parametrize("resumed_by", [2, 1])
 def test_killed_zero_resumes_on_as_many_processes_or_fewer(started, alone, strategy, resumed_by):
     stage = started("sft", strategy=strategy)
-    killed(stage, 2, 15)
+    killed(stage, 2, 8)
     check_equal(resumed(stage, resumed_by), stage, alone("sft"))
 
 
@@ -163,7 +163,7 @@ def test_killed_zero_resumes_on_as_many_processes_or_fewer(started, alone, strat
 )
 def test_a_run_resumes_under_another_strategy(started, alone, before, after):
     stage = started("sft", **before)
-    killed(stage, 2, 15)
+    killed(stage, 2, 8)
     check_equal(resumed(stage, 2, **after), stage, alone("sft"))
 
 
