@@ -37,7 +37,9 @@ export PATH := $(CURDIR)/$(VENV)/node:$(PATH)
 endif
 # For two cores: of two processes, one would often wait. tests/conftest.py decides which tests share a process.
 TEST_PROCESSES ?= 3
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
+# Its tests often wait for a lease that ends, a server that starts or a timeout.
+test-all: TEST_PROCESSES := 4
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 SIDE_BY_SIDE := --no-print-directory --jobs 2
 EXIT ?=
 REPORT ?=

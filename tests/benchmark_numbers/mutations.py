@@ -30,7 +30,7 @@ CHANGES = st.lists(
 )
 # `make test-all` explores; the default suite has to stay quick.
 mutated = settings(
-    max_examples=200 if settings.default is settings.get_profile("explore") else 6,
+    max_examples=60 if settings.default is settings.get_profile("explore") else 6,
     deadline=None,
     derandomize=settings.default is not settings.get_profile("explore"),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -184,6 +184,8 @@ def test_results(published: Path, tmp_path: Path, hit: set[int], done: str) -> N
 @given(CHANGES)
 @mutated
 def test_verdicts_of_evaluators(published: Path, tmp_path: Path, changes: list[Change]) -> None:
+    from sklearn.metrics import cohen_kappa_score  # slow to import, and every process collects this
+
     with gzip.open(published / "llmbar" / "verdicts.csv.gz", "rt") as file:
         table = [row for row in csv.DictReader(file) if row["dataset"] == "LLMBar/Natural"]
     evaluators = sorted({row["evaluator"] for row in table})[:3]
@@ -200,11 +202,21 @@ def test_verdicts_of_evaluators(published: Path, tmp_path: Path, changes: list[C
         assert one["valid"] == (lost <= MOST)
         right = sum(label == verdict for label, verdict in said) / len(said)
         assert one["correct_average"] == (pytest.approx(right) if one["valid"] else None)
+        label, first, second = (
+            [int(row[name]) if row[name] in ("1", "2") else 0 for row in mine]
+            for name in ("label", "winner_order12", "winner_order21")
+        )
+        for name, a, b in (("12", first, label), ("21", second, label), ("between", first, second)):
+            constant = len({*a, *b}) < 2
+            wanted = None if constant or not one["valid"] else pytest.approx(cohen_kappa_score(a, b))
+            assert one[f"kappa_{name}"] == wanted
 
 
 @given(CHANGES)
 @mutated
 def test_verdicts_on_what_annotators_say(published: Path, tmp_path: Path, changes: list[Change]) -> None:
+    from sklearn.metrics import accuracy_score, precision_recall_fscore_support  # slow to import
+
     folder = published / "pandalm"
     votes = {
         row["idx"]: Counter(row[f"annotator{k}"] for k in (1, 2, 3)).most_common(2)
@@ -225,8 +237,13 @@ def test_verdicts_on_what_annotators_say(published: Path, tmp_path: Path, change
     unparsed, missing = sum(verdict not in (0, 1, 2) for _, verdict in mine), len(votes) - len(kept)
     lost = max((unparsed + missing) / (len(mine) + missing), broken_share(rows) * len(rows) / (len(rows) + len(votes)))
     assert one["valid"] == (lost <= MOST)
-    right = sum(is_ == (verdict if verdict in (0, 1, 2) else 0) for is_, verdict in mine)
-    assert one["accuracy"] == (pytest.approx(right / len(mine)) if one["valid"] else None)
+    names = ("accuracy", "precision", "recall", "f1")
+    if not one["valid"]:
+        assert [one[name] for name in names] == [None] * 4
+        return
+    right, named = zip(*((is_, verdict if verdict in (0, 1, 2) else 0) for is_, verdict in mine), strict=True)
+    macro = precision_recall_fscore_support(right, named, average="macro", zero_division=0)[:3]
+    assert [one[name] for name in names] == pytest.approx([accuracy_score(right, named), *macro])
 
 
 @given(CHANGES)

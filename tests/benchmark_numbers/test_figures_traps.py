@@ -118,8 +118,11 @@ def test_a_row_with_a_field_twice_is_bad(tmp_path: Path) -> None:
     twice = [row[:-1] + ', "score": 2}' for row in rows[60:]]
     found = invalid(write(tmp_path / "mt.jsonl", *rows[:60], *twice))
     assert found["bad"][0].endswith("has `score` twice, and it is unknown which one counts")
-    # Neither a text that is also a name nor a name at another depth is one.
-    alike = [single(n, 9, judgment="score", more={"score": 1}) for n in range(80)]
+    inside = [row[:-1] + ', "more": [{"x": 1, "x": 2}]}' for row in rows[60:]]
+    found = invalid(write(tmp_path / "inside.jsonl", *rows[:60], *inside))
+    assert found["bad"][0].endswith("has `x` twice, and it is unknown which one counts")
+    # Neither a text that is also a name, or reads like some, nor a name at another depth is one.
+    alike = [single(n, 9, judgment='score {"a": 1, "a": 2}', more={"score": 1}) for n in range(80)]
     assert figures(write(tmp_path / "alike.jsonl", *alike))["models"][0]["average"] == 9
 
 

@@ -23,21 +23,19 @@ from steerboard_workers.stages.runtime import Stage
 
 pytestmark = pytest.mark.long
 
+PHASES = ("generate", "score", "reference", "update")
 SEEDS = int(os.environ.get("STEERBOARD_TEST_SEEDS", "20"))
 CONFIG = {
     "run": "train",
-    "method": "ppo",
     "batch": 8,
     "answers": 2,
     "minibatches": 2,
     "epochs": 9,
     "max_steps": 10,
     "lr": 3e-3,
-    "critic_lr": 3e-3,
     "max_length": 96,
     "max_new_tokens": 6,
     "rules": [{"kind": "regex", "pattern": "s"}],
-    "normalise_rewards": True,
     "overlong_tokens": 3,
     "entropy_weight": 0.01,
     "refill": 2,
@@ -62,25 +60,42 @@ def dying_in(monkeypatch, phase: str, occurrence: int, seconds: float) -> None:
     monkeypatch.setattr(Phases, "measure", measured)
 
 
+@pytest.fixture
+def survives(make_stage, base_model, reward_model, monkeypatch):
+    """survives(seed, phases, outputs, **config): of runs with that config, each killed in one of these phases."""
+
+    def check(seed: int, phases: tuple[str, ...], outputs: tuple[str, ...], **config) -> None:
+        draw = random.Random(seed)
+        given = ModelInput(name="reward", path=str(reward_model), content_hash="r")
+
+        def scored() -> Stage:
+            stage = make_stage({**CONFIG, "seed": seed, **config}, model=base_model)
+            stage.spec = stage.spec.model_copy(update={"inputs": {**stage.spec.inputs, "reward": given}})
+            return stage
+
+        plain = scored()
+        metrics = metrics_of(forked(plain, 1, None, draw))
+        assert len(metrics) == 10
+        for phase in phases:
+            stage = scored()
+            with monkeypatch.context() as patch:
+                dying_in(patch, phase, draw.randint(2, 4), draw.uniform(0, 0.01))
+                forked(stage, 1, None, draw, kills_itself=True)
+            assert metrics_of(forked(stage, 2, None, draw)) == metrics, phase
+            for output in outputs:
+                found = weights_of(stage, output)
+                assert all(torch.equal(tensor, found[name]) for name, tensor in weights_of(plain, output).items()), (
+                    phase
+                )
+
+    return check
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_run_that_is_killed_in_any_phase_resumes_bit_for_bit(make_stage, base_model, reward_model, monkeypatch, seed):
-    draw = random.Random(seed)
-    given = ModelInput(name="reward", path=str(reward_model), content_hash="r")
+def test_a_run_that_is_killed_in_any_phase_resumes_bit_for_bit(survives, seed):
+    survives(seed, (*PHASES, "value"), ("model", "critic"), method="ppo", critic_lr=3e-3, normalise_rewards=True)
 
-    def scored() -> Stage:
-        stage = make_stage({**CONFIG, "seed": seed}, model=base_model)
-        stage.spec = stage.spec.model_copy(update={"inputs": {**stage.spec.inputs, "reward": given}})
-        return stage
 
-    plain = scored()
-    metrics = metrics_of(forked(plain, 1, None, draw))
-    assert len(metrics) == 10
-    for phase in ("generate", "score", "reference", "value", "update"):
-        stage = scored()
-        with monkeypatch.context() as patch:
-            dying_in(patch, phase, draw.randint(2, 4), draw.uniform(0, 0.01))
-            forked(stage, 1, None, draw, kills_itself=True)
-        assert metrics_of(forked(stage, 2, None, draw)) == metrics, phase
-        for output in ("model", "critic"):
-            found = weights_of(stage, output)
-            assert all(torch.equal(tensor, found[name]) for name, tensor in weights_of(plain, output).items()), phase
+@pytest.mark.parametrize("method", ["rloo", "reinforce_pp", "grpo", "gdpo"])
+def test_a_run_without_a_critic_does_too(survives, method):
+    survives(0, PHASES, ("model",), method=method, kl_weight=0.05)

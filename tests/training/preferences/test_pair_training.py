@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
 
 import pytest
 from accelerate.state import AcceleratorState
-from running import metrics_of, recorded, weights_of, with_config
+from running import data_of, metrics_of, recorded, weights_of, with_config, with_others
 
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage.inputs import ModelInput
@@ -134,6 +135,18 @@ def test_sharing_prompts_changes_no_step_beyond_rounding(trained, name, config):
     for step, values in shared.items():
         for figure in ("loss", "grad_norm", "margin"):
             assert values[figure] == pytest.approx(apart[step][figure], rel=2e-4, abs=1e-5), (step, figure)
+
+
+@pytest.mark.parametrize("method", with_others(["dpo"]))
+def test_splitting_a_batch_changes_no_step_beyond_rounding(trained, method):
+    apart = {"share_prompt": False} if "share_prompt" in needed_method(method).config.model_fields else {}
+    whole, *parts = (
+        steps_of(trained(method, data=data_of(method), max_steps=2, **split)[0])
+        for split in ({}, {"micro_batch": 1, "batching": "padded", **apart}, {"batching": "packed"})
+    )
+    for step, name in itertools.product((1, 2), ("loss", "grad_norm")):
+        found = [part[step][name] for part in parts]
+        assert found == pytest.approx([whole[step][name]] * 2, rel=2e-4, abs=1e-5), (step, name)
 
 
 def test_pairs_of_which_nothing_can_be_learned_are_left_out_and_counted(trained, data_folder, tmp_path):

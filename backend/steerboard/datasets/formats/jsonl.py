@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -19,6 +20,8 @@ DEEPEST = 200
 
 # orjson crashes where it gets no memory for a value; Python's own parser raises `MemoryError`.
 _MOST_VALUES = 500_000
+
+_END_OF_NAME = re.compile(rb'"[ \t\r\n]*:')
 
 
 class _TooManyValues(Exception):
@@ -67,9 +70,11 @@ def parse_object(line: bytes) -> dict[str, Any] | Problem:
 
 
 def repeated_name(text: bytes, value: dict[str, Any]) -> str | None:
-    """A name that an object has twice, of which parsers silently take the last. `value`: what they make of `text`."""
-    # Few lines have any of their names more than once, as a text or further inside; those are read again.
-    if all(text.count(f'"{name}"'.encode(errors="surrogatepass")) < 2 for name in value):
+    """A name that an object has twice, at any depth, of which parsers silently take the last. `value`: what they
+    make of `text`."""
+    # A name ends in a quote and a colon, as little else does: few lines have more of these than names, and only those
+    # are read again.
+    if len(_END_OF_NAME.findall(text)) == _names(value):
         return None
     try:
         json.loads(text, object_pairs_hook=_once)
@@ -78,6 +83,20 @@ def repeated_name(text: bytes, value: dict[str, Any]) -> str | None:
     except (RecursionError, ValueError):
         return None
     return None
+
+
+def _names(value: object) -> int:
+    """How many an object and those inside it have. Without recursion, as in `nested_too_deeply`."""
+    found = 0
+    left = [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            found += len(part)
+            part = list(part.values())
+        if isinstance(part, list):
+            left += [inner for inner in part if isinstance(inner, (dict, list))]
+    return found
 
 
 class _Repeated(Exception):
