@@ -141,7 +141,7 @@ def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Find
     flips = {"flip_rate": sum(said[True] != said[False] for said in told) / len(told) if told else None}
     findings.repeated(file, superseded - len(both), len(rows))
     if any(row[0].model is None for row in rows):
-        findings.warn(f"{file} names answers, not models: assistant 1 is whoever gave the first answer of a row")
+        findings.warn(f"{file} names answers, not models: assistant 1 gave the first answer of each row")
     if len(told) < len(orders):
         findings.warn(
             f"{file}: {len(orders) - len(told):,} of {len(orders):,} pairs were reviewed in one order only: their "
