@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime as dt
 import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -20,9 +19,9 @@ from sqlalchemy import func, select, update
 from wrong_clock import COMPILER, HOUR, WrongClock
 
 from steerboard.platform.database import transaction
-from steerboard.platform.processes import guardian
 from steerboard.runs.state import claims
 from steerboard.runs.tables import Run, RunAttempt
+from steerboard_contracts import guardian
 
 LONGER = SFT | {"epochs": 30, "checkpoint_every": 40}
 ENDLESS = LONGER | {"epochs": 1000}
@@ -143,17 +142,18 @@ def test_who_waits_for_a_home_that_is_in_use_gives_up_in_time(clock: WrongClock,
     lock = tmp_path / "lock"
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        spec = {"command": ["true"], "log": str(tmp_path / "log"), "lock": str(lock), "lock_seconds": 4, "stop": []}
+        terms = guardian.Terms(lock=str(lock), lock_seconds=4)
         started = time.monotonic()
         waits = subprocess.Popen(
-            [sys.executable, guardian.__file__, json.dumps(spec)],
+            [sys.executable, guardian.__file__, "1", terms.json(), "true"],
             stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             env={**os.environ, **clock.environment},
         )
         try:
             time.sleep(2)
             clock.jump(by)
-            assert waits.wait(timeout=10) == guardian.LOCKED
+            assert waits.communicate(timeout=10)[0] == b"locked\n"
         finally:
             waits.kill()
         assert time.monotonic() - started > 3.5

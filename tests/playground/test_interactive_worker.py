@@ -45,7 +45,7 @@ def test_an_answer_survives_the_kill_of_its_worker(world: PlaygroundWorld, tmp_p
         first.send_signal(signal.SIGKILL)
         first.wait()
         with worker_process(tmp_path / "second.log", **quick):
-            done = world.finish(made, seconds=120)["columns"]
+            done = world.finish(made, seconds=300)["columns"]
     assert done[0] == before[0], "what had ended stays"
     assert (done[1]["state"], done[1]["tokens"]) == ("succeeded", 1900)
     assert done[1]["text"].startswith(before[1]["text"]), "the same answer, from its beginning"

@@ -23,10 +23,10 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs import progress_log
 from steerboard.runs.state.claims import LEASES, Claim
 from steerboard.runs.tables import Run, WorkerRow
+from steerboard_contracts import guardian
 from steerboard_contracts.run_kinds import kinds_that
 from steerboard_contracts.stage.events import Failed
 from steerboard_contracts.stage.spec import StageSpec
-from steerboard_workers import guardian
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import failure_diagnosis
 from steerboard_workers.supervisor.device_group import DeviceGroup, role_variables

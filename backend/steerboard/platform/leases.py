@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -49,6 +50,11 @@ def lease_end(seconds: float) -> ColumnElement[Any]:
 def expired(lease_expires_at: Any) -> ColumnElement[bool]:
     """No one has a lease, or it has run out."""
     return or_(lease_expires_at.is_(None), lease_expires_at < now())
+
+
+def take_away(row: Any) -> None:
+    """The lease on a row, which is locked: its work has ended, or waits to be claimed."""
+    row.lease_owner = row.lease_expires_at = None
 
 
 class Leases(Generic[Row]):
@@ -109,10 +115,21 @@ class Leases(Generic[Row]):
         if session.scalar(select(self._table.id).where(self.holds(lease))) is None:
             raise self.lost(lease)
 
-    def renew(self, session: Session, lease: Lease, seconds: float) -> bool:
-        """Push the end out. False when the lease is no longer good."""
-        renewed = update(self._row).where(self.holds(lease)).values(lease_expires_at=lease_end(seconds))
+    def renew(self, session: Session, lease: Lease, seconds: float, *, waits: bool = True) -> bool:
+        """Push the end out. False when the lease is no longer good, or, unless it `waits`, while another transaction
+        has the row."""
+        held = self.holds(lease)
+        if not waits:
+            mine = select(self._table.id).where(held).with_for_update(key_share=self._key_share, skip_locked=True)
+            if session.scalar(mine) is None:
+                return False
+        renewed = update(self._row).where(held).values(lease_expires_at=lease_end(seconds))
         return session.scalar(renewed.returning(self._table.id)) is not None
+
+    def renew_all(self, session: Session, owner: Any, ids: Collection[uuid.UUID], seconds: float) -> None:
+        """Push out the ends of an owner's leases on those of these rows that are open."""
+        mine = and_(self._table.id.in_(ids), self._table.lease_owner == owner, self._open)
+        session.execute(update(self._row).where(mine).values(lease_expires_at=lease_end(seconds)))
 
     def give_back(self, session: Session, lease: Lease, *, tried: bool, pause_seconds: float | None = None) -> None:
         """Let someone else work on it, after a pause. `tried` False: the attempt does not count. Does nothing when the

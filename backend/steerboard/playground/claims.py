@@ -14,7 +14,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from steerboard.platform.events.log import wake
-from steerboard.platform.leases import Lease, Leases, lease_end, now
+from steerboard.platform.leases import Lease, Leases, now, take_away
 from steerboard.playground.errors import problem_document
 from steerboard.playground.tables import Comparison, Curve, PlaygroundAnswer
 from steerboard_contracts.errors import SteerboardError
@@ -91,7 +91,7 @@ def _give_up(session: Session, found: Comparison | Curve) -> None:
     else:
         found.state, found.error, found.waits_for = "failed", problem, None
     found.ended_at = now()
-    found.lease_owner = None
+    take_away(found)
     session.flush()
 
 
@@ -107,9 +107,9 @@ def check(session: Session, claim: Claim[Work]) -> None:
 
 def renew(session: Session, owner: str, ids: Collection[uuid.UUID], lease_seconds: float) -> None:
     """Push out the ends of a worker's leases on what it still works for."""
-    for kind in (Comparison, Curve) if ids else ():
-        mine = (kind.id.in_(ids), kind.lease_owner == owner, kind.ended_at.is_(None))
-        session.execute(update(kind).where(*mine).values(lease_expires_at=lease_end(lease_seconds)))
+    if ids:
+        leases_on(Comparison).renew_all(session, owner, ids, lease_seconds)
+        leases_on(Curve).renew_all(session, owner, ids, lease_seconds)
 
 
 def release(session: Session, claim: Claim[Work]) -> None:

@@ -26,7 +26,7 @@ from standardwebhooks import Webhook as Signer
 
 from steerboard.accounts.tables import AuditEntry
 from steerboard.platform.database import transaction
-from steerboard.platform.leases import Lease, LeaseLost, Leases, now
+from steerboard.platform.leases import Lease, LeaseLost, Leases, now, take_away
 from steerboard.platform.security.safe_http import open_client, read_start
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
@@ -145,7 +145,7 @@ def note(session: Session, parcel: Parcel, outcome: Outcome) -> None:
         delivery = LEASES.fenced(session, parcel)
     except LeaseLost:
         return
-    delivery.lease_owner = delivery.lease_expires_at = None
+    take_away(delivery)
     delivery.last_status, delivery.last_error = outcome.status, outcome.error
     if outcome.error is None:
         delivery.state, delivery.next_attempt_at = "delivered", None

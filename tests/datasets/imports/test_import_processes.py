@@ -40,7 +40,7 @@ def _all() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
-            if child.cmdline()[-3:-1] == ["steerboard.app.import_process", "requests"]:
+            if child.cmdline()[1:4] == ["-m", "steerboard.app.import_process", "requests"]:
                 found.append(child)
     return found
 

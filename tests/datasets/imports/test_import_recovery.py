@@ -29,7 +29,7 @@ def child_of(id_: str) -> psutil.Process | None:
     """The process itself, not its guardian."""
     for process in psutil.process_iter(["cmdline"]):
         command = process.info["cmdline"] or []
-        if id_ in command and "steerboard.app.import_process" in command:
+        if id_ in command and command[1:3] == ["-m", "steerboard.app.import_process"]:
             return process
     return None
 

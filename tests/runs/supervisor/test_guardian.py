@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from steerboard_workers import guardian
+from steerboard_contracts import guardian
 
 
 class Guarded:
     """A guardian with a command below it. `marker` is an argument by which the command's processes are found."""
 
-    def __init__(self, command: list[str], memory: int = 0, allocated: int = 0) -> None:
+    def __init__(self, command: list[str], leased: bool = True, **terms: Any) -> None:
         status_read, status_write = os.pipe()
-        limits = [str(memory), str(allocated)]
+        document = guardian.Terms(leased=leased, **terms).json()
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", guardian.__file__, str(status_write), *limits, *command],
+            [sys.executable, "-I", "-S", guardian.__file__, str(status_write), document, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(status_write,),
@@ -30,9 +33,7 @@ class Guarded:
         self._status = os.fdopen(status_read)
 
     def extend(self, seconds: float) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"%f\n" % (guardian.now() + seconds))
-        self.process.stdin.flush()
+        self.send(b"%f\n" % (guardian.now() + seconds))
 
     def wait_for_output(self, line: bytes) -> None:
         assert self.process.stdout is not None
@@ -40,9 +41,19 @@ class Guarded:
 
     def status(self) -> str:
         """The guardian's report on the command's end; empty when it did not end by itself."""
-        text = self._status.read().strip()
+        started, *ends = self.reports()
+        assert started.startswith("started ")
+        return ends[0] if ends else ""
+
+    def reports(self) -> list[str]:
+        lines = self._status.read().splitlines()
         self.process.wait(timeout=10)
-        return text
+        return lines
+
+    def send(self, word: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(word)
+        self.process.stdin.flush()
 
 
 def alive(marker: str) -> list[int]:
@@ -177,3 +188,77 @@ def test_the_command_and_not_its_guardian_is_what_the_kernel_takes_first() -> No
     own = Path("/proc/self/oom_score_adj").read_text()
     assert Path(f"/proc/{guarded.process.pid}/oom_score_adj").read_text() == own
     assert guarded.status() == "exit 0"
+
+
+# Ends in order at SIGTERM, unless it is to be deaf.
+SERVER = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7) if "deaf" not in sys.argv else None)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)", sys.argv[1]], start_new_session=True)
+print("ready", flush=True)
+while True:
+    time.sleep(1000)
+"""
+
+
+def server(*arguments: str, stop: tuple[tuple[int, float], ...] = ((signal.SIGTERM, 5.0),), **terms: Any) -> Guarded:
+    guarded = Guarded([sys.executable, "-c", SERVER, *arguments], leased=False, stop=stop, **terms)
+    guarded.wait_for_output(b"ready")
+    return guarded
+
+
+@pytest.mark.parametrize("how", ["word", "signal", "end of file"])
+def test_a_server_is_stopped_in_order_and_leaves_no_daemon(marker: str, how: str) -> None:
+    guarded = server(marker)
+    assert guarded.process.stdin is not None
+    if how == "word":
+        guarded.send(b"stop\n")
+    elif how == "signal":
+        guarded.process.terminate()
+    else:
+        guarded.process.stdin.close()
+    assert guarded.status() == "exit 7"
+    assert gone(marker)
+
+
+def test_a_server_that_does_not_listen_gets_the_next_signal_then_is_killed(marker: str) -> None:
+    guarded = server(marker, "deaf", stop=((signal.SIGTERM, 0.2), (signal.SIGINT, 5.0)))
+    guarded.send(b"stop\n")
+    assert guarded.status() == "signal 2"  # as Python ends of a KeyboardInterrupt
+    deaf = server(marker, "deaf", stop=((signal.SIGTERM, 0.2),))
+    deaf.send(b"stop\n")
+    assert deaf.status() == ""
+    assert gone(marker)
+
+
+def test_without_its_owner_a_server_has_little_time_for_each_signal(marker: str) -> None:
+    guarded = server(marker, "deaf", stop=((signal.SIGTERM, 1000.0),))
+    started = time.monotonic()
+    assert guarded.process.stdin is not None
+    guarded.process.stdin.close()
+    assert guarded.status() == ""
+    assert time.monotonic() - started < guardian.ORPHAN_SECONDS + 5
+    assert gone(marker)
+
+
+def test_a_server_outlives_the_first_deadline_of_a_stage_and_is_not_what_the_kernel_takes_first() -> None:
+    guarded = Guarded(["bash", "-c", "cat /proc/self/oom_score_adj; sleep 1"], leased=False)
+    guarded.wait_for_output(Path("/proc/self/oom_score_adj").read_bytes().strip())
+    assert guarded.status() == "exit 0"
+
+
+def test_a_lock_is_held_as_long_as_the_server_lives_and_stale_files_go_once_it_is(marker: str, tmp_path: Path) -> None:
+    lock, stale = tmp_path / "lock", tmp_path / "server.pid"
+    stale.write_text("12")
+    first = server(marker, lock=str(lock), remove=[str(stale), str(tmp_path / "nothing")])
+    assert not stale.exists()
+    stale.write_text("13")
+    second = Guarded(["true"], leased=False, lock=str(lock), lock_seconds=0.2, remove=[str(stale)])
+    assert second.reports() == ["locked"]
+    assert stale.exists()
+    with lock.open() as file:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        first.send(b"stop\n")
+        assert first.status() == "exit 7"
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

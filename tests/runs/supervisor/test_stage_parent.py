@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
+from steerboard_contracts import guardian
 from steerboard_contracts.run_config import RUN_CONFIG
 from steerboard_contracts.stage.events import Metrics, Succeeded
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
 from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
-from steerboard_workers import guardian
 from steerboard_workers.stage_parent.identity import MARK
 from steerboard_workers.supervisor.process import StageProcess, environment
 from steerboard_workers.supervisor.warm_start import StageParent
@@ -290,7 +290,7 @@ def test_a_warm_stage_that_uses_too_much_memory_is_killed(
 WORKER = """
 import sys, time
 from pathlib import Path
-from steerboard_workers import guardian
+from steerboard_contracts import guardian
 from steerboard_workers.supervisor.process import StageProcess, environment
 from steerboard_workers.supervisor.warm_start import StageParent
 parent = StageParent(environment("", 1, []))
@@ -374,7 +374,8 @@ def test_a_worker_that_gave_up_waiting_has_no_second_stage_in_its_folder(
     others = [ends[3][1]]
     standard = (ends[0][0], ends[1][1], ends[2][1])
     command = [sys.executable, "-m", "steerboard_workers.stages", str(tmp_path / "one")]
-    made = parent.fork(command, tmp_path / "one", environment("one:1", 1, []), (MEMORY, MEMORY), standard, others)
+    terms = guardian.Terms(memory=MEMORY, allocated=MEMORY, leased=True)
+    made = parent.fork(command, tmp_path / "one", environment("one:1", 1, []), terms, standard, others)
     assert made is not None
     for descriptor in (*standard, *others, ends[0][1]):  # without a first deadline
         os.close(descriptor)

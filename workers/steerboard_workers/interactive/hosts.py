@@ -20,10 +20,10 @@ from pydantic import BaseModel, ValidationError
 
 from steerboard.platform.database import new_id
 from steerboard.platform.settings import Settings
+from steerboard_contracts import guardian
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import OutOfMemory, SteerboardError
 from steerboard_contracts.stage.events import Failed
-from steerboard_workers import guardian
 from steerboard_workers.alignment.rendering.templates import Prompt
 from steerboard_workers.engines.protocol import Delta
 from steerboard_workers.engines.protocol import Request as Prompted

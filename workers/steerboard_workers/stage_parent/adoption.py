@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from steerboard_workers import guardian
+from steerboard_contracts import guardian
 from steerboard_workers.stage_parent.footing import footing
 from steerboard_workers.stage_parent.identity import MARK, set_command_line, set_mark
 
@@ -70,13 +70,12 @@ def become(connection: socket.socket, image: Image) -> Program:
     connection.close()
     place(received, request["descriptors"])
     status = request["descriptors"][3]
-    limits = [request["memory"], request["allocated"]]
-    guarded = [sys.executable, guardian.__file__, str(status), *map(str, limits), *request["command"]]
+    guarded = [sys.executable, guardian.__file__, str(status), request["terms"], *request["command"]]
     set_command_line(guarded)
     # A worker that lost patience has started another process by now, and closed the pipe without a word.
     if not _heartbeat():
         os._exit(1)
-    guardian.guard(status, *limits)
+    guardian.guard(status, guardian.Terms.of(request["terms"]))
     set_command_line(request["command"])
     _settle(request)
     return program

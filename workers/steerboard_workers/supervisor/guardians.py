@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from steerboard_workers import guardian
+from steerboard_contracts import guardian
 
 
 class Guardian(ABC):
@@ -45,15 +45,15 @@ class StartedGuardian(Guardian):
         command: list[str],
         directory: Path,
         variables: dict[str, str],
-        limits: tuple[int, int],
+        terms: guardian.Terms,
         standard: tuple[int, int, int],
         others: Sequence[int],
     ) -> None:
-        """`limits`: of memory and of what is allocated. `standard`: its descriptors 0 to 2; the first of `others` is
+        """`standard`: its descriptors 0 to 2; the first of `others` is
         for its status."""
         stdin, stdout, stderr = standard
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", guardian.__file__, str(others[0]), *map(str, limits), *command],
+            [sys.executable, "-I", "-S", guardian.__file__, str(others[0]), terms.json(), *command],
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,

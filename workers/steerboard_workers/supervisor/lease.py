@@ -16,8 +16,8 @@ from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
 from steerboard.runs.state import claims
 from steerboard.runs.state.claims import Claim
+from steerboard_contracts import guardian
 from steerboard_contracts.watching.control import Control
-from steerboard_workers import guardian
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from steerboard.platform.processes.public_environment import public_environment
+from steerboard_contracts import guardian
 from steerboard_contracts.stage.events import STAGE_EVENT, Failed, Log, Paused, StageEvent, Succeeded
-from steerboard_workers import guardian
 from steerboard_workers.stage_parent.identity import MARK
 from steerboard_workers.supervisor.guardians import Guardian, StartedGuardian
 from steerboard_workers.supervisor.warm_start import StageParent
@@ -56,14 +56,15 @@ class GuardedProcess:
         os.set_blocking(self._heartbeat, False)
         self._lock = threading.Lock()
         self.started = time.monotonic()
-        limits, standard = (memory, allocated), (heartbeat, stdout, stderr)
+        terms = guardian.Terms(memory=memory, allocated=allocated, leased=True)
+        standard = (heartbeat, stdout, stderr)
         others = (status_write, *inherits)
         try:
             made: Guardian | None = None
             if parent is not None:
-                made = parent.fork(command, directory, variables, limits, standard, others)
+                made = parent.fork(command, directory, variables, terms, standard, others)
             self.warm = made is not None
-            self._guardian = made or StartedGuardian(command, directory, variables, limits, standard, others)
+            self._guardian = made or StartedGuardian(command, directory, variables, terms, standard, others)
         except BaseException:
             for descriptor in (self._heartbeat, words, log, status_read):
                 os.close(descriptor)
@@ -145,7 +146,8 @@ class GuardedProcess:
 
     def _read_status(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as pipe:
-            self.status = pipe.read().decode().strip() or None
+            _started, *ends = pipe.read().decode().splitlines() or [""]
+            self.status = ends[0] if ends else None
         self._guardian.wait()
         self._ended.set()
 

@@ -21,6 +21,7 @@ from typing import Any
 from steerboard.platform.processes.public_environment import public_environment
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage import scratch
+from steerboard_contracts.guardian import Terms
 from steerboard_workers.stage_parent.footing import footing
 from steerboard_workers.stage_parent.identity import MARK, MARK_ROOM, TITLE_ROOM
 from steerboard_workers.supervisor.guardians import ForkedGuardian
@@ -70,7 +71,7 @@ class StageParent:
         command: list[str],
         directory: Path,
         variables: dict[str, str],
-        limits: tuple[int, int],
+        terms: Terms,
         standard: tuple[int, int, int],
         others: Sequence[int],
     ) -> ForkedGuardian | None:
@@ -81,8 +82,7 @@ class StageParent:
             "environment": variables,
             # What a credential opens is asked for when it is used, never at an import.
             "late": [MARK, *(variables.keys() - public_environment(variables).keys())],
-            "memory": limits[0],
-            "allocated": limits[1],
+            "terms": terms.json(),
             "descriptors": [0, 1, 2, *others],
             "footing": footing(),
         }

@@ -1,7 +1,7 @@
 """Everything that `steerboard up` starts, in order, and stops in reverse order.
 
-Servers and workers run under guardians (`platform.processes.guardian`), the API in a thread of this process; so nothing
-outlives this process, whichever way it ends.
+Servers and workers run under guardians (`steerboard_contracts.guardian`), the API in a thread of this process; so
+nothing outlives this process, whichever way it ends.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from steerboard.datasets.lookup import check_free_name
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import new_id
 from steerboard.platform.http.errors import NotFound
+from steerboard.platform.leases import take_away
 from steerboard.platform.names import check_name, find, free_name, names_like
 from steerboard.platform.texts import storable
 
@@ -201,7 +202,7 @@ def _begin(session: Session, files: ImportFiles, row: Import, state: str, actor:
         raise UnknownColumn(row.problem["detail"], hint=row.problem["hint"])
     row.state = state
     row.attempt = 0
-    row.lease_owner = row.lease_expires_at = None
+    take_away(row)
     row.progress = {"read": 0, "bytes": 0, "total_bytes": row.size, "rows": 0}
     row.started_by = actor
     session.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,10 +9,9 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from steerboard.platform.processes import guardian
 from steerboard.platform.processes.public_environment import public_environment
+from steerboard_contracts import guardian
 from steerboard_contracts.errors import SteerboardError
 
 
@@ -50,58 +48,60 @@ class Guarded:
     def __init__(self, spec: GuardedSpec) -> None:
         """Starts it. Raises `ServerFailed` (`home_in_use` when another process holds the lock)."""
         self.spec = spec
-        document = {
-            "command": spec.command,
-            "log": str(spec.log),
-            "stop": [list(step) for step in spec.stop],
-            "death_signal": int(spec.death_signal),
-            "lock": str(spec.lock) if spec.lock else None,
-            "lock_seconds": spec.lock_seconds,
-            "remove": [str(path) for path in spec.remove],
-            "cwd": str(spec.cwd) if spec.cwd else None,
-            "env": spec.env,
-            "inherit": spec.inherit,
-        }
-        self._guardian = subprocess.Popen(
-            [sys.executable, "-I", "-S", guardian.__file__, json.dumps(document)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=spec.inherit,
-            env=public_environment() if spec.public else None,
+        terms = guardian.Terms(
+            stop=[(int(number), seconds) for number, seconds in spec.stop],
+            death_signal=int(spec.death_signal),
+            lock=str(spec.lock) if spec.lock else None,
+            lock_seconds=spec.lock_seconds,
+            remove=[str(path) for path in spec.remove],
         )
-        assert self._guardian.stdout is not None
-        line = self._guardian.stdout.readline()
-        if not line:
-            status = self._guardian.wait()
-            if status == guardian.LOCKED:
+        status, reports = os.pipe()
+        try:
+            with spec.log.open("ab") as log:
+                self._guardian = subprocess.Popen(
+                    [sys.executable, "-I", "-S", guardian.__file__, str(reports), terms.json(), *spec.command],
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    pass_fds=(reports, *spec.inherit),
+                    cwd=spec.cwd,
+                    env=(public_environment() if spec.public else dict(os.environ)) | spec.env,
+                )
+        finally:
+            os.close(reports)
+        self._status = os.fdopen(status)
+        started, _, pid = self._status.readline().partition(" ")
+        if not pid:
+            self._guardian.wait()
+            if started.strip() == "locked":
                 raise ServerFailed(
                     f"{spec.name} of this home is already running",
                     code="home_in_use",
                     hint="Stop the other `steerboard up`, or use another --home.",
                 )
             raise ServerFailed(f"{spec.name} did not start", hint=f"Its log: {spec.log}")
-        started: dict[str, Any] = json.loads(line)
-        self.pid: int = started["pid"]
-
-    @property
-    def guardian_pid(self) -> int:
-        return self._guardian.pid
+        self.pid = int(pid)
+        self._ended: int | None = None
 
     def status(self) -> int | None:
-        """Exit status of the process once it has ended."""
-        return self._guardian.poll()
+        """Exit status of the process once it has ended; that of a shell where a signal ended it."""
+        if self._ended is None and self._guardian.poll() is not None:
+            how, _, number = self._status.readline().partition(" ")
+            self._ended = int(number) if how == "exit" else 128 + int(number or signal.SIGKILL)
+            self._status.close()
+        return self._ended
 
-    def stop(self) -> int:
+    def stop(self) -> None:
         """Stop in order and wait for the end."""
         assert self._guardian.stdin is not None
         with suppress(OSError):
-            self._guardian.stdin.write(b"stop")
+            self._guardian.stdin.write(b"stop\n")
             self._guardian.stdin.flush()
-        status = self._guardian.wait()
+        self._guardian.wait()
         with suppress(OSError):
             self._guardian.stdin.close()
-        return status
+        self.status()
 
     def failure(self) -> ServerFailed:
         """What to raise when it ended without being asked to: with the last lines of its log."""

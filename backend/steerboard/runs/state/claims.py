@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, or_, select, update
 from sqlalchemy.orm import Session
 
-from steerboard.platform.leases import Lease, Leases, lease_end, now
+from steerboard.platform.leases import Lease, Leases, now
 from steerboard.runs.state.reuse import take_over
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunAttempt
@@ -110,10 +110,8 @@ def renew(session: Session, claim: Claim, lease_seconds: float) -> Renewal:
     Raises `LeaseLost`.
     """
     wishes = wishes_of(session, claim)
-    free = session.scalar(select(Run.id).where(LEASES.holds(claim)).with_for_update(key_share=True, skip_locked=True))
-    if free is None:
+    if not LEASES.renew(session, claim, lease_seconds, waits=False):
         return Renewal(renewed=False, wishes=wishes)
-    session.execute(update(Run).where(LEASES.holds(claim)).values(lease_expires_at=lease_end(lease_seconds)))
     session.execute(
         update(RunAttempt)
         .where(RunAttempt.run_id == claim.run_id, RunAttempt.attempt == claim.attempt)

@@ -7,6 +7,7 @@ import uuid
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
+from steerboard.platform.leases import take_away
 from steerboard.runs.hooks import evaluation_run_moved
 from steerboard.runs.state import wakeups
 from steerboard.runs.state.announcements import announce, note_end
@@ -41,7 +42,7 @@ def move(session: Session, run: Run, to: RunState, reason: str, code: str | None
         raise AssertionError(f"a run cannot go from {before} to {to}")
     run.state, run.reason, run.reason_code = to, reason, code
     if to != "running":
-        run.lease_owner = run.lease_expires_at = None
+        take_away(run)
     if to == "queued":
         run.queued_at = func.clock_timestamp()
         wakeups.after_commit(session, run.pool)

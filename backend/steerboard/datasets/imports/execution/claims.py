@@ -15,7 +15,7 @@ from steerboard.datasets.errors import ImportInterrupted
 from steerboard.datasets.imports.detection import problem_of
 from steerboard.datasets.imports.tables import WORKING, Import
 from steerboard.platform.events.log import emit
-from steerboard.platform.leases import Lease, Leases
+from steerboard.platform.leases import Lease, Leases, take_away
 
 LEASES = Leases(Import, "import", open=Import.state.in_(WORKING), key_share=False)
 
@@ -73,7 +73,7 @@ def end(session: Session, row: Import, state: str, **values: Any) -> None:
     for name, value in values.items():
         setattr(row, name, value)
     row.state = state
-    row.lease_owner = row.lease_expires_at = None
+    take_away(row)
     session.flush()
     payload = {"id": str(row.id), "name": row.name, "state": state}
     if row.dataset_id:
