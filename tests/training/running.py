@@ -12,7 +12,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -71,13 +72,17 @@ def metrics_of(events: list) -> dict[int, dict[str, float]]:
 
 def torchrun(processes: int) -> list[str]:
     """A launcher of so many processes, for `run_process`."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     return [
         *(sys.executable, "-m", "torch.distributed.run"),
-        *("--nproc-per-node", str(processes), "--master-port", str(port)),
+        *("--nproc-per-node", str(processes), "--master-port", str(free_port())),
     ]
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def run_process(stage: Stage, launcher: list[str] | None = None, **environment: str) -> tuple[int, list, str]:
@@ -100,27 +105,62 @@ def run_forked(stage: Stage, limits: dict[int, int] | None = None) -> tuple[int,
     return status, [STAGE_EVENT.validate_json(line) for line in out.splitlines()], err
 
 
+def run_ranks(stage: Stage, processes: int = 2) -> tuple[int, list, str]:
+    """The same in as many forks as torchrun would start processes: importing takes these longer than such a run."""
+    port = free_port()
+
+    def rank(number: int) -> Callable[[], int]:
+        def run() -> int:
+            os.environ |= {"RANK": str(number), "LOCAL_RANK": str(number), "WORLD_SIZE": str(processes)}
+            os.environ |= {"LOCAL_WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            AcceleratorState._reset_state(reset_partial_state=True)  # that of a run in this process, which was alone
+            return main(stage.directory)
+
+        return run
+
+    ended = in_forks([rank(number) for number in range(processes)])
+    lines = [line for _, out, _ in ended for line in out.splitlines()]
+    return max(status for status, _, _ in ended), [STAGE_EVENT.validate_json(line) for line in lines], ended[0][2]
+
+
 def in_fork(act: Callable[[], int], limits: dict[int, int] | None = None) -> tuple[int, str, str]:
     """Exit code, standard output and standard error."""
-    with TemporaryFile() as out, TemporaryFile() as err:
-        pid = os.fork()
-        if pid == 0:
-            status = 70
-            try:
-                os.dup2(out.fileno(), 1)
-                os.dup2(err.fileno(), 2)
-                sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-                for limit, size in (limits or {}).items():
-                    resource.setrlimit(limit, (size, size))
-                status = act()
-                sys.stdout.flush()
-                sys.stderr.flush()
-            finally:
-                os._exit(status)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        out.seek(0)
-        err.seek(0)
-        return status, out.read().decode(), err.read().decode()
+    (ended,) = in_forks([act], limits)
+    return ended
+
+
+def in_forks(acts: Sequence[Callable[[], int]], limits: dict[int, int] | None = None) -> list[tuple[int, str, str]]:
+    """The same of several at once."""
+    with ExitStack() as files:
+        started = []
+        for act in acts:
+            out, err = (files.enter_context(TemporaryFile()) for _ in range(2))
+            started.append((_fork(act, out.fileno(), err.fileno(), limits or {}), out, err))
+        ended = []
+        for pid, out, err in started:
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            out.seek(0)
+            err.seek(0)
+            ended.append((status, out.read().decode(), err.read().decode()))
+        return ended
+
+
+def _fork(act: Callable[[], int], out: int, err: int, limits: dict[int, int]) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 70
+    try:
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+        for limit, size in limits.items():
+            resource.setrlimit(limit, (size, size))
+        status = act()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
 
 
 def forked(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import data_of, metrics_of, recorded, run_process, torchrun, with_others
+from running import data_of, metrics_of, recorded, run_forked, run_ranks, with_others
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
@@ -179,8 +179,8 @@ def test_two_processes_learn_the_same_adapters(make_stage, wide_model, strategy,
 
     alone, shared = started(), started(strategy=strategy)
     losses = []
-    for stage, launcher in ((alone, None), (shared, torchrun(2))):
-        code, events, stderr = run_process(stage, launcher)
+    for stage, run in ((alone, run_forked), (shared, run_ranks)):
+        code, events, stderr = run(stage)
         assert code == 0, stderr[-3000:]
         losses.append({step: values["loss"] for step, values in metrics_of(events).items()})
     assert losses[1] == {step: pytest.approx(loss, rel=1e-4) for step, loss in losses[0].items()}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import running
 import torch
-from running import data_of, metrics_of, preference_methods, run_process, torchrun
+from running import data_of, metrics_of, preference_methods, run_process, run_ranks, torchrun
 from safetensors.torch import load_file
 
 from steerboard_contracts.stage.events import STAGE_EVENT
@@ -60,7 +60,7 @@ def final_weights(stage: Stage) -> dict[str, torch.Tensor]:
 
 
 def ran(stage: Stage, processes: int) -> dict[int, dict[str, float]]:
-    code, events, stderr = run_process(stage, torchrun(processes))
+    code, events, stderr = run_ranks(stage, processes)
     assert code == 0, stderr[-3000:]
     assert [event.type for event in events].count("succeeded") == 1
     return metrics_of(events)
@@ -137,7 +137,7 @@ def resumed(stage: Stage, processes: int, **config: str) -> dict[int, dict[str, 
     changed = stage.spec.config.model_copy(update=config)
     spec = stage.spec.model_copy(update={"attempt": 2, "config": changed})
     (stage.directory / "stage.json").write_text(spec.model_dump_json())
-    code, events, stderr = run_process(stage, torchrun(processes))
+    code, events, stderr = run_ranks(stage, processes)
     assert code == 0, stderr[-3000:]
     assert any(event.type == "log" and "resumed from step 6" in event.message for event in events)
     return metrics_of(events)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
-from running import changed_weights, final_weights, forked, metrics_of, ran, run_process, torchrun, weights_of
+from running import changed_weights, final_weights, forked, metrics_of, ran, run_forked, run_ranks, weights_of
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
@@ -189,9 +189,9 @@ def test_reward_models_and_rules_add_up_by_their_weights(started, reward_model, 
 @pytest.mark.parametrize("method", METHODS)
 def test_two_processes_learn_as_one(started, reward_model, method, strategy):
     results = []
-    for launcher, config in ((None, {}), (torchrun(2), {"strategy": strategy})):
+    for run, config in ((run_forked, {}), (run_ranks, {"strategy": strategy})):
         stage = started(method, {"reward": reward_model}, max_steps=4, lr=1e-3, micro_batch=3, **config)
-        code, events, stderr = run_process(stage, launcher)
+        code, events, stderr = run(stage)
         assert code == 0, stderr[-3000:]
         results.append((metrics_of(events), final_weights(stage)))
     (one, weights), (two, others) = results

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from running import forked, metrics_of, ran, run_process, torchrun, weights_of
+from running import forked, metrics_of, ran, run_forked, run_ranks, weights_of
 from safetensors.torch import load_file
 from torch.testing import assert_close
 
@@ -139,9 +139,9 @@ def test_a_killed_run_resumes_bit_for_bit_inside_of_a_sampling(make_stage, base_
 @pytest.mark.parametrize("strategy", ["ddp", "zero2"])
 def test_two_processes_sample_and_train_both_as_one_does(make_stage, wide_model, strategy):
     results = []
-    for launcher, config in ((None, {}), (torchrun(2), {"strategy": strategy, "micro_batch": 3})):
+    for run, config in ((run_forked, {}), (run_ranks, {"strategy": strategy, "micro_batch": 3})):
         stage = make_stage({**QUICK, "lr": 1e-3, "critic_lr": 1e-3, "max_steps": 6, **config}, model=wide_model)
-        code, events, stderr = run_process(stage, launcher)
+        code, events, stderr = run(stage)
         assert code == 0, stderr[-3000:]
         results.append((metrics_of(events), weights_of(stage), weights_of(stage, "critic")))
     (one, *weights), (two, *others) = results

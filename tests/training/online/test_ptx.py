@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from running import forked, metrics_of, ran, run_process, torchrun, weights_of
+from running import forked, metrics_of, ran, run_forked, run_ranks, weights_of
 from torch.nn import functional as F
 from torch.testing import assert_close
 
@@ -189,9 +189,9 @@ def test_a_dataset_that_is_missing_or_all_held_out_fails_before_the_first_step(s
 def test_two_processes_learn_texts_and_answers_as_one_does(started, wide_model, strategy):
     results = []
     config = {"model": wide_model, "lr": 1e-3, "critic_lr": 1e-3, "max_steps": 4}
-    for launcher, changes in ((None, {}), (torchrun(2), {"strategy": strategy, "micro_batch": 2})):
+    for run, changes in ((run_forked, {}), (run_ranks, {"strategy": strategy, "micro_batch": 2})):
         stage = started(**{**config, **changes})
-        code, events, stderr = run_process(stage, launcher)
+        code, events, stderr = run(stage)
         assert code == 0, stderr[-3000:]
         results.append((metrics_of(events), weights_of(stage), weights_of(stage, "critic")))
     (one, *weights), (two, *others) = results
