@@ -120,7 +120,12 @@ def run_ranks(stage: Stage, processes: int = 2) -> tuple[int, list, str]:
 
     ended = in_forks([rank(number) for number in range(processes)])
     lines = [line for _, out, _ in ended for line in out.splitlines()]
-    return max(status for status, _, _ in ended), [STAGE_EVENT.validate_json(line) for line in lines], ended[0][2]
+    # One that a signal ended has a negative status.
+    return (
+        next((status for status, _, _ in ended if status), 0),
+        [STAGE_EVENT.validate_json(line) for line in lines],
+        ended[0][2],
+    )
 
 
 def in_fork(act: Callable[[], int], limits: dict[int, int] | None = None) -> tuple[int, str, str]:

@@ -83,10 +83,8 @@ def survives(make_stage, base_model, reward_model, monkeypatch):
                 forked(stage, 1, None, draw, kills_itself=True)
             assert metrics_of(forked(stage, 2, None, draw)) == metrics, phase
             for output in outputs:
-                found = weights_of(stage, output)
-                assert all(torch.equal(tensor, found[name]) for name, tensor in weights_of(plain, output).items()), (
-                    phase
-                )
+                found, wanted = weights_of(stage, output), weights_of(plain, output)
+                assert all(torch.equal(tensor, found[name]) for name, tensor in wanted.items()), phase
 
     return check
 

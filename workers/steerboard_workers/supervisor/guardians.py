@@ -49,8 +49,7 @@ class StartedGuardian(Guardian):
         standard: tuple[int, int, int],
         others: Sequence[int],
     ) -> None:
-        """`standard`: its descriptors 0 to 2; the first of `others` is
-        for its status."""
+        """`standard`: its descriptors 0 to 2; the first of `others` is for its status."""
         stdin, stdout, stderr = standard
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", guardian.__file__, str(others[0]), terms.json(), *command],

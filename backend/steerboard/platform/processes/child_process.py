@@ -56,6 +56,7 @@ class Guarded:
             remove=[str(path) for path in spec.remove],
         )
         status, reports = os.pipe()
+        self._status = os.fdopen(status)
         try:
             with spec.log.open("ab") as log:
                 self._guardian = subprocess.Popen(
@@ -70,10 +71,10 @@ class Guarded:
                 )
         finally:
             os.close(reports)
-        self._status = os.fdopen(status)
         started, _, pid = self._status.readline().partition(" ")
         if not pid:
             self._guardian.wait()
+            self._status.close()
             if started.strip() == "locked":
                 raise ServerFailed(
                     f"{spec.name} of this home is already running",
