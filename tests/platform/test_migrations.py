@@ -18,6 +18,9 @@ from steerboard.platform import migrations
 from steerboard.platform.database import make_engine, transaction
 from steerboard.runs.tables import Run, RunAttempt
 
+# What is computed again from other tables when someone looks. A migration forgets those that would differ now.
+_COMPUTED = "evaluation_reports"
+
 
 def test_the_migrated_database_has_exactly_the_tables_of_the_code(engine: Engine) -> None:
     with engine.connect() as connection:
@@ -72,7 +75,9 @@ def test_every_revision_goes_up_and_down_and_up_with_rows_in_all_tables_and_lose
             at[revision] = rows_by_table(connection)
         for revision in reversed(revisions[:-1]):
             migrations.downgrade(connection, revision)
-            assert rows_by_table(connection) == at[revision], f"down to {revision}"
+            found = rows_by_table(connection)
+            assert found.pop(_COMPUTED, []) in ([], at[revision].pop(_COMPUTED, [])), f"down to {revision}"
+            assert found == at[revision], f"down to {revision}"
         migrations.upgrade(connection, revisions[-1])
         after = rows_by_table(connection)
         for table, rows in at[revisions[0]].items():
