@@ -73,8 +73,9 @@ KINDS_OF_ROWS = pytest.mark.parametrize(
         ([row(20, 3, 2, 4), row(12, 5), row(17, 1, 1)], True),
         ([row(4, 9, 12), row(6, 3)], False),
         ([row(9, 4), row(3, 3)], False),
+        ([row(150, 40, 20), row(90, 60, 100, 130)], False),
     ],
-    ids=["short", "long", "single"],
+    ids=["short", "long", "single", "blocks"],
 )
 
 
@@ -103,7 +104,19 @@ def test_every_sequence_gets_what_it_gets_alone(rows: list[Row], apart: bool) ->
 
 
 @KINDS_OF_ROWS
+def test_in_half_precision_it_gets_about_that(rows: list[Row], apart: bool) -> None:
+    check(rows, apart, "cpu", torch.bfloat16, rtol=5e-2, atol=5e-2)
+
+
+@KINDS_OF_ROWS
+def test_padded_rows_give_the_same(rows: list[Row], apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "PLAIN_ATTENTION_TOKENS", 0)
+    check(rows, apart, "cpu", torch.float32)
+
+
+@KINDS_OF_ROWS
 def test_rows_of_their_own_lengths_give_the_same(rows: list[Row], apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "PLAIN_ATTENTION_TOKENS", 0)
     monkeypatch.setattr(attention, "_kernel_dtype", lambda *_: torch.float32)
     monkeypatch.setattr(attention, "varlen_attn", by_sequence)
     check(rows, apart, "cpu", torch.float32)
@@ -112,5 +125,5 @@ def test_rows_of_their_own_lengths_give_the_same(rows: list[Row], apart: bool, m
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="flash attention's kernel needs a GPU")
 @KINDS_OF_ROWS
 def test_the_kernel_of_a_gpu_gives_the_same(rows: list[Row], apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "_attend", None)  # the padded way is not taken
+    monkeypatch.setattr(attention, "F", None)  # the padded way is not taken
     check(rows, apart, "cuda", torch.bfloat16, rtol=5e-2, atol=5e-2)
