@@ -33,7 +33,7 @@ class Tree(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Queries [begin, end) see `seen`, ranges of tokens one behind the other, but for what comes after each of them in
+    """Queries [begin, end) see `seen`, ranges of tokens one behind the other, except what comes after each of them in
     the last `end - begin` of these."""
 
     begin: int
