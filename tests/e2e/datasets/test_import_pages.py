@@ -48,7 +48,7 @@ def test_bad_rows_are_named_and_the_rest_imports_when_asked(
     expect(page.get_by_role("main").get_by_label(re.compile("^prompt"))).to_have_value(re.compile("riddle"))
     page.get_by_role("button", name="Check all rows").click()
     page.get_by_role("button", name="Skip these 1 rows").click(timeout=90_000)
-    page.get_by_role("button", name="Import 5 rows").click()
+    page.get_by_role("button", name="Import 5 rows").click(timeout=90_000)
     page.get_by_role("link", name="Open the dataset").click(timeout=90_000)
     expect(page.get_by_text("Is tea 0 hot?")).to_be_visible()
     assert world.get("datasets/tea")["rows"] == 5

@@ -3,7 +3,7 @@ micro-batch, or rows of their own lengths one behind the other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -11,8 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-
-from steerboard_workers.alignment.row_attention import Tree
 
 
 @dataclass
@@ -104,30 +102,31 @@ class Further:
 
 @dataclass
 class Segments:
-    """Where a row's tokens are for attention: `first` in causal rows, `further` in others; or in `trees`, where no
-    sequence is padded."""
+    """Where a row's tokens are for attention: `first` in causal rows, `further` in others."""
 
     first: Grid
     further: Further | None = None
-    trees: Sequence[Tree] = ()
-    _masks: dict[torch.dtype, Tensor] = field(default_factory=dict)
+    _bias: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> Segments:
-        return Segments(self.first.to(device), None if self.further is None else self.further.to(device), self.trees)
+        return Segments(self.first.to(device), None if self.further is None else self.further.to(device))
 
-    @property
-    def longest(self) -> int:
-        """Tokens of the longest sequence."""
-        return max(tree.longest for tree in self.trees)
+    def causal(self, dtype: torch.dtype) -> Tensor:
+        """What to add to scores of `first`: 0 where a token is seen. The same for every layer."""
+        width, device = self.first.width, self.first.places.device
+        return self._bias_of("first", dtype, lambda: torch.ones(width, width, dtype=torch.bool, device=device).tril())
 
     def masked(self, dtype: torch.dtype) -> Tensor:
-        """What to add to scores of `further`: 0 where a token is seen. The same for every layer."""
+        """The same of `further`."""
         assert self.further is not None
-        if dtype not in self._masks:
-            visible = self.further.visible()
-            mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
-            self._masks[dtype] = mask.masked_fill_(~visible, torch.finfo(dtype).min)
-        return self._masks[dtype]
+        return self._bias_of("further", dtype, self.further.visible)
+
+    def _bias_of(self, name: str, dtype: torch.dtype, seen: Callable[[], Tensor]) -> Tensor:
+        if (name, dtype) not in self._bias:
+            visible = seen()
+            bias = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
+            self._bias[name, dtype] = bias.masked_fill_(~visible, torch.finfo(dtype).min)
+        return self._bias[name, dtype]
 
 
 def gather(layouts: Sequence[Grid], grids: Sequence[Tensor]) -> Tensor:

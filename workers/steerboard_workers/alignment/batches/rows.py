@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.row_attention import Tree
 from steerboard_workers.alignment.segments import Further, Grid, Segments
 
 Places = NDArray[np.int64]
@@ -54,10 +53,6 @@ class Row:
         """Tokens of its longest sequence."""
         return self.prompt + max(branch.length for branch in self.branches)
 
-    def tree(self, start: int) -> Tree:
-        """Of this row, at `start` of a longer one."""
-        return Tree(start, self.prompt, tuple((branch.offset, branch.length) for branch in self.branches))
-
 
 def position_ids(rows: Sequence[Row], starts: Places, shape: tuple[int, int]) -> Tensor:
     """(B, T) that restart with every sequence; each response of a shared prompt continues from its end."""
@@ -92,12 +87,11 @@ def segments(rows: Sequence[Row], starts: Places) -> Segments:
     too, behind a copy of the prompt: a causal mask skips half of the scores. Where they are short, they alone ask, and
     see a copy of the prompt: then that is less."""
     width = max(row.width for row in rows)
-    trees = [row.tree(int(start)) for row, start in zip(rows, starts, strict=True)]
     others = [branch.length for row in rows for branch in row.branches[1:]]
     if others:
         asked, prompt = max(others), max(row.prompt for row in rows if len(row.branches) > 1)
         if asked * (prompt + asked) < width * width / 2:
-            return Segments(*_apart(rows, starts, asked, prompt), trees)
+            return Segments(*_apart(rows, starts, asked, prompt))
     places, rounds, at = [], _Rounds(), 0
     for row, start in zip(rows, starts, strict=True):
         places.append(at * width + np.arange(row.prompt))
@@ -106,7 +100,7 @@ def segments(rows: Sequence[Row], starts: Places) -> Segments:
             if number:
                 rounds.add(number, start, row.prompt, (at + number) * width)
         at += len(row.branches)
-    return Segments(Grid(torch.from_numpy(np.concatenate(places)), at, width, None, rounds.copies()), None, trees)
+    return Segments(Grid(torch.from_numpy(np.concatenate(places)), at, width, None, rounds.copies()))
 
 
 def _apart(rows: Sequence[Row], starts: Places, asked: int, prompt: int) -> tuple[Grid, Further]:

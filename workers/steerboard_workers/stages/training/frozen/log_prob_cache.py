@@ -38,7 +38,6 @@ CODE = (
     "steerboard_workers.alignment.examples",
     "steerboard_workers.alignment.losses",
     "steerboard_workers.alignment.modules",
-    "steerboard_workers.alignment.row_attention",
     "steerboard_workers.alignment.segments",
     "steerboard_workers.stages.distributed.strategies",
     "steerboard_workers.stages.distributed.zero",
