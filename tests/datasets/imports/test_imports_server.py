@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -137,5 +136,6 @@ def test_requests_stay_quick_while_a_file_is_imported(
     with sessions() as session:
         events = session.scalars(select(Event).where(Event.type == "import.progress").order_by(Event.id)).all()
     assert [event.payload["read"] for event in events] == sorted(event.payload["read"] for event in events)
-    gaps = [after.created_at - before.created_at for before, after in pairwise(events)]
-    assert min(gap.total_seconds() for gap in gaps) > 0.4
+    # A write that is late shortens the gap behind it, so the rate over the whole import counts.
+    seconds_in_all = (events[-1].created_at - events[0].created_at).total_seconds()
+    assert len(events) - 1 <= 2 * seconds_in_all + 1
