@@ -125,6 +125,7 @@ def test_a_method_that_a_path_does_not_have_answers_nobody(
                 assert answer.status_code in (401, 404, 405), (method, template)
 
 
+@pytest.mark.long
 def test_another_projects_things_answer_like_things_that_are_not(
     app: FastAPI, people: People, mia: TestClient, things: tuple[Things, Things], bodies: Bodies
 ) -> None:

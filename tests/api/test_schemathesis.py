@@ -283,6 +283,7 @@ def test_whatever_there_is_can_be_read_with_each_value_of_every_option(schema: A
     _well(_set_each_option(schema, token), least=0.3)
 
 
+@pytest.mark.long
 def test_no_operation_fails_whatever_it_is_given(schema: Any, token: str) -> None:
     _well(_call_each(schema, token, 2, drawn=0), least=0.3)
 

@@ -31,6 +31,7 @@ def refused(apart: Cleaning, path: str) -> tuple[str, int, str]:
     return problem["code"], answer.status_code, problem["hint"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "megabytes"), [("cleaning/preview", 25), ("cleaning", 45)], ids=["parsing", "words"])
 def test_cleaning_that_takes_all_memory_ends_by_name_and_stores_nothing(
     apart: Cleaning, monkeypatch: pytest.MonkeyPatch, path: str, megabytes: int
@@ -45,6 +46,7 @@ def test_cleaning_that_takes_all_memory_ends_by_name_and_stores_nothing(
     assert apart.clean()["rows"] > 0
 
 
+@pytest.mark.long
 def test_cleaning_that_takes_too_long_is_stopped_and_stores_nothing(
     apart: Cleaning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +73,7 @@ def test_time_that_ran_out_is_named_whatever_the_work_makes_of_it() -> None:
         connect()
 
 
+@pytest.mark.long
 def test_a_process_that_dies_while_it_cleans_is_reported_as_such(
     apart: Cleaning, monkeypatch: pytest.MonkeyPatch
 ) -> None:

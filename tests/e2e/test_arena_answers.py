@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from dashboard_world import World
 from playwright.sync_api import Page, expect
 
@@ -19,6 +20,7 @@ _WATCH = """
 """
 
 
+@pytest.mark.long
 def test_two_scores_of_a_policy_answer_as_one_looks_and_their_names_follow_the_vote(
     page: Page, world: World, steered: str
 ) -> None:

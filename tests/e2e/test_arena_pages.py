@@ -81,6 +81,7 @@ def waiting(page: Page) -> Any:
     return page.get_by_role("status").filter(has_text="1 vote waiting")
 
 
+@pytest.mark.long
 def test_a_vote_survives_a_killed_server_a_closed_page_and_a_lost_answer_and_counts_once(
     server: Server, stage_of_server: Stage
 ) -> None:
@@ -152,6 +153,7 @@ def test_a_cut_network_keeps_votes_in_the_browser_until_it_is_back(stage: Stage)
     assert faults_of(page, "arena-prompt") == {}
 
 
+@pytest.mark.long
 def test_four_answer_side_by_side_and_a_key_chooses_the_best(stage: Stage) -> None:
     page = stage.sit("erik", "engineer")
     page.get_by_role("button", name="New arena").click()

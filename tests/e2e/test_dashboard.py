@@ -245,6 +245,7 @@ PAGES = (
 )
 
 
+@pytest.mark.long
 def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world: World) -> None:
     run = next(r["id"] for r in world.get(f"runs?pipeline={pipeline}")["items"] if r["name"] == "dt")
     deep = (

@@ -76,6 +76,7 @@ def test_a_judge_that_is_not_calibrated_makes_pairs_only_where_someone_chooses_i
     expect(page.get_by_text("Left out:")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_one_click_calibrates_on_the_only_known_pairs(page: Page) -> None:
     page.goto("/p/default/evaluations/weighed?tab=judges")
     card = page.get_by_role("region", name="Judge asked")

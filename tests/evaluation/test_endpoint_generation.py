@@ -84,6 +84,7 @@ def test_shards_ask_for_their_own_rows_and_make_one_dataset(prompts: EvaluationW
     assert made_by(prompts, runs[-1]) == [(prompt, f"you said {prompt}") for prompt in PROMPTS]
 
 
+@pytest.mark.long
 def test_a_killed_process_goes_on_and_asks_nothing_twice(prompts: EvaluationWorld, other: OtherServer) -> None:
     add_endpoint(prompts, other)
     released, answered = threading.Event(), list[str]()

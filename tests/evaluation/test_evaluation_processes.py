@@ -163,6 +163,7 @@ def test_an_endpoint_that_refuses_fails_the_run_with_its_words(world: Evaluation
     assert world.detail()["state"] == "failed"
 
 
+@pytest.mark.long
 def test_an_entrant_answers_by_the_model_that_its_endpoint_had(world: EvaluationWorld, other: OtherServer) -> None:
     add_endpoint(world, other)
     other.answer = lambda _: completion("yes")

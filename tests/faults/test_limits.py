@@ -40,6 +40,7 @@ def test_a_full_disk_is_called_that_and_leaves_nothing_half_written(stack: Stack
     assert not list(work.glob("checkpoints/*"))
 
 
+@pytest.mark.long
 def test_a_cancelled_run_ends_with_its_whole_process_group_and_says_who_did_it(stack: Stack) -> None:
     run_id = stack.create("sft", SFT)
     after = stack.create("after", quick())

@@ -43,6 +43,7 @@ def test_the_same_question_is_asked_again_and_a_judge_that_wavers_is_seen(world:
     assert {row.mean.value for row in found.comparison.scores} == {7.0}
 
 
+@pytest.mark.long
 def test_a_share_is_drawn_by_the_seed(world: JudgeWorld) -> None:
     world.evaluation(prompts=60)
     judge = world.judged("single", name="one", repeat_share=0.25)

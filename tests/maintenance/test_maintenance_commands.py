@@ -149,6 +149,7 @@ def test_a_backup_of_a_home_that_runs_leaves_it_running(shell: Shell) -> None:
     assert not EmbeddedServers(settings.home).database_answers()
 
 
+@pytest.mark.long
 def test_a_backup_is_for_its_owners_eyes_only_and_none_that_leads_elsewhere_is_restored(shell: Shell) -> None:
     done = shell.run("steerboard backup /backups")
     assert done.returncode == 0, done.stderr

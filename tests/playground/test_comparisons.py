@@ -24,6 +24,7 @@ def column(score: float | None = None, model: str = "dt", **decoding: Any) -> di
     return {"model": model, "score": score, "decoding": {"max_new_tokens": 40, **decoding}}
 
 
+@pytest.mark.long
 def test_three_scores_are_streamed_side_by_side_and_end_with_rewards(
     world: PlaygroundWorld, worker: InteractiveWorker
 ) -> None:

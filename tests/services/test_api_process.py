@@ -101,6 +101,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.long
 def test_a_server_is_migrated_served_signed_into_and_stopped(
     start: Start, engine: Engine, collector: OtherServer
 ) -> None:
@@ -220,6 +221,7 @@ def test_without_the_schema_nothing_is_touched_and_the_message_says_who_makes_it
     assert "steerboard migrate" in done.stderr
 
 
+@pytest.mark.long
 def test_a_worker_that_cannot_start_says_why_and_shows_no_traceback(settings: Settings) -> None:
     done = run("worker", "--pool", "interactive", STEERBOARD_DATABASE_URL="")
     assert done.returncode == 1

@@ -99,6 +99,7 @@ def headers(home: Path) -> dict[str, str]:
     return {"Authorization": f"Bearer {json.loads((home / 'client.json').read_text())['token']}"}
 
 
+@pytest.mark.long
 def test_nothing_outlives_up_when_it_is_killed_and_no_data_is_lost_and_a_signal_ends_it_in_order(
     start: Start, tmp_path: Path
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_guardian_that_is_killed_takes_its_server_along(start: Start, tmp_path
         time.sleep(0.1)
 
 
+@pytest.mark.long
 def test_a_second_up_on_the_same_home_says_so_and_disturbs_nothing(up: Up, start: Start) -> None:
     with pytest.raises(AssertionError, match="home_in_use") as refused:
         start(up.home, "--no-worker")

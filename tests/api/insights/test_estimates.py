@@ -86,6 +86,7 @@ def test_rows_that_an_earlier_run_really_learned_count(world: ApiWorld) -> None:
     assert estimate(world, sft())[1] == 20.0
 
 
+@pytest.mark.long
 def test_a_filter_is_scaled_by_the_training_rows_above_its_threshold(world: ApiWorld) -> None:
     def mle(threshold: float) -> dict[str, Any]:
         config = {"run": "train", "method": "mle_filter", "threshold": threshold}

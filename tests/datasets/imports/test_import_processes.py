@@ -45,6 +45,7 @@ def _all() -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.long
 def test_a_killed_process_stores_nothing_and_the_next_import_has_another(client: TestClient, workers: Workers) -> None:
     assert send(client, "before", 10).status_code == 201
     (worker,) = workers()

@@ -128,6 +128,7 @@ def test_what_always_dies_fails_with_a_reason(client: TestClient, sessions: sess
     assert post(client, id_, "start")["state"] == "importing"
 
 
+@pytest.mark.long
 def test_a_cancelled_import_stops_at_once_and_can_start_again(
     client: TestClient, runner: ImportRunner, large: bytes, sessions: sessionmaker[Session], gate: Gate
 ) -> None:

@@ -13,6 +13,7 @@ from page_fields import choose
 from playwright.sync_api import BrowserContext, Page, expect
 
 
+@pytest.mark.long
 def test_bad_rows_are_named_and_the_rest_imports_when_asked(
     page: Page, context: BrowserContext, tmp_path: Path, world: World
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from dashboard_world import RECIPE, World
 from page_fields import choose
 from playwright.sync_api import Page, expect
@@ -26,6 +27,7 @@ stages:
 """
 
 
+@pytest.mark.long
 def test_a_recipe_is_launched_watched_live_and_survives_a_reload(page: Page, world: World) -> None:
     page.goto("/p/default/launch?recipe=demo")
     page.get_by_role("tab", name="YAML").click()

@@ -32,6 +32,7 @@ def weigh(page: Page, *weights: str) -> None:
         page.get_by_role("textbox", name=f"weights {number}", exact=True).fill(weight)
 
 
+@pytest.mark.long
 def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, world: World, scored: None) -> None:
     page.goto("/p/default/datasets/helpful")
     page.get_by_role("button", name="Use it").click()

@@ -79,6 +79,7 @@ def test_an_online_run_is_watched_changed_paused_and_resumed(page: Page, world: 
     world.client.post(f"{path}/cancel").raise_for_status()
 
 
+@pytest.mark.long
 def test_the_launch_form_sets_what_happens_when_the_reward_rises_while_a_judge_falls(page: Page, world: World) -> None:
     made = world.client.post("runs", json={"name": "unwatched", "config": MODEL, "inputs": {"data.0": "things"}})
     made.raise_for_status()

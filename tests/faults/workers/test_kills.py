@@ -40,6 +40,7 @@ def test_fifty_stages_killed_at_random_steps_resume_to_the_same_weights_and_metr
         assert run.failed_device_seconds > 0
 
 
+@pytest.mark.long
 def test_a_killed_worker_takes_its_stage_along_and_another_one_goes_on(stack: Stack) -> None:
     expected = stack.undisturbed(SHORT)
     run_id = stack.create("sft", SHORT)

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 from judge_world import SECRET, JudgeWorld, completion
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -18,6 +19,7 @@ from steerboard_workers.worker import Worker
 from support.servers.other_server import Answer, Seen
 
 
+@pytest.mark.long
 def test_a_worker_runs_a_judge_in_a_process_that_shows_its_key_to_nobody(world: JudgeWorld, tmp_path: Path) -> None:
     world.evaluation(prompts=2)
     judge = world.judge("single", name="one")

@@ -132,6 +132,7 @@ def content_of(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 def test_a_blob_is_whole_or_not_there_wherever_storing_it_is_killed(folder: Path, tmp_path: Path) -> None:
     unfinished = 0
     for place in kills(lambda place: lambda: ArtifactStore(f"file://{place}").put_folder(folder), tmp_path / "stores"):
@@ -149,6 +150,7 @@ def test_a_blob_is_whole_or_not_there_wherever_storing_it_is_killed(folder: Path
     assert unfinished > 5, "no kill left anything to be collected"
 
 
+@pytest.mark.long
 def test_a_blob_is_whole_or_not_there_wherever_the_power_fails_and_stays_once_it_is_stored(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -190,6 +190,7 @@ def training(stage: StageProcess) -> int:
     return int(pid)
 
 
+@pytest.mark.long
 def test_a_warm_stage_gives_what_a_cold_one_gives_bit_for_bit_and_stands_as_it_does(
     parent: StageParent, inputs: dict[str, Any], tmp_path: Path
 ) -> None:

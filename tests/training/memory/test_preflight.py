@@ -90,6 +90,7 @@ def long_rows(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_what_does_not_fit_fails_with_settings_that_do(make_stage, base_model, long_rows):
     config = {**CONFIG, "batch": 96, "micro_tokens": 16384, "batching": "padded"}
     failed = limited(make_stage(config, model=base_model, data=str(long_rows)), 32 << 20)
