@@ -35,10 +35,9 @@ else
 NODE := $(VENV)/node/node
 export PATH := $(CURDIR)/$(VENV)/node:$(PATH)
 endif
-# For two cores: of two processes, one would often wait. tests/conftest.py decides which tests share a process.
-TEST_PROCESSES ?= 3
-# Its tests often wait for a lease that ends, a server that starts or a timeout.
-test-all: TEST_PROCESSES := 4
+# For two cores: tests often wait for a lease that ends, a server that starts or a timeout. tests/conftest.py decides
+# which tests share a process.
+TEST_PROCESSES ?= 4
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 SIDE_BY_SIDE := --no-print-directory --jobs 2
 EXIT ?=
