@@ -172,7 +172,7 @@ def test_of_two_answers_hinge_stops_at_the_margin(preferred, sign):
     pi_0 / pi_1 = (ref_0 / ref_1) exp(+-1 / beta), however large the majority."""
     beta = 0.5
     logit = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-    for step in range(2000):
+    for step in range(1000):
         (slope,) = torch.autograd.grad(expected_loss("hinge", logit, preferred, beta=beta), logit)
         with torch.no_grad():
             logit -= 40 / (step + 40) * slope

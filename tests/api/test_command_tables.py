@@ -50,7 +50,7 @@ def shell(steerboard: Steerboard, url: str, token: str, world: ApiWorld, monkeyp
     return run
 
 
-@pytest.mark.parametrize("columns", [pytest.param(80, marks=pytest.mark.long), 40])
+@pytest.mark.parametrize("columns", [80, 40])
 def test_lists_fit_the_terminal_that_they_are_shown_on(shell: Shell, columns: int) -> None:
     for command in LISTS:
         shown = on_terminal(columns, *command)
@@ -90,6 +90,7 @@ def test_nothing_to_list_is_nothing_in_a_pipe_and_a_sentence_for_a_person(
         assert done.stderr.startswith("No ")
 
 
+@pytest.mark.long
 def test_colours_are_left_out_where_they_are_not_wanted(shell: Shell) -> None:
     colour = re.compile(r"\x1b\[[0-9;]*(?:3[0-9]|9[0-9])[0-9;]*m")
     assert colour.search(on_terminal(80, "tokens", "list"))

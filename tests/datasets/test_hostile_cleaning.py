@@ -83,6 +83,7 @@ def test_a_process_that_dies_while_it_cleans_is_reported_as_such(
     assert refused(apart, "cleaning")[:2] == ("cleaning_interrupted", 500)
 
 
+@pytest.mark.long
 def test_cleaning_takes_one_of_the_places_of_imports(apart: Cleaning, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[Any] = []
     processes = apart.client.app.state.import_processes  # type: ignore[attr-defined]

@@ -239,6 +239,7 @@ def test_indexing_that_is_killed_between_and_within_segments_goes_on_where_it_wa
     assert rows_of(client, q="row17") == [17]
 
 
+@pytest.mark.long
 def test_huge_and_odd_texts_are_indexed(
     client: TestClient, sessions: sessionmaker[Session], project: Project, write_jsonl: Callable[..., Path]
 ) -> None:

@@ -387,6 +387,7 @@ def test_two_judges_become_a_jury_and_the_report_shows_what_their_word_is_worth(
     expect(jury).to_be_hidden()
 
 
+@pytest.mark.long
 def test_evaluation_pages_pass_axe_and_fit_a_phone(page: Page, compared: str, world: World, tmp_path: Path) -> None:
     for name in ("seen", "heard"):
         with judgments(tmp_path, name, PROMPTS).open("rb") as file:
