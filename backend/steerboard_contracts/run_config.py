@@ -20,7 +20,8 @@ from steerboard_contracts.configs.mix import MixConfig
 from steerboard_contracts.configs.reward import RewardConfig
 from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.configs.select import SelectConfig
-from steerboard_contracts.methods import TrainConfig, needed_method
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.train_config import TrainConfig
 
 
 def _kind_of(value: Any) -> str:

@@ -110,6 +110,7 @@ def test_a_stranger_is_refused_at_every_route_and_changes_nothing(
     assert people.rows() == before
 
 
+@pytest.mark.long
 def test_a_method_that_a_path_does_not_have_answers_nobody(
     app: FastAPI, people: People, things: tuple[Things, Things]
 ) -> None:

@@ -16,7 +16,9 @@ from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaF
 from steerboard_contracts.methods import needed_method
 from steerboard_workers.alignment import modules
 from steerboard_workers.alignment.attention import PADDING_FREE
+from steerboard_workers.alignment.batches import layouts
 from steerboard_workers.alignment.batches.batching import PADDING_COST, PASS_COST, Batcher
+from steerboard_workers.alignment.batches.layouts import padding_cost
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.methods.reward_model import RewardObjective
@@ -288,10 +290,15 @@ def test_cutting_keeps_every_example_once_and_gives_ranks_equal_numbers(n, token
         assert micro_batch is None or len(part) <= micro_batch
 
 
-@given(n=st.integers(1, 8), tokens=st.integers(30, 200), layout=st.sampled_from(LAYOUTS))
+@given(
+    n=st.integers(1, 8),
+    tokens=st.integers(30, 200),
+    layout=st.sampled_from(LAYOUTS),
+    attention=st.sampled_from([PADDING_COST, 0.0]),
+)
 @settings(max_examples=60, deadline=None)
-def test_no_other_cut_of_the_sorted_batch_costs_less(n, tokens, layout):
-    cutter = batcher(layout, tokens=tokens)
+def test_no_other_cut_of_the_sorted_batch_costs_less(n, tokens, layout, attention):
+    cutter = replace(batcher(layout, tokens=tokens), padding_cost=attention)
     ordered = sorted(examples(n, n, 1), key=lambda e: -e.tokens)
 
     def cost(parts):
@@ -299,7 +306,7 @@ def test_no_other_cut_of_the_sorted_batch_costs_less(n, tokens, layout):
         for part in parts:
             lengths = [e.tokens for e in part]
             padding = len(part) * max(lengths) - sum(lengths)
-            used = sum(lengths) + {"padded": 1.0, "packed": 0.0, "padding_free": PADDING_COST}[layout] * padding
+            used = sum(lengths) + {"padded": 1.0, "packed": 0.0, "padding_free": attention}[layout] * padding
             if used > tokens and len(part) > 1:
                 return math.inf
             total += used + PASS_COST * tokens
@@ -311,6 +318,17 @@ def test_no_other_cut_of_the_sorted_batch_costs_less(n, tokens, layout):
         for inner in itertools.combinations(range(1, n), k)
     )
     assert cost(cutter.cut(ordered)[0]) == pytest.approx(min(cost(parts) for parts in every_cut))
+
+
+def test_where_nothing_is_padded_a_batch_within_the_budget_is_one_pass(reward_model, monkeypatch):
+    lengths = [9] * 16 + [99] * 4
+    batch = [Example(row, np.full(n, 3, np.int32), (np.array([EOS], np.int32),)) for row, n in enumerate(lengths)]
+    passes = []
+    for kernel in (False, True):
+        monkeypatch.setattr(layouts, "takes_lengths", lambda *_, kernel=kernel: kernel)
+        cost = padding_cost(reward_model.model, torch.device("cpu"), torch.bfloat16)
+        passes.append(len(replace(batcher("padding_free", tokens=2000), padding_cost=cost).cut(batch)[0]))
+    assert passes == [2, 1]
 
 
 @pytest.mark.parametrize("share", [False, True])

@@ -50,6 +50,7 @@ def shell(steerboard: Steerboard, url: str, token: str, world: ApiWorld, monkeyp
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [80, 40])
 def test_lists_fit_the_terminal_that_they_are_shown_on(shell: Shell, columns: int) -> None:
     for command in LISTS:

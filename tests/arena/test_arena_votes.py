@@ -138,7 +138,7 @@ def test_a_battle_that_is_sent_again_begins_once(world: ArenaWorld) -> None:
     assert made[0] == made[1]
 
 
-@pytest.mark.parametrize("sides", [2, 3])
+@pytest.mark.parametrize("sides", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_exported_battles_give_the_figures_of_the_leaderboard(world: ArenaWorld, tmp_path: Path, sides: int) -> None:
     world.arena(names=NAMES[: sides + 1], sides=sides, categories=["drinks", "food"])
     anna = world.person("anna")

@@ -70,6 +70,7 @@ def test_who_may_no_longer_read_loses_an_open_stream(world: PlaygroundWorld, mon
     assert time.monotonic() - began < 10
 
 
+@pytest.mark.long
 def test_moving_one_slider_generates_only_that_column_again(world: PlaygroundWorld, worker: InteractiveWorker) -> None:
     first = world.finish(world.compare(column(1), column(2), reward="reward", seed=3))
     second = world.compare(column(2), column(3), reward="reward", seed=3)

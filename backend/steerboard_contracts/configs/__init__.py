@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from steerboard_contracts.fields import Config
-from steerboard_contracts.methods import TrainConfig
+from steerboard_contracts.training import TrainingConfig
 
 
 def run_of(config: type[Config]) -> str:
@@ -31,7 +31,9 @@ def configs() -> Mapping[str, type[Config]]:
 
 
 @cache
-def _training() -> TypeAdapter[TrainConfig]:
+def _training() -> TypeAdapter[TrainingConfig]:
+    from steerboard_contracts.train_config import TrainConfig
+
     return TypeAdapter(TrainConfig)
 
 

@@ -10,21 +10,16 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import logging
-import operator
 import pkgutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, reduce
+from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, get_args
-
-from pydantic import AfterValidator, Field
+from typing import get_args
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import RunKind
-from steerboard_contracts.models import POLICIES
 from steerboard_contracts.specs.method import BadMethod, MethodSpec
-from steerboard_contracts.training import TrainingConfig
 
 GROUP = "steerboard.methods"
 # A method's name can be used like a run kind's, as in the address of its launch form.
@@ -149,22 +144,3 @@ def baseline_methods() -> tuple[str, ...]:
 def conditioned_labels() -> str:
     """Methods whose policies take a condition, for hints: `A or B`."""
     return " or ".join(spec.label for spec in methods().values() if spec.condition)
-
-
-def _probes_fit(config: TrainingConfig) -> TrainingConfig:
-    spec = needed_method(config.method)
-    if config.probe is not None and spec.role not in POLICIES:
-        raise ValueError(f"probe: a {spec.role} model writes no answers; leave it out")
-    if config.probe is not None and config.probe.score is not None and spec.condition is None:
-        raise ValueError(f"probe.score: policies of {spec.label} take no score; leave it out")
-    return config
-
-
-if TYPE_CHECKING:
-    TrainConfig = TrainingConfig
-else:
-    TrainConfig = Annotated[
-        reduce(operator.or_, (spec.config for spec in methods().values())),
-        Field(discriminator="method"),
-        AfterValidator(_probes_fit),
-    ]

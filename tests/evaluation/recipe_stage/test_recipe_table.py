@@ -135,6 +135,7 @@ def test_few_prompts_cut_answers_and_scores_written_otherwise_are_warned_about()
 def test_grades_of_somebody_else_are_named() -> None:
     found = made([entry("sft")], scores([1.0, 1.0], labelled=LABELLED), graded_by="graded-hh")
     assert any("those of graded-hh, not of the reward model that judges here" in w for w in found.warnings)
+    assert not any("No independent reward model" in w for w in found.warnings)
 
 
 def test_a_sum_of_rewards_is_named_and_its_scores_are_not_compared_with_one_rewards_percentiles() -> None:
@@ -144,6 +145,7 @@ def test_a_sum_of_rewards_is_named_and_its_scores_are_not_compared_with_one_rewa
     entries = [entry("dt_5", "decision_transformer", 5.0, info=info)]
     warnings = made(entries, scores([1.0, 1.0], labelled=LABELLED), graded_by="p-1.both", summed=2).warnings
     assert any("those of p-1.both, a sum of 2 rewards" in warning for warning in warnings)
+    assert any("No independent reward model" in warning for warning in warnings)
     assert not any("percentile" in warning for warning in warnings)
 
 

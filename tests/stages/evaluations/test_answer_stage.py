@@ -122,6 +122,7 @@ def test_a_score_decides_the_answers_and_others_refuse_it(ask):
     assert (last["type"], last["code"]) == ("failed", "no_score_format")
 
 
+@pytest.mark.long
 def test_a_killed_stage_goes_on_in_its_second_turn_with_the_same_answers(ask):
     config = {**SAMPLED, "batch_size": 2, "decoding": {"temperature": 1.0, "max_new_tokens": 40}}
     prompts = [prompt(at, f"{QUESTIONS[at % 3]} {at}", "Why?") for at in range(16)]

@@ -79,7 +79,7 @@ def test_a_killed_run_resumes_bit_for_bit(make_stage, base_model, whole):
 GRPO = {"method": "grpo", "drop_equal": True, "minibatches": 1}
 
 
-@pytest.mark.parametrize("changes", [{}, GRPO], ids=["online_dpo", "grpo"])
+@pytest.mark.parametrize("changes", [{}, pytest.param(GRPO, marks=pytest.mark.long)], ids=["online_dpo", "grpo"])
 def test_a_step_of_ties_is_skipped_and_counted_whatever_kills_the_run(make_stage, base_model, changes):
     """One prompt a step, so that now and then its answers tie; what AdamW remembers is of the other steps only."""
     config = {**QUICK, "batch": 1, "answers": 2, "refill": 0, "max_steps": 10, "checkpoint_every": 1, "seed": 3}

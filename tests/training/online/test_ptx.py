@@ -132,6 +132,7 @@ def test_the_gradient_is_that_of_the_rewards_and_of_the_texts_which_are_computed
     assert max(gradient.abs().max() for gradient in of_texts.values()) > 1e-2
 
 
+@pytest.mark.long
 def test_a_killed_run_learns_the_same_texts_bit_for_bit(started):
     """Not while only the critic learns."""
     config = {"critic_lr": 3e-3, "critic_warmup": 1, "max_steps": 6, "checkpoint_every": 1}

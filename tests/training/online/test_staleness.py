@@ -75,7 +75,8 @@ def test_an_evaluation_between_changes_nothing(stale):
         }
 
 
-@pytest.mark.parametrize("method", ["rloo", pytest.param("online_dpo", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["rloo", "online_dpo"])
 def test_a_killed_run_resumes_bit_for_bit_with_the_answers_that_it_had_sampled_ahead(stale, method):
     config = {"method": method, "max_steps": 8, "checkpoint_every": 3, "lr": 1e-3}
     whole, stage, draw = stale(**config), stale(**config), random.Random(3)

@@ -11,9 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 from running import recorded
 from safetensors.torch import load_file
 
-from steerboard_contracts.methods import TrainConfig
 from steerboard_contracts.stage.events import Probed
 from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.train_config import TrainConfig
 from steerboard_contracts.watching.probing import MOST_STEPS
 from steerboard_workers.stages import generate, train
 from steerboard_workers.stages.runtime import Stage

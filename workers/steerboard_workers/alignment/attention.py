@@ -70,17 +70,19 @@ def padding_free_attention(
     return gather([asking for asking, _, _ in parts], grids), None
 
 
+def takes_lengths(device: torch.device, dtype: torch.dtype, dim: int) -> bool:
+    """Whether flash attention's kernel computes heads of `dim` there: it pads nothing."""
+    if device.type != "cuda" or dtype not in (torch.bfloat16, torch.float16) or not is_flash_attention_available():
+        return False
+    return dim % _HEAD_STEP == 0 and dim <= _LARGEST_HEAD and torch.cuda.get_device_capability(device) >= _CAPABILITY
+
+
 def _kernel_dtype(query: Tensor, value: Tensor, dropout: float) -> torch.dtype | None:
     """In which flash attention's kernel computes these, if it does."""
-    dim = query.shape[-1]
-    fits = dim == value.shape[-1] and dim % _HEAD_STEP == 0 and dim <= _LARGEST_HEAD
-    if not query.is_cuda or not fits or dropout or not is_flash_attention_available():
-        return None
-    if torch.cuda.get_device_capability(query.device) < _CAPABILITY:
-        return None
     # Rotary positions may have left float32 where autocast is on.
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
-    return dtype if dtype in (torch.bfloat16, torch.float16) else None
+    dim = query.shape[-1]
+    return dtype if not dropout and dim == value.shape[-1] and takes_lengths(query.device, dtype, dim) else None
 
 
 def _attend_unpadded(

@@ -11,7 +11,7 @@ import torch
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batches.batching import Batcher
-from steerboard_workers.alignment.batches.layouts import Prober, attention_window, probe_of
+from steerboard_workers.alignment.batches.layouts import Prober, attention_window, padding_cost, probe_of
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 
@@ -38,10 +38,12 @@ class SharedPrompts:
         """How to compute which of them: by themselves, or together. A function of all of them and the model. Those that
         are longer than what a layer sees are by themselves: it may see less of a prompt than the mask of ours
         allows."""
-        plain = Batcher("padded", self._reads, batch_tokens, self._pad)
+        model = self.module.model
+        cost = padding_cost(model, self._device, model.dtype)
+        plain = Batcher("padded", self._reads, batch_tokens, self._pad, padding_cost=cost)
         self._try_head(plain, examples)
         sharing = replace(plain, share=True)
-        window = attention_window(self.module.model)
+        window = attention_window(model)
         near, far = ([e for e in examples if (max(e.lengths) > window) == beyond] for beyond in (False, True))
         if sharing.shares(far):
             self._note(

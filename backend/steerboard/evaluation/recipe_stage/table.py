@@ -234,7 +234,8 @@ def _warnings(findings: Findings, rows: list[MethodRow]) -> list[str]:
     warnings = []
     if len(findings.prompts) < FEW_PROMPTS:
         warnings.append(f"Only {len(findings.prompts)} held-out prompts: the intervals are wide and may not hold.")
-    if findings.independent is None:
+    main_taught = findings.graded_by is None or findings.summed > 0
+    if findings.independent is None and main_taught:
         warnings.append(
             "No independent reward model: the win rates come from the model that labelled the training data."
         )

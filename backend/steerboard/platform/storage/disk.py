@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import psycopg
-
 from steerboard.platform.settings import Settings, get_settings
 from steerboard_contracts.errors import NoSpaceLeft
 from steerboard_contracts.files.disk import FULL, Disk
@@ -20,6 +18,8 @@ _BUFFER = 1 << 20
 # Space above the reserve at which we start to warn.
 SOON_BYTES = 32 << 20
 _DATABASE = "the database"
+# PostgreSQL's SQLSTATE disk_full.
+_DISK_FULL = "53100"
 
 
 def disk_of(folder: Path, what: str) -> Disk:
@@ -80,7 +80,7 @@ class _Bounded(io.FileIO):
 
 def database_is_full(error: BaseException) -> bool:
     """Whether it refused a statement because the disk is full. `error`: its driver's, or SQLAlchemy's around that."""
-    return isinstance(getattr(error, "orig", error), psycopg.errors.DiskFull)
+    return getattr(getattr(error, "orig", error), "sqlstate", None) == _DISK_FULL
 
 
 def no_space_for_rows() -> NoSpaceLeft:

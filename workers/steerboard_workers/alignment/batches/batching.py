@@ -32,7 +32,7 @@ Layout = Literal["padded", "packed", "padding_free"]
 
 # What a forward and backward pass costs besides its tokens, as a share of the budget that fills the machine.
 PASS_COST = 0.05
-# What a padded position costs where only attention sees it, against one that everything sees.
+# What a padded position costs where attention alone pads, against one that everything sees.
 PADDING_COST = 0.15
 # A row holds responses to one prompt while it is no longer than so many times its longest sequence: masked attention
 # costs its square.
@@ -85,7 +85,8 @@ class MicroBatch:
 
 @dataclass(frozen=True)
 class Batcher:
-    """Cuts and collates for one run. `micro_tokens`: positions of one forward pass, padding included."""
+    """Cuts and collates for one run. `micro_tokens`: positions of one forward pass, padding included. `padding_cost`:
+    without padding, that of what attention pads all the same; 0 where it does not."""
 
     layout: Layout
     reads: Reads
@@ -93,6 +94,7 @@ class Batcher:
     pad_id: int
     micro_batch: int | None = None
     share: bool = False
+    padding_cost: float = PADDING_COST
 
     def cut(self, examples: Sequence[Example], ranks: int = 1) -> list[list[list[Example]]]:
         """For each rank its micro-batches, the same number on every rank: an empty list is a zero-weight one."""
@@ -145,7 +147,7 @@ class Batcher:
         few = self.micro_batch is None or len(joined) <= self.micro_batch
         # Without padding there is no mask.
         short = self.layout == "padding_free" or size.tokens <= LONGEST_ROW * longest
-        return few and short and size.cost(self.layout) <= self.micro_tokens
+        return few and short and self._cost(size) <= self.micro_tokens
 
     def _size(self, unit: Sequence[Example]) -> _Size:
         lengths = [length for example in unit for length in example.lengths]
@@ -155,6 +157,12 @@ class Batcher:
         if self.layout == "padding_free":
             return _Size(len(lengths), max(lengths), shared)
         return _Size(1, shared, shared)
+
+    def _cost(self, size: _Size) -> float:
+        grid = size.rows * size.width
+        if self.layout == "padded":
+            return grid
+        return size.tokens if self.layout == "packed" else size.tokens + self.padding_cost * (grid - size.tokens)
 
     def _cheapest(self, units: Sequence[Sequence[Example]]) -> list[int]:
         """Where to cut a sorted batch: the fewest positions, where every pass has a cost besides its tokens.
@@ -170,7 +178,7 @@ class Batcher:
             size, count = _Size(0, 0, 0), 0
             for start in range(end - 1, -1, -1):
                 size, count = size.joined(sizes[start]), count + counts[start]
-                cost = size.cost(self.layout)
+                cost = self._cost(size)
                 fits = cost <= self.micro_tokens and (self.micro_batch is None or count <= self.micro_batch)
                 if not fits and start < end - 1:
                     break
@@ -256,12 +264,6 @@ class _Size(NamedTuple):
 
     def joined(self, other: _Size) -> _Size:
         return _Size(self.rows + other.rows, max(self.width, other.width), self.tokens + other.tokens)
-
-    def cost(self, layout: Layout) -> float:
-        grid = self.rows * self.width
-        if layout == "padded":
-            return grid
-        return self.tokens if layout == "packed" else self.tokens + PADDING_COST * (grid - self.tokens)
 
 
 def _moved(value: Any, device: torch.device) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from steerboard_workers.alignment.attention import PADDING_FREE
-from steerboard_workers.alignment.batches.batching import Batcher
+from steerboard_workers.alignment.attention import PADDING_FREE, takes_lengths
+from steerboard_workers.alignment.batches.batching import PADDING_COST, Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule, body_of
 
@@ -28,6 +28,14 @@ def attention_window(model: Any) -> float:
     config = model.config.get_text_config()
     windows = [getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")]
     return min((float(window) for window in windows if window), default=math.inf)
+
+
+def padding_cost(model: Any, device: torch.device, dtype: torch.dtype) -> float:
+    """Of `Batcher`, where this model's activations are of `dtype`."""
+    config = model.config.get_text_config()
+    heads = getattr(config, "num_attention_heads", None)
+    dim = getattr(config, "head_dim", None) or (config.hidden_size // heads if heads else None)
+    return 0.0 if dim is not None and takes_lengths(device, dtype, dim) else PADDING_COST
 
 
 def probe_of(examples: Sequence[Example], share: bool) -> list[Example]:

@@ -18,7 +18,7 @@ from steerboard_contracts.models import SCALARS, ModelInfo, ModelRole
 from steerboard_contracts.specs.method import Trained
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batches.batching import Batcher
-from steerboard_workers.alignment.batches.layouts import Prober, attention_window, probe_of
+from steerboard_workers.alignment.batches.layouts import Prober, attention_window, padding_cost, probe_of
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.alignment.rendering.render import Renderer
@@ -211,9 +211,10 @@ def batcher_of(
         stage.log("attention sees a sliding window only: plain padded batches, and the prompts are not shared")
         share, wanted = False, "packed" if wanted == "packed" else "padded"
     plain = Batcher("padded", "ends" if isinstance(module, RewardModule) else "labels", config.micro_tokens, pad_id)
-    plain = replace(plain, micro_batch=config.micro_batch)
+    dtype = pick_dtype(config.precision, device)
+    plain = replace(plain, micro_batch=config.micro_batch, padding_cost=padding_cost(module.model, device, dtype))
     probe = probe_of(examples, share)
-    mixed = pick_dtype(config.precision, device) is torch.bfloat16
+    mixed = dtype is torch.bfloat16
     prober = Prober(module, forward or module, plain, probe, device, mixed)
     was_training = module.training
     module.eval()
