@@ -59,5 +59,5 @@ def with_rewards(session: Session, dataset: Dataset, source: RewardSource, facts
     found = select(Reward.row, Reward.value).where(
         Reward.dataset_id == owner_of(dataset), Reward.reward_source_id == source.id
     )
-    rewards = dict(session.execute(found).tuples().all())
+    rewards = dict(session.execute(found).all())
     return [fact._replace(reward=rewards.get(fact.row)) for fact in facts]

@@ -148,7 +148,7 @@ def _samples(session: Session, dataset: Dataset, rows: Sequence[int]) -> dict[in
     found = select(SampleRow.row, SampleRow.sample).where(
         SampleRow.dataset_id == owner_of(dataset), SampleRow.row.in_(rows)
     )
-    return dict(session.execute(found).tuples().all())
+    return dict(session.execute(found).all())
 
 
 def _fields(gives: SampleKind, made: Made, samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
