@@ -20,7 +20,7 @@ STAGES = ("sft", "reward", "mle", "rwr", "dt")
 QUICK = {"lr": "1e-3", "batch": "8", "max_steps": "4", "epochs": "1"}
 ASKED = ["rm_score:5,verbosity:0", "rm_score:5,verbosity:4"]
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

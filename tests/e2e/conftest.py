@@ -41,7 +41,7 @@ def pipeline(world: World) -> str:
     answer = world.client.post("pipelines", json=body)
     answer.raise_for_status()
     name = str(answer.json()["name"])
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 240)
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name)
     assert world.get(f"pipelines/{name}")["state"] == "succeeded"
     return name
 
@@ -112,6 +112,6 @@ def steered(world: World) -> str:
     answer = world.client.post("pipelines", json={"text": STEERED, "set": ["graded=graded", "pairs=graded-pairs"]})
     answer.raise_for_status()
     name = str(answer.json()["name"])
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 240)
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name)
     assert world.get(f"pipelines/{name}")["state"] == "succeeded"
     return f"{name}.dt"

@@ -80,7 +80,7 @@ class World:
         command = [str(Path(sys.executable).with_name("steerboard")), "up", "--port", "0", "--ready-file", str(ready)]
         with (self.home / "up.log").open("wb") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        self.wait(ready.is_file, "steerboard up", 240)
+        self.wait(ready.is_file, "steerboard up")
         self.url = json.loads(ready.read_text())["url"]
         token = json.loads((self.home / "client.json").read_text())["token"]
         self.client = httpx.Client(
@@ -138,7 +138,7 @@ class World:
         workers = self.get(f"{self.url}/api/v1/system/workers")
         return int(next(w["pid"] for w in workers if w["alive"] and w["pool"] == "default"))
 
-    def wait(self, condition: Callable[[], object], what: str, seconds: float = 60) -> None:
+    def wait(self, condition: Callable[[], object], what: str, seconds: float = 600) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"

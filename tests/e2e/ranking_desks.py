@@ -65,7 +65,7 @@ class Campaign:
         return list(self.world.get(f"{self.path}/rankings?limit=1000")["items"])
 
     def arrive(self, number: int) -> list[dict[str, Any]]:
-        self.world.wait(lambda: len(self.rankings()) >= number, f"{number} rankings", 20)
+        self.world.wait(lambda: len(self.rankings()) >= number, f"{number} rankings")
         return self.rankings()
 
 

@@ -251,7 +251,7 @@ def test_answers_of_models_arrive_while_one_looks(page: Page, world: World) -> N
     made = world.client.post("pipelines", json={"text": RECIPE, "set": ["instructions=things"]})
     made.raise_for_status()
     name = str(made.json()["name"])
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] == "succeeded", name, 120)
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] == "succeeded", name)
     begin(page, "live")
     page.get_by_text("A dataset", exact=True).click()
     page.get_by_role("combobox", name="Dataset").click()

@@ -45,7 +45,7 @@ def compared(world: World) -> dict[str, Any]:
     made = world.client.post("pipelines", json={"text": RECIPE, "set": ["sides=sides"]})
     made.raise_for_status()
     name = made.json()["name"]
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ENDED, "the pipeline", 120)
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ENDED, "the pipeline")
     stages = {one["name"]: one for one in world.get(f"pipelines/{name}")["runs"]}
     assert {one["state"] for one in stages.values()} == {"succeeded"}, [one["reason"] for one in stages.values()]
     entrants = [{"model": f"{name}.start", "name": who, "decoding": how} for who, how in ENTRANTS]

@@ -22,7 +22,7 @@ from steerboard_workers.stages.models.model_io import load_policy
 from support.models.vllm_engine import PYTHON, needs_vllm, write_models
 
 PROBE = Path(__file__).with_name("vllm_probe.py")
-long = [needs_vllm, pytest.mark.long, pytest.mark.timeout(600)]
+long = [needs_vllm, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

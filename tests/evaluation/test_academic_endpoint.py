@@ -25,7 +25,7 @@ from steerboard.runs.tables import Run
 from support.models.lm_eval_environment import CODE, FLEXIBLE, ITEMS, PYTHON, STRICT, needs_lm_eval, table, write_tasks
 from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
-works = [needs_lm_eval, pytest.mark.long, pytest.mark.timeout(600)]
+works = [needs_lm_eval, pytest.mark.long]
 
 
 @pytest.fixture

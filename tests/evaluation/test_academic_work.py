@@ -50,7 +50,6 @@ def test_without_vllm_a_run_by_it_fails_at_once_and_names_the_way_out(world: Eva
 @needs_lm_eval
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_a_model_is_asked_by_vllm_and_its_page_has_the_figures(
     world: EvaluationWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +77,6 @@ def test_a_model_is_asked_by_vllm_and_its_page_has_the_figures(
 
 @needs_lm_eval
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_two_models_are_asked_and_compared_and_other_folders_are_refused(
     world: EvaluationWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,7 +108,6 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_the_job_of_the_page_runs_from_the_token_to_the_verdict(up: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(RECIPE)
     (tmp_path / "evaluation.json").write_text(json.dumps(EVALUATION))
@@ -151,7 +150,6 @@ done
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_one_command_ends_with_the_verdict_though_its_worker_is_killed_in_the_middle(
     up: dict[str, str], tmp_path: Path
 ) -> None:
@@ -202,7 +200,6 @@ def answered(request: Seen) -> Answer:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_the_commands_of_the_evaluation_page_run_as_they_stand(up: dict[str, str], tmp_path: Path) -> None:
     commands = blocks("sh", (PAGES / "evaluation.md").read_text())[0]
     judged = {"judge": ["gpt-4", "single-v1"], "judgment": "[[7]]", "score": 7, "turn": 1}

@@ -105,7 +105,6 @@ def texts(world: PlaygroundWorld, run: Run) -> list[tuple[str, str]]:
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_a_served_model_streams_to_the_playground_what_the_local_one_says(
     world: PlaygroundWorld, serve: Serve, settings: Settings
 ) -> None:
@@ -136,7 +135,6 @@ def test_a_served_model_streams_to_the_playground_what_the_local_one_says(
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_a_server_killed_in_the_middle_is_an_error_in_time_and_the_run_goes_on_when_it_is_back(
     world: PlaygroundWorld, serve: Serve
 ) -> None:
@@ -173,7 +171,6 @@ def test_a_server_killed_in_the_middle_is_an_error_in_time_and_the_run_goes_on_w
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_an_adapter_is_served_over_its_base_and_answers_as_the_local_one(
     world: PlaygroundWorld, serve: Serve, settings: Settings, tmp_path: Path
 ) -> None:

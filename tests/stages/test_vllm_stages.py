@@ -24,7 +24,7 @@ from steerboard_workers.stages.models.model_io import load_tokenizer, save_model
 from steerboard_workers.synthetic.topics import TOPICS
 from support.models.vllm_engine import PYTHON, needs_vllm, write_models
 
-pytestmark = [needs_vllm, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [needs_vllm, pytest.mark.long]
 WORDS = ["red", "green", "blue", "apple", "pear", "house", "tree", "river"]
 ID = "01890000-0000-7000-8000-000000000000"
 STAGES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {

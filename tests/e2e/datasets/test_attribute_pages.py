@@ -60,7 +60,7 @@ def policy(world: World, attributed: None) -> str:
     answer = world.client.post("pipelines", json=body)
     answer.raise_for_status()
     name = str(answer.json()["name"])
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 150)
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name)
     assert world.get(f"pipelines/{name}")["state"] == "succeeded"
     return f"{name}.dt"
 
@@ -117,7 +117,7 @@ def test_answers_of_an_evaluation_show_what_their_entrant_was_asked_for(page: Pa
         ],
     }
     world.client.post("evaluations", json=body).raise_for_status()
-    world.wait(lambda: not world.get("evaluations/attributed")["unfinished"], "the evaluation", 120)
+    world.wait(lambda: not world.get("evaluations/attributed")["unfinished"], "the evaluation")
     page.goto("/p/default/evaluations/attributed?tab=answers")
     both, neither = (page.get_by_role("region", name=f"Answer of {name}").first for name in ("both", "neither"))
     expect(badges(both, "Asked for")).to_have_text(["verbosity 1", "helpfulness 3"])

@@ -77,7 +77,7 @@ def test_a_cancelled_pipeline_goes_on_by_one_click(page: Page, world: World) -> 
     answer.raise_for_status()
     name = answer.json()["name"]
     world.client.post(f"pipelines/{name}/cancel").raise_for_status()
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] == "cancelled", name, 60)
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] == "cancelled", name)
     page.goto(f"/p/default/pipelines/{name}")
     page.get_by_role("button", name=re.compile(r"Resume \d stage")).click()
     expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=60_000)

@@ -30,7 +30,6 @@ stages:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_rounds_are_shown_and_a_policy_is_promoted_and_rolled_back_from(page: Page, world: World) -> None:
     body = {"text": RECIPE, "set": ["instructions=things", "preferences=pairs"]}
     world.client.post("pipelines", json=body).raise_for_status()
@@ -41,7 +40,7 @@ def test_rounds_are_shown_and_a_policy_is_promoted_and_rolled_back_from(page: Pa
     expect(rows).to_have_count(3)
     expect(rows.nth(1)).to_contain_text("not measured")
     assert too_wide(page, "rounds-empty") == {}
-    world.wait(lambda: world.get("pipelines/looped-1")["state"] == "succeeded", "the rounds", 600)
+    world.wait(lambda: world.get("pipelines/looped-1")["state"] == "succeeded", "the rounds")
 
     found = world.get("pipelines/looped-1/rounds")
     # Without a reload. A policy that training has hardly changed gives equal answers, and its judge does not fall.

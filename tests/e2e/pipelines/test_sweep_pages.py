@@ -59,7 +59,7 @@ def test_a_sweep_shows_its_variants_as_lines_and_rows_with_the_best_first(page: 
     rows = page.get_by_role("table", name=re.compile("^Variants")).get_by_role("row")
     expect(rows).to_have_count(5)
     expect(page.locator(".variant-line[data-variant]")).to_have_count(4)
-    world.wait(lambda: world.get("pipelines/swept-1")["state"] == "succeeded", "the sweep", 240)
+    world.wait(lambda: world.get("pipelines/swept-1")["state"] == "succeeded", "the sweep")
 
     found = world.get("pipelines/swept-1/sweep")
     # Without a reload.
@@ -89,7 +89,7 @@ def test_dropped_variants_have_the_interval_of_their_figure_and_are_told_to_be_w
     page: Page, world: World
 ) -> None:
     world.client.post("pipelines", json={"text": HALVED, "set": ["preferences=pairs"]}).raise_for_status()
-    world.wait(lambda: world.get("pipelines/halved-1")["state"] in ("succeeded", "failed"), "the sweep", 120)
+    world.wait(lambda: world.get("pipelines/halved-1")["state"] in ("succeeded", "failed"), "the sweep")
     (dropped,) = [one for one in world.get("pipelines/halved-1/sweep")["variants"] if one["dropped_after"]]
     rung = dropped["rungs"][0]
     assert dropped["dropped_within_noise"]

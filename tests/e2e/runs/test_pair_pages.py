@@ -52,7 +52,7 @@ def run(world: World) -> dict[str, Any]:
     made = world.client.post("pipelines", json=body)
     made.raise_for_status()
     name = made.json()["name"]
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), "the pipeline", 150)
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), "the pipeline")
     (run,) = [one for one in world.get(f"runs?pipeline={name}")["items"] if one["name"] == "dpo"]
     assert run["state"] == "succeeded", run
     return dict(run)
@@ -105,7 +105,7 @@ def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_
         "kl_to": sft,
     }
     world.client.post("evaluations", json=body).raise_for_status()
-    world.wait(lambda: not world.get("evaluations/distances")["unfinished"], "the evaluation", 120)
+    world.wait(lambda: not world.get("evaluations/distances")["unfinished"], "the evaluation")
     page.goto("/p/default/evaluations/distances?tab=report")
     page.get_by_role("region", name="Frontier").locator("summary").click()
     chart = page.get_by_role("group", name="Frontier").get_by_role("img")

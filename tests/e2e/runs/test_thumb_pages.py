@@ -60,7 +60,7 @@ def test_answers_with_thumbs_are_read_while_a_run_goes_on_and_a_turned_thumb_mak
     first = int(step.input_value())
     assert 0 < first < STEPS
     expect(page.get_by_role("status").filter(has_text="wrong-sided")).to_contain_text(" answers (")
-    world.wait(lambda: world.get(run)["state"] in ("succeeded", "failed"), "the run", 120)
+    world.wait(lambda: world.get(run)["state"] in ("succeeded", "failed"), "the run")
     assert world.get(run)["state"] == "succeeded"
     expect(live).to_be_hidden()
     expect(step).to_have_value(str(STEPS))

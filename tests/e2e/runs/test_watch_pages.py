@@ -45,7 +45,7 @@ def test_an_online_run_is_watched_changed_paused_and_resumed(page: Page, world: 
         return next(one for one in world.get(f"runs?pipeline={name}")["items"] if one["name"] == "online")
 
     path = f"runs/{run()['id']}"
-    world.wait(lambda: world.get(f"{path}/groups")["steps"], "the first answers", 120)
+    world.wait(lambda: world.get(f"{path}/groups")["steps"], "the first answers")
     page.goto(f"/p/default/{path}")
     page.get_by_role("tab", name="Groups").click()
     answers = page.get_by_role("group", name="Answer")
@@ -57,9 +57,9 @@ def test_an_online_run_is_watched_changed_paused_and_resumed(page: Page, world: 
     page.get_by_label("kl_weight").fill("0.5")
     page.get_by_role("button", name="Change", exact=True).click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    world.wait(lambda: world.get(path)["changes"][0]["step"], "the change", 60)
+    world.wait(lambda: world.get(path)["changes"][0]["step"], "the change")
     page.get_by_role("button", name="Pause").click()
-    world.wait(lambda: world.get(path)["state"] == "paused", "the pause", 60)
+    world.wait(lambda: world.get(path)["state"] == "paused", "the pause")
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
     expect(page.get_by_text("Health")).to_be_visible()
     paused = world.get(path)
@@ -75,7 +75,7 @@ def test_an_online_run_is_watched_changed_paused_and_resumed(page: Page, world: 
         log = world.get(f"{path}/logs?limit=500&newest_first=true")["items"]
         return any(line["message"].startswith("resumed from step") for line in log)
 
-    world.wait(resumed, "the rest", 60)
+    world.wait(resumed, "the rest")
     world.client.post(f"{path}/cancel").raise_for_status()
 
 
@@ -84,7 +84,7 @@ def test_the_launch_form_sets_what_happens_when_the_reward_rises_while_a_judge_f
     made = world.client.post("runs", json={"name": "unwatched", "config": MODEL, "inputs": {"data.0": "things"}})
     made.raise_for_status()
     path = f"runs/{made.json()['id']}"
-    world.wait(lambda: world.get(path)["state"] == "succeeded", "the model", 120)
+    world.wait(lambda: world.get(path)["state"] == "succeeded", "the model")
     model = world.get(path)["outputs"][0]["label"]
     page.goto(f"/p/default/launch/rloo?model={model}&data=things")
     page.get_by_role("button", name=re.compile("^All other settings")).click()

@@ -70,7 +70,6 @@ def states(world: EvaluationWorld, pipeline: str) -> dict[str, str]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_a_judge_that_falls_ends_the_rounds_and_the_timeline_shows_what_was_measured(things: EvaluationWorld) -> None:
     # What one of the two calls a fall, the other calls a rise.
     for judge in ("fan", "critic"):

@@ -11,7 +11,7 @@ import pytest
 from fault_stack import Stack
 from test_nodes import Nodes
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long]
 ONLINE: dict[str, Any] = {
     "run": "train",
     "method": "rloo",

@@ -90,7 +90,6 @@ def test_without_vllm_a_run_that_asks_for_it_fails_at_once_and_says_what_to_do(s
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_a_killed_vllm_stage_leaves_nothing_behind_and_the_run_goes_on_with_its_answers(vllm_stack: Stack) -> None:
     stack = vllm_stack
     run_id = stack.create("answers", {**GENERATE, **VLLM})
@@ -115,7 +114,6 @@ def test_a_killed_vllm_stage_leaves_nothing_behind_and_the_run_goes_on_with_its_
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
 def test_an_engine_process_that_dies_or_hangs_is_an_error_and_another_attempt_ends_the_run(
     vllm_stack: Stack, how: signal.Signals
@@ -139,7 +137,6 @@ def test_an_engine_process_that_dies_or_hangs_is_an_error_and_another_attempt_en
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_an_engine_that_lost_its_stage_its_guardian_and_its_worker_is_ended_before_another_attempt(
     vllm_stack: Stack,
 ) -> None:
@@ -169,7 +166,6 @@ def test_an_engine_that_lost_its_stage_its_guardian_and_its_worker_is_ended_befo
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(900)
 def test_a_reward_model_gives_every_row_one_reward_in_shards_by_vllm_though_one_is_killed(
     stack: Stack, tmp_path: Path
 ) -> None:
@@ -206,7 +202,6 @@ def test_a_reward_model_gives_every_row_one_reward_in_shards_by_vllm_though_one_
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_a_training_whose_sampling_process_is_killed_goes_on_in_another_attempt(vllm_stack: Stack) -> None:
     stack = vllm_stack
     common = {"batch": 6, "answers": 4, "max_new_tokens": 16, "epochs": 4, "lr": 1e-3}

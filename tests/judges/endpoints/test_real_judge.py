@@ -102,7 +102,6 @@ def judge_processes(run_id: str) -> list[int]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(280)
 def test_a_judge_survives_a_bad_endpoint_and_two_kills_and_pays_for_nothing_twice(
     world: JudgeWorld, proxy: Any, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

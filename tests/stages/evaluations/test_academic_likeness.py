@@ -14,7 +14,7 @@ from steerboard_contracts.report.academic import AcademicTask
 from steerboard_contracts.stage.inputs import ModelInput
 from support.models.lm_eval_environment import needs_lm_eval, write_lookup_model, write_tasks
 
-pytestmark = [needs_lm_eval, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [needs_lm_eval, pytest.mark.long]
 
 # By name of a task, what it has instead of something that `sums` has, and which of the three hashes that changes.
 VARIANTS = {

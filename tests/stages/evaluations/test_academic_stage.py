@@ -30,7 +30,7 @@ from support.models.lm_eval_environment import (
     write_tasks,
 )
 
-pytestmark = [needs_lm_eval, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [needs_lm_eval, pytest.mark.long]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 

@@ -31,7 +31,7 @@ from support.models.lm_eval_environment import (
 from support.models.vllm_engine import PYTHON as VLLM_PYTHON
 from support.models.vllm_engine import needs_vllm, write_models
 
-pytestmark = [needs_lm_eval, needs_vllm, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [needs_lm_eval, needs_vllm, pytest.mark.long]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 BY_VLLM = {"engine": "vllm", "vllm": {"eager": True}}
 

@@ -28,7 +28,6 @@ from steerboard_workers.stages.roles.processes import RoleProcess
 from steerboard_workers.stages.roles.ray_node import STAGE_VARIABLE
 from steerboard_workers.stages.runtime import Stage
 
-pytestmark = pytest.mark.timeout(600)
 QUICK = {
     "run": "train",
     "method": "grpo",

@@ -23,7 +23,7 @@ from steerboard_workers.stages.runtime import Stage
 from support.models.vllm_engine import PYTHON, needs_vllm
 
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="copies from a GPU")
-long = [needs_vllm, pytest.mark.long, pytest.mark.timeout(300)]
+long = [needs_vllm, pytest.mark.long]
 QUICK = {
     "run": "train",
     "method": "rloo",
