@@ -13,11 +13,15 @@ HEAD_SECONDS = 20.0
 HEAD_BYTES = 64 << 10
 # Of a reader who takes nothing while there is something for it.
 STALL_SECONDS = 60.0
+# Clients and proxies keep an idle connection for 5 to 60 s. If the server closed it first, a request might be sent just
+# then and be lost.
+IDLE_SECONDS = 75
 
 
 def server_config(app: Any, **options: Any) -> uvicorn.Config:
     """A configuration of uvicorn; `app` is an application, or names a factory of one."""
-    return uvicorn.Config(app, http=Connection, access_log=False, server_header=False, **options)
+    ours = {"http": Connection, "timeout_keep_alive": IDLE_SECONDS, "access_log": False, "server_header": False}
+    return uvicorn.Config(app, **ours, **options)
 
 
 class Connection(HttpToolsProtocol):  # type: ignore[misc]

@@ -286,3 +286,7 @@ def test_health_has_a_deadline_of_its_own_where_the_database_has_gone_silent(
         assert threading.active_count() <= threads_before + 2
         # Those who do not need what is silent are answered.
         assert client.get(f"{API}/projects").status_code == 200
+
+
+def test_the_server_keeps_an_idle_connection_longer_than_its_clients() -> None:
+    assert connections.server_config("none").timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)
