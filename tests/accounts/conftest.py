@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts.tables import BrowserSession, Project
 from steerboard.app import background
 from steerboard.platform.settings import Settings
+from support.patience import PATIENCE
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def sweeping(sessions: sessionmaker[Session], settings: Settings) -> Callable[[]
 
     def sweep() -> None:
         stop = background.sweep(sessions, settings.model_copy(update={"sweep_seconds": 0.01}))
-        ends = time.monotonic() + 20
+        ends = time.monotonic() + PATIENCE
         while time.monotonic() < ends:
             with sessions() as session:
                 ended = select(BrowserSession).where(BrowserSession.expires_at < func.now())

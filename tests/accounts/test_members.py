@@ -17,6 +17,7 @@ from steerboard.accounts.access import Caller
 from steerboard.accounts.tables import Project, User
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import Forbidden
+from support.patience import PATIENCE
 
 PROJECT = "/api/v1/projects/default"
 MEMBERS = f"{PROJECT}/members"
@@ -78,7 +79,7 @@ def test_a_changed_role_and_a_removal_hold_from_the_next_request(people: People)
 
 
 def until(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < ends
         time.sleep(0.01)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
+from support.patience import PATIENCE
 from support.servers.served_app import served
 
 DOCS = Path(__file__).parents[2] / "docs" / "api.md"
@@ -42,7 +43,13 @@ def finished(url: str, token: str, tmp_path: Path) -> subprocess.CompletedProces
     environment.pop("CI_JOB_ID", None)
     script = "\n".join(["set -euo pipefail", *blocks, 'echo "outcome $OUTCOME"'])
     return subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
 
 

@@ -24,6 +24,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import new_id, transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
+from support.patience import PATIENCE
 from support.rows.evaluation_rows import Evaluated
 from support.rows.one_of_everything import SHARED, fill
 from support.servers.served_app import served
@@ -175,7 +176,7 @@ def _read_each(schema: Any, token: str) -> Calls:
             named = {one.name: one.definition["schema"] for one in operation.path_parameters}
             names = {name: schema.get("enum", [str(new_id())])[0] for name, schema in named.items()}
             case = operation.Case(path_parameters=names)
-            calls.note(case.call(headers={"Authorization": f"Bearer {token}"}, timeout=20), case)
+            calls.note(case.call(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE), case)
     return calls
 
 
@@ -217,12 +218,12 @@ def _set_each_option(schema: Any, token: str) -> Calls:
         for name, option in options.items():
             for value in _values(option):
                 case = operation.Case(path_parameters=names, query={name: value})
-                calls.note(case.call(headers=headers, timeout=20), case)
+                calls.note(case.call(headers=headers, timeout=PATIENCE), case)
         if {"cursor", "limit"} <= options.keys():
-            first = operation.Case(path_parameters=names, query={"limit": 1}).call(headers=headers, timeout=20)
+            first = operation.Case(path_parameters=names, query={"limit": 1}).call(headers=headers, timeout=PATIENCE)
             if cursor := first.json().get("next"):
                 case = operation.Case(path_parameters=names, query={"limit": 1, "cursor": cursor})
-                calls.note(case.call(headers=headers, timeout=20), case)
+                calls.note(case.call(headers=headers, timeout=PATIENCE), case)
     return calls
 
 
@@ -236,7 +237,7 @@ def _call_each(schema: Any, token: str, examples: int, *, drawn: int) -> Calls:
         @_bounded(examples)
         @given(case=operation.as_strategy())
         def call(case: Any) -> None:
-            calls.note(case.call(headers={"Authorization": f"Bearer {token}"}, timeout=20), case)
+            calls.note(case.call(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE), case)
 
         call()
     return calls

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
+
 OPEN = "import sys; from steerboard.cli.demo import open_browser; sys.exit(0 if open_browser('http://x/p/y') else 3)"
 
 
@@ -25,7 +27,10 @@ def test_a_browser_is_opened_only_where_one_is_seen(tmp_path: Path, display: boo
     environment |= {"BROWSER": f"{browser} %s"} | ({"DISPLAY": ":9"} if display else {})
     ours, theirs = pty.openpty()
     done = subprocess.run(
-        [sys.executable, "-c", OPEN], env=environment, stdout=theirs if terminal else subprocess.DEVNULL, timeout=60
+        [sys.executable, "-c", OPEN],
+        env=environment,
+        stdout=theirs if terminal else subprocess.DEVNULL,
+        timeout=PATIENCE,
     )
     os.close(ours)
     os.close(theirs)

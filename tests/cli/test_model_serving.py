@@ -29,6 +29,7 @@ from steerboard.registry.service import register_model
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.training import LoraConfig
 from support.models.model_folders import write_model
+from support.patience import PATIENCE
 from support.processes.command_line import url
 from support.servers.other_server import Answer, Seen, other_server
 
@@ -149,7 +150,7 @@ def test_it_serves_until_it_is_told_to_end_and_is_an_endpoint(
     below = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
-    assert psutil.wait_procs(below, timeout=5)[1] == []
+    assert psutil.wait_procs(below, timeout=PATIENCE)[1] == []
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
@@ -160,7 +161,7 @@ def test_a_server_that_says_nothing_or_ends_is_an_error_in_time_and_nothing_stay
     url: str, token: str, model: str, serve: Serve, tmp_path: Path, option: str, words: str
 ) -> None:
     process = serve(url, model, "--wait", "1", "--", option)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert words in said
     assert endpoints(url, token) == []
@@ -188,7 +189,7 @@ def test_it_ends_when_it_is_told_to_while_the_weights_are_still_coming(serve: Se
         process = serve(other.url, "mine")
         assert asked.wait(30)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=PATIENCE)
         ended.set()
     assert process.returncode != 0
     assert "Traceback" not in said
@@ -233,7 +234,7 @@ def test_an_address_that_the_platform_may_not_call_is_refused_before_anything_is
 ) -> None:
     settings.allowed_private = ""
     process = serve(url, model)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert re.search(r"STEERBOARD_ALLOWED_PRIVATE=127\.0\.0\.1:\d+", said.replace("\n", ""))
     assert endpoints(url, token) == []

@@ -46,7 +46,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         }
         body = {"name": "tiny", "config": {**config, "max_length": 192}, "inputs": {"data.0": "things"}}
         run = running.client.post("runs", json=body).json()
-        running.wait(lambda: running.get(f"runs/{run['id']}")["state"] == "succeeded", "the base model", 120)
+        running.wait(lambda: running.get(f"runs/{run['id']}")["state"] == "succeeded", "the base model")
         yield running
     finally:
         running.stop()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import PATIENCE
+
 
 @pytest.mark.parametrize(
     ("options", "said"),
@@ -30,7 +32,7 @@ def test_nodes_are_told_and_checked_before_anything_starts(tmp_path: Path, optio
         env=known | {"STEERBOARD_HOME": str(tmp_path), "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == 2
     assert said in done.stderr

@@ -22,6 +22,7 @@ from steerboard.arena.schemas import ArenaIn
 from steerboard.arena.service import create
 from steerboard.arena.tables import Battle, Turn, Vote
 from steerboard.platform.database import transaction
+from support.patience import PATIENCE
 from support.rows.arena_world import NAMES, add_endpoints, entrants, places_of, write_answers
 from support.servers.served_app import served
 
@@ -42,7 +43,7 @@ class Stage:
             session.add(Membership(project_id=project.id, user_id=user.id, role=role))
             code, _ = service.create_sign_in_link(session, user.id)
         context = self.browser.new_context(base_url=self.url, bypass_csp=True)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         follow(page, f"{self.url}/sign-in/{code}")
         page.goto("/p/default/arena")

@@ -11,10 +11,11 @@ from steered_policy import RECIPE as STEERED
 from steered_policy import graded, pairs
 
 from steerboard.app.dashboard import BUILD
+from support.patience import PATIENCE
 from support.processes.chromium import CHROMIUM
 
 # Browser, server, worker and stages share whatever cores there are.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=1000 * PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +75,7 @@ def signed_in(world: World, browser: Browser, tmp_path_factory: pytest.TempPathF
 def context(browser: Browser, signed_in: Path, world: World) -> Iterator[BrowserContext]:
     # axe is put into pages as a script of its own, which the pages' policy forbids.
     made = browser.new_context(storage_state=signed_in, base_url=world.url, bypass_csp=True)
-    made.set_default_timeout(20_000)
+    made.set_default_timeout(1000 * PATIENCE)
     yield made
     made.close()
 

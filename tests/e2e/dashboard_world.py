@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Page
 
+from support.patience import PATIENCE
 from support.processes.surroundings import surroundings
 
 # A name of this machine that the tests' browser knows.
@@ -56,7 +57,7 @@ class World:
     stage_parent: Path | None = None
     # Of a test that loses workers; one that trains for minutes on a machine with other work needs more.
     lease_seconds: float = 6
-    patience: float = 30
+    patience: float = PATIENCE
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
     client: httpx.Client = field(default_factory=httpx.Client)
@@ -98,7 +99,7 @@ class World:
     def stop(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(timeout=40)
+            self.process.wait(timeout=PATIENCE)
 
     def steerboard(self, *arguments: str, seconds: float = 600) -> str:
         """What a command of the command line prints; it must succeed."""

@@ -10,6 +10,8 @@ from typing import Any
 from dashboard_world import World, follow
 from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, Request, expect
 
+from support.patience import PATIENCE
+
 # Best first; the answers name their own quality.
 ENTRANTS = {"zebra-raw": "excellent", "walrus-sft": "passable", "heron-dt": "useless"}
 EVALUATION = "quokka-eval"
@@ -114,7 +116,7 @@ class Desks:
 
     def sit(self, link: str, *, wait: bool = True, **options: Any) -> Desk:
         context = self.browser.new_context(base_url=self.world.url, bypass_csp=True, **options)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(1000 * PATIENCE)
         desk = Desk(context, context.new_page())
         self.open.append(desk)
 

@@ -30,7 +30,7 @@ def test_two_scores_of_a_policy_answer_as_one_looks_and_their_names_follow_the_v
     page.get_by_role("textbox", name="Prompt").fill("Tell of a blue lake.")
     page.evaluate(_WATCH)
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("group", name="Your vote")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("group", name="Your vote")).to_be_visible()
     texts = {letter: page.get_by_label(f"Answer {letter}").locator("pre.text").inner_text() for letter in "AB"}
     low, high = sorted(texts.values(), key=len)
     assert low == "No."
@@ -47,7 +47,7 @@ def test_two_scores_of_a_policy_answer_as_one_looks_and_their_names_follow_the_v
     page.get_by_role("textbox", name="Ask both again").fill("Tell of a red stone.")
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("region", name="Turn")).to_have_count(2)
-    expect(page.get_by_role("group", name="Your vote")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("group", name="Your vote")).to_be_visible()
     page.keyboard.press(joyful.lower())
     expect(page.get_by_text(f"Your vote: {joyful} is better.")).to_be_visible()
     expect(page.get_by_label(f"Answer {joyful}").last.get_by_text("joyful", exact=True)).to_be_visible()

@@ -24,6 +24,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.settings import Settings
+from support.patience import PATIENCE
 from support.rows.arena_world import NAMES, write_answers
 
 __all__ = ["stage"]
@@ -43,7 +44,7 @@ class Server:
     def start(self) -> None:
         command = [sys.executable, "-m", "steerboard.cli.main", "api", "--port", str(self.port)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 if httpx.get(f"{self.url}/api/v1/system/live", timeout=5).status_code == 204:
@@ -184,7 +185,7 @@ def test_a_ranking_survives_a_killed_server_and_a_closed_page(
 ) -> None:
     """The ranking screen sends from the same outbox."""
     headers = {"Authorization": f"Bearer {token}"}
-    client = httpx.Client(base_url=f"{server.url}/api/v1/projects/default/", headers=headers, timeout=30)
+    client = httpx.Client(base_url=f"{server.url}/api/v1/projects/default/", headers=headers, timeout=PATIENCE)
     world = World(home, url=server.url, client=client)
     enter_evaluation(world)
     desks = Desks(world, stage_of_server.browser)

@@ -15,6 +15,7 @@ from steerboard.accounts import service
 from steerboard.accounts.tables import Membership, Project, User
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Endpoint
+from support.patience import PATIENCE
 from support.rows.evaluation_rows import Evaluated
 from support.servers.served_app import served
 
@@ -47,7 +48,7 @@ def page(
         code, _ = service.create_sign_in_link(session, user.id)
     with served(app) as url:
         context = browser.new_context(base_url=url, bypass_csp=True)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(1000 * PATIENCE)
         opened = context.new_page()
         follow(opened, f"{url}/sign-in/{code}")
         yield opened
@@ -89,7 +90,6 @@ def test_one_click_calibrates_on_the_only_known_pairs(page: Page) -> None:
     made = page.request.post(
         "/api/v1/projects/default/datasets/import",
         headers={"X-CSRF-Token": csrf},
-        timeout=60_000,
         multipart={"name": "known", "file": {"name": "a.jsonl", "mimeType": "text/plain", "buffer": rows.encode()}},
     )
     assert made.ok, made.text()

@@ -13,7 +13,7 @@ def columns_of(page: Page) -> list[tuple[str, float]]:
     """(text, reward) of each column, once all were scored."""
     columns = page.get_by_role("article")
     columns.first.wait_for()
-    expect(columns.locator("[data-reward]")).to_have_count(columns.count(), timeout=60_000)
+    expect(columns.locator("[data-reward]")).to_have_count(columns.count())
     return [
         (
             column.locator("pre.text").inner_text(),
@@ -71,7 +71,7 @@ def test_the_curve_shows_that_what_is_requested_is_achieved(page: Page, steered:
     curve.get_by_label("Held-out prompts").fill("4")
     curve.get_by_role("button", name="Measure").click()
     table = curve.get_by_role("table", name="Points of the curve")
-    expect(table.get_by_role("row")).to_have_count(6, timeout=90_000)
+    expect(table.get_by_role("row")).to_have_count(6)
     achieved = [
         float(row.get_by_role("cell").nth(3).inner_text().replace("−", "-"))
         for row in table.get_by_role("row").all()[1:]

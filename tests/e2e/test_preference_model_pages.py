@@ -104,7 +104,7 @@ def test_an_evaluation_asks_it_and_its_report_shows_its_verdicts(
     assert not faults, told(faults)
     dialog.get_by_role("button", name="Ask it").click()
     card = page.get_by_role("region", name=re.compile("^Judge .*prefers-preference"))
-    expect(card).to_contain_text("8 verdicts: 8 read", timeout=60_000)
+    expect(card).to_contain_text("8 verdicts: 8 read")
     card.get_by_role("button", name="Show the verdicts").click()
     expect(card.get_by_role("table")).to_contain_text("greedy vs sampled (sampled first)")
     faults = faults_of(page, "preference-judge")

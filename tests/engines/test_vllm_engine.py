@@ -20,6 +20,7 @@ from steerboard_contracts.models import vllm_rank
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.model_io import load_policy
 from support.models.vllm_engine import PYTHON, needs_vllm, write_models
+from support.patience import PATIENCE
 
 PROBE = Path(__file__).with_name("vllm_probe.py")
 long = [needs_vllm, pytest.mark.long]
@@ -153,7 +154,7 @@ def watched(
     body: str, *, limit: float = 0.4, processes: str = "()", before: str = ""
 ) -> subprocess.CompletedProcess[str]:
     code = WATCHED.format(body=body, limit=limit, processes=processes, before=before)
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_an_engine_without_a_step_in_time_ends_the_stage_with_a_word_and_no_hang() -> None:

@@ -45,6 +45,7 @@ from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.workspace import Workspace
+from support.patience import PATIENCE
 from support.rows.ended_run import ended_run
 from support.rows.other_token import token_headers
 
@@ -314,7 +315,7 @@ class EvaluationWorld:
         return run
 
 
-def wait(condition: Callable[[], bool], seconds: float = 120) -> None:
+def wait(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen"

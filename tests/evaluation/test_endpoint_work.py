@@ -47,7 +47,7 @@ def test_a_server_that_takes_requests_and_says_nothing_is_an_error_after_two_of_
     ended.set()
     assert caught.value.retryable
     assert len(other.seen) == 2
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25
 
 
 def test_when_one_answer_cannot_be_had_no_other_is_asked_for_again(respondent: Respondent, other: OtherServer) -> None:

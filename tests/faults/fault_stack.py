@@ -33,6 +33,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
 from steerboard_contracts.run_config import RUN_CONFIG
 from steerboard_contracts.stage.spec import StageSpec
+from support.patience import PATIENCE
 from support.processes.surroundings import surroundings
 
 ROWS = 120
@@ -65,7 +66,7 @@ class Worker:
         """Kill at once, whatever state it is in."""
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=PATIENCE)
 
 
 @dataclass
@@ -210,7 +211,7 @@ class Stack:
         with transaction(self.sessions) as session:
             return list(session.scalars(select(RunLog.message).where(RunLog.run_id == run_id).order_by(RunLog.id)))
 
-    def finish(self, *run_ids: uuid.UUID, seconds: float = 200) -> list[Run]:
+    def finish(self, *run_ids: uuid.UUID, seconds: float = PATIENCE) -> list[Run]:
         """Wait until all these runs have ended."""
         self.wait(lambda: all(self.run(run_id).state in ENDED for run_id in run_ids), seconds, "runs did not end")
         return [self.run(run_id) for run_id in run_ids]
@@ -292,7 +293,7 @@ class Stack:
                     killed = True
         return killed
 
-    def wait_for_step(self, run_id: uuid.UUID, step: int, seconds: float = 180) -> None:
+    def wait_for_step(self, run_id: uuid.UUID, step: int, seconds: float = PATIENCE) -> None:
         """Wait until a checkpoint of at least `step` is in place."""
         self.wait(lambda: self.checkpoint_step(run_id) >= step, seconds, f"no checkpoint of step {step}", pause=0.002)
 

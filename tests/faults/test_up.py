@@ -20,6 +20,7 @@ from sqlalchemy.exc import OperationalError
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.processes.embedded import EmbeddedServers
+from support.patience import PATIENCE
 
 
 class Up:
@@ -73,7 +74,7 @@ def up(home: Path, stack: Stack) -> Iterator[Up]:
         yield started
     finally:
         started.process.terminate()
-        started.process.wait(timeout=40)
+        started.process.wait(timeout=PATIENCE)
 
 
 def stack_of(up: Up, shared: Shared) -> Stack:
@@ -104,7 +105,7 @@ def test_a_run_survives_the_kill_of_everything_bit_for_bit(shared: Shared, stack
         assert inside.result(run_id) == expected
     finally:
         again.process.terminate()
-        again.process.wait(timeout=40)
+        again.process.wait(timeout=PATIENCE)
 
 
 @pytest.mark.long

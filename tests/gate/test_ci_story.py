@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from steerboard.evaluation.gate.rules import METRICS, GateRules, parse_rules
 from steerboard.evaluation.schemas import EvaluationCreate
+from support.patience import PATIENCE
 from support.servers.other_server import Answer, Seen, other_server
 
 PAGES = Path(__file__).parents[2] / "docs"
@@ -81,7 +82,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     command = ["steerboard", "up", "--port", "0", "--ready-file", str(ready)]
     with (home / "up.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while not ready.is_file():
         assert process.poll() is None, (home / "up.log").read_text()
         assert time.monotonic() < deadline
@@ -100,11 +101,11 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             headers={"Authorization": f"Bearer {token}"},
             data={"name": name, "kind": kind},
             files={"file": (f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())},
-            timeout=60,
+            timeout=PATIENCE,
         ).raise_for_status()
     yield environment | {"STEERBOARD_URL": url}
     process.terminate()
-    process.wait(timeout=60)
+    process.wait(timeout=PATIENCE)
 
 
 @pytest.mark.long
@@ -155,7 +156,7 @@ def test_one_command_ends_with_the_verdict_though_its_worker_is_killed_in_the_mi
 ) -> None:
     """A recipe without any method that learns from rewards, from random weights to the verdict."""
     token = json.loads((Path(up["STEERBOARD_HOME"]) / "client.json").read_text())["token"]
-    api = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=30)
+    api = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
     mine = f"{up['STEERBOARD_URL']}/api/v1/projects/default"
     rows = "".join(json.dumps({"prompt": f"Name thing number {n}."}) + "\n" for n in range(200)).encode()
     api.post(
@@ -227,7 +228,7 @@ def test_the_commands_of_the_evaluation_page_run_as_they_stand(up: dict[str, str
             env=up,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=PATIENCE,
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 
+from support.patience import PATIENCE
+
 NONSENSE = "I like trains."
 # The fate of 25 tries, in random order; then of the next 25.
 DECK = {
@@ -187,7 +189,10 @@ def faulty_proxy(upstream: str, seed: int, time_limit: float) -> Iterator[Faulty
 
         def _upstream(self, body: bytes) -> bytes:
             answer = httpx.post(
-                f"{proxy.upstream}{self.path}", content=body, headers={"Content-Type": "application/json"}, timeout=60
+                f"{proxy.upstream}{self.path}",
+                content=body,
+                headers={"Content-Type": "application/json"},
+                timeout=PATIENCE,
             )
             assert answer.is_success, answer.text
             return answer.content

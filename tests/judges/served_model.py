@@ -17,6 +17,8 @@ from pathlib import Path
 
 import httpx
 
+from support.patience import PATIENCE
+
 _WORDS = ["<unk>", "<end>", "<assistant>", "Rating:", "Hm.", *(f"[[{score}]]" for score in (2, 4, 6.5, 8, 9))]
 _TEMPLATE = (
     "{% for message in messages %}{{ message['content'] }} {% endfor %}"
@@ -89,7 +91,7 @@ def served(folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def wait_until_served(url: str, folder: Path, seconds: float = 120) -> None:
+def wait_until_served(url: str, folder: Path, seconds: float = PATIENCE) -> None:
     """Also until the model is loaded: the server loads it before it listens."""
     end = time.monotonic() + seconds
     while True:

@@ -22,6 +22,7 @@ from steerboard.platform.settings import Settings
 from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint
 from steerboard.webhooks.tables import Webhook
+from support.patience import PATIENCE
 
 KILL_AT = {
     "before the file is there": "secrets.Path.replace",
@@ -163,6 +164,6 @@ def test_two_rotations_at_once_lose_no_key(sealed: Engine, home: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         second.wait(3)
     first.communicate("")
-    assert (first.returncode, second.wait(30)) == (0, 0)
+    assert (first.returncode, second.wait(PATIENCE)) == (0, 0)
     assert len((home / "secret.key").read_text().splitlines()) == 3
     assert_all_opens(sealed, Secrets(Settings(home=home)))

@@ -25,6 +25,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts.tables import Project
 from steerboard.app.dashboard import BUILD
 from steerboard.platform.settings import Settings
+from support.patience import PATIENCE
 from support.processes.chromium import CHROMIUM
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (package / name).write_text(block)
     offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", "-q", *offline, "--target", str(target), str(source)]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=PATIENCE)
     return target
 
 
@@ -70,7 +71,7 @@ def world(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         running.import_rows("graded", "labelled", rows)
         body = {"name": "tiny", "config": {**BASE, "max_length": 96}, "inputs": {"data.0": "things"}}
         run = running.client.post("runs", json=body).json()
-        running.wait(lambda: running.get(f"runs/{run['id']}")["state"] == "succeeded", "the base model", 120)
+        running.wait(lambda: running.get(f"runs/{run['id']}")["state"] == "succeeded", "the base model")
         yield running
     finally:
         os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
@@ -138,7 +139,7 @@ def test_a_server_lists_it_offers_its_form_and_starts_it_by_run_and_recipe(
     }
     asked = json.dumps({"token": token, "calls": calls})
     done = subprocess.run(
-        [sys.executable, "-c", SERVER], env=environment, input=asked, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", SERVER], env=environment, input=asked, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     listed, described, started, refused, piped = json.loads(done.stdout)
@@ -214,10 +215,10 @@ def test_the_form_shows_its_fields_and_starts_it(world: Any) -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             page = browser.new_page(base_url=world.url)
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(1000 * PATIENCE)
             follow(page, world.sign_in_link())
             page.goto("/p/default/datasets/graded")
-            page.get_by_role("button", name="Use it").click(timeout=60_000)
+            page.get_by_role("button", name="Use it").click()
             page.get_by_role("menuitem", name="Train Unlikelihood training on it").click()
             page.wait_for_url("**/launch/unlikelihood**")
             page.get_by_role("main").get_by_label(re.compile("^model")).click()
@@ -225,11 +226,11 @@ def test_the_form_shows_its_fields_and_starts_it(world: Any) -> None:
             # What the description puts first, and the preview that it asks for.
             expect(page.get_by_label("alpha")).to_have_value("0.5")
             page.get_by_label("threshold", exact=True).fill("0.5")
-            expect(page.get_by_text("have a reward above 0.50 z")).to_be_visible(timeout=60_000)
+            expect(page.get_by_text("have a reward above 0.50 z")).to_be_visible()
             page.get_by_label("batch", exact=True).fill("8")
             page.get_by_label("max_steps", exact=True).fill("2")
             page.get_by_role("button", name="Launch", exact=True).click()
-            page.wait_for_url(re.compile(r"/runs/[0-9a-f-]+"), timeout=60_000)
+            page.wait_for_url(re.compile(r"/runs/[0-9a-f-]+"))
             run = page.url.rpartition("/")[2].partition("?")[0]
             browser.close()
         return str(run)
@@ -237,7 +238,7 @@ def test_the_form_shows_its_fields_and_starts_it(world: Any) -> None:
     # In a thread: another browser test of this process may have a loop in ours.
     with ThreadPoolExecutor(1) as thread:
         run = thread.submit(launched).result()
-    world.wait(lambda: world.get(f"runs/{run}")["state"] in ("succeeded", "failed"), "the run", 120)
+    world.wait(lambda: world.get(f"runs/{run}")["state"] in ("succeeded", "failed"), "the run")
     found = world.get(f"runs/{run}")
     assert (found["state"], found["config"]["threshold"], found["config"]["max_steps"]) == ("succeeded", 0.5, 2)
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.patience import PATIENCE
+
 TESTS = Path(__file__).resolve().parents[1]
 METHOD = """
 from typing import Literal
@@ -75,7 +77,7 @@ def test_what_the_evaluation_takes_as_labelled_is_what_was_learned_from_rewards(
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     plan, faults = json.loads(done.stdout)

@@ -23,6 +23,7 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run
 from steerboard_contracts.run_config import RUN_CONFIG
+from support.patience import PATIENCE
 from support.servers.other_server import other_server
 
 
@@ -59,7 +60,7 @@ def test_a_worker_tells_what_it_does_by_the_id_of_the_run(
             text=True,
         )
         try:
-            deadline = time.monotonic() + 90
+            deadline = time.monotonic() + PATIENCE
             state = ""
             while state not in ("succeeded", "failed"):
                 assert worker.poll() is None
@@ -70,7 +71,7 @@ def test_a_worker_tells_what_it_does_by_the_id_of_the_run(
             assert state == "succeeded"
             assert time.time() - alive.stat().st_mtime < 30
             worker.send_signal(signal.SIGTERM)
-            _, log = worker.communicate(timeout=30)
+            _, log = worker.communicate(timeout=PATIENCE)
         finally:
             worker.kill()
             worker.wait()

@@ -33,6 +33,7 @@ from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_workers.interactive.worker import InteractiveWorker
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import save_model
+from support.patience import PATIENCE
 from support.rows.other_token import token_headers
 
 WORDS = ("red", "green", "blue", "apple", "pear", "house", "tree")
@@ -175,16 +176,16 @@ class PlaygroundWorld:
     def comparison(self, made: Any) -> Any:
         return self.get(f"comparisons/{made['id']}")
 
-    def finish(self, made: Any, seconds: float = 60) -> Any:
+    def finish(self, made: Any, seconds: float = PATIENCE) -> Any:
         """The comparison, when all of its answers have ended."""
         self.wait(lambda: self.comparison(made)["ended_at"] is not None, seconds)
         return self.comparison(made)
 
-    def finish_curve(self, made: Any, seconds: float = 90) -> Any:
+    def finish_curve(self, made: Any, seconds: float = PATIENCE) -> Any:
         self.wait(lambda: self.get(f"curves/{made['id']}")["state"] in ENDED, seconds)
         return self.get(f"curves/{made['id']}")
 
-    def wait(self, condition: Callable[[], bool], seconds: float = 180) -> None:
+    def wait(self, condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it did not happen"
@@ -196,7 +197,7 @@ class PlaygroundWorld:
     def stream(self, made: Any) -> Iterator[tuple[str, Any]]:
         """(event, data) of a comparison's stream until its end."""
         url = self.address + self.path(f"comparisons/{made['id']}/stream")
-        with httpx.stream("GET", url, headers={"Authorization": f"Bearer {self.token}"}, timeout=60) as response:
+        with httpx.stream("GET", url, headers={"Authorization": f"Bearer {self.token}"}, timeout=PATIENCE) as response:
             assert response.status_code == 200
             event = ""
             for line in response.iter_lines():
@@ -234,7 +235,7 @@ def working(settings: Settings) -> Iterator[InteractiveWorker]:
         yield worker
     finally:
         worker.stop()
-        thread.join(timeout=60)
+        thread.join(timeout=PATIENCE)
         assert not thread.is_alive()
 
 

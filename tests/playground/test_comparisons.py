@@ -15,6 +15,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.events import wakeups
 from steerboard.platform.settings import Settings
 from steerboard_workers.interactive.worker import InteractiveWorker
+from support.patience import PATIENCE
 from support.servers.served_app import served
 
 LONG = {"max_new_tokens": 1500}
@@ -60,14 +61,14 @@ def test_who_may_no_longer_read_loses_an_open_stream(world: PlaygroundWorld, mon
     monkeypatch.setattr(event_stream, "LIFE_SECONDS", 20.0)
     monkeypatch.setattr(wakeups, "POLL_SECONDS", 0.1)
     url = world.address + world.path(f"comparisons/{world.compare(column(1))['id']}/stream")
-    with httpx.stream("GET", url, headers=world.limited_token("read"), timeout=20) as response:
+    with httpx.stream("GET", url, headers=world.limited_token("read"), timeout=PATIENCE) as response:
         lines = response.iter_lines()
         assert "event: answer" in lines
         with transaction(world.sessions) as session:
             revoke_token(session, world.project, "other")
         began = time.monotonic()
         assert "event: end" not in list(lines)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 19
 
 
 @pytest.mark.long
@@ -113,10 +114,10 @@ def test_a_cancelled_answer_stops_at_once_and_its_model_stays_loaded(
     cancelled = world.post(f"comparisons/{made['id']}/cancel", status=200)
     assert {answer["state"] for answer in cancelled["columns"]} == {"cancelled"}
     assert cancelled["columns"][0]["text"]
-    began = time.monotonic()
-    after = world.finish(world.compare(column(3)))["columns"][0]
-    assert (after["state"], time.monotonic() - began < 3) == ("succeeded", True)
-    assert process.is_running()
+    assert world.finish(world.compare(column(3)))["columns"][0]["state"] == "succeeded"
+    worked = process.cpu_times().user
+    time.sleep(0.5)
+    assert process.cpu_times().user - worked < 0.1
     assert world.comparison(made)["columns"] == cancelled["columns"]
     assert world.post(f"comparisons/{made['id']}/cancel", status=409)["code"] == "already_ended"
 

@@ -39,7 +39,7 @@ def test_an_answer_survives_the_kill_of_its_worker(world: PlaygroundWorld, tmp_p
     made = world.compare(column(1), column(2, max_new_tokens=1900), reward="reward")
     with worker_process(tmp_path / "first.log", **quick) as first:
         # The first group has ended, and the second one is being written.
-        world.wait(lambda: world.comparison(made)["columns"][1]["tokens"] > 20, seconds=120)
+        world.wait(lambda: world.comparison(made)["columns"][1]["tokens"] > 20)
         before = world.comparison(made)["columns"]
         assert before[0]["state"] == "succeeded"
         first.send_signal(signal.SIGKILL)

@@ -28,6 +28,7 @@ from steerboard_workers.stages.models.model_io import load_tokenizer
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from support.models.vllm_engine import needs_vllm, write_adapted
+from support.patience import PATIENCE
 
 LOCAL = {"allowed_private": "127.0.0.1"}
 DECODING = {"max_new_tokens": 24}
@@ -129,7 +130,7 @@ def test_a_served_model_streams_to_the_playground_what_the_local_one_says(
         assert len(pieces) > 2
     served.process.send_signal(signal.SIGTERM)
     assert served.process.wait(40) == 0
-    _, alive = psutil.wait_procs(served.tree, timeout=5)
+    _, alive = psutil.wait_procs(served.tree, timeout=PATIENCE)
     assert alive == []
 
 
@@ -156,7 +157,7 @@ def test_a_server_killed_in_the_middle_is_an_error_in_time_and_the_run_goes_on_w
     assert time.monotonic() - began < 120
     # The command reports it, and leaves nothing behind.
     assert served.process.wait(60) == 1
-    _, alive = psutil.wait_procs(served.tree, timeout=5)
+    _, alive = psutil.wait_procs(served.tree, timeout=PATIENCE)
     assert alive == []
     serve("sft", "--port", served.port, "--endpoint", "served")
     run = work(world)

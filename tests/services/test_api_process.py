@@ -21,6 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from sqlalchemy import Engine, text
 
 from steerboard.platform.settings import Settings, get_settings
+from support.patience import PATIENCE
 from support.processes.command_line import Steerboard
 from support.servers.other_server import OtherServer, other_server
 
@@ -44,11 +45,11 @@ class Api:
     url: str = ""
 
     def wait_until(self, path: str, status: int) -> httpx.Response:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while True:
             assert self.process.poll() is None, "".join(self.lines)
             try:
-                answer = httpx.get(self.url + path, timeout=10)
+                answer = httpx.get(self.url + path, timeout=PATIENCE)
                 if answer.status_code == status:
                     return answer
             except httpx.TransportError:
@@ -127,7 +128,7 @@ def test_a_server_is_migrated_served_signed_into_and_stopped(
         assert browser.get("/api/v1/session", headers=traced).json()["user"] == "owner"
         shipped = browser.get("/api/v1/projects/default/recipes", headers=headers).json()
         assert "offline-rlhf" in json.dumps(shipped)
-        with browser.stream("GET", "/api/v1/projects/default/events", headers=headers, timeout=30) as stream:
+        with browser.stream("GET", "/api/v1/projects/default/events", headers=headers, timeout=PATIENCE) as stream:
             lines = stream.iter_lines()
             assert next(lines).startswith("retry")
             api.process.send_signal(signal.SIGTERM)
@@ -158,13 +159,13 @@ def test_several_processes_answer_with_one_set_of_figures(start: Start, token: s
         # A connection each: the kernel hands them to either process.
         assert (
             httpx.get(
-                f"{api.url}/api/v1/projects", timeout=60, headers={"Authorization": f"Bearer {token}"}
+                f"{api.url}/api/v1/projects", timeout=PATIENCE, headers={"Authorization": f"Bearer {token}"}
             ).status_code
             == 200
         )
-    assert httpx.get(f"{api.url}/metrics", timeout=60).status_code == 401
+    assert httpx.get(f"{api.url}/metrics", timeout=PATIENCE).status_code == 401
     given = {"Authorization": f"Bearer {PRODUCTION['STEERBOARD_METRICS_TOKEN']}"}
-    figures = httpx.get(f"{api.url}/metrics", timeout=60, headers=given).text
+    figures = httpx.get(f"{api.url}/metrics", timeout=PATIENCE, headers=given).text
     assert 'steerboard_http_request_seconds_count{method="GET",route="/api/v1/projects",status="200"} 8.0' in figures
     api.process.send_signal(signal.SIGTERM)
     assert api.process.wait(20) == 0

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from test_services_up import Start, Up, headers, start
 
+from support.patience import PATIENCE
 from support.processes.small_disk import MB, fill, free, small_disk
 
 __all__ = ["start"]
@@ -49,7 +50,7 @@ def rows(path: Path, megabytes: int) -> Path:
 
 class Server:
     def __init__(self, up: Up, home: Path) -> None:
-        self.http = httpx.Client(base_url=f"{up.url}/api/v1", headers=headers(home), timeout=120)
+        self.http = httpx.Client(base_url=f"{up.url}/api/v1", headers=headers(home), timeout=PATIENCE)
         self.up = up
 
     def upload(self, path: Path, name: str) -> httpx.Response:
@@ -77,7 +78,7 @@ class Server:
 
     def imported(self, import_id: str) -> dict[str, Any]:
         self.http.post(f"/projects/default/imports/{import_id}/start").raise_for_status()
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while True:
             found: dict[str, Any] = self.http.get(f"/projects/default/imports/{import_id}").json()
             if found["state"] not in ("importing", "validating"):
@@ -119,7 +120,7 @@ def test_what_does_not_fit_on_the_disk_is_refused_and_the_platform_goes_on(up: U
     assert (failed["state"], failed["problem"]["code"]) == ("failed", "no_space_left"), failed
     assert free(disk) >= (RESERVE_MB - 24) * MB
     # All but the server's log (48 MB and the segment that is being written) is given back, whatever was written of it.
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while free(disk) < before - 64 * MB:
         assert time.monotonic() < deadline, f"{free(disk) >> 20} of {before >> 20} MB are free"
         time.sleep(0.1)

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from test_services_up import Start, headers, start
 
+from support.patience import PATIENCE
 from support.processes.small_disk import small_disk
 
 __all__ = ["start"]
@@ -30,7 +31,7 @@ def command(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment | {"STEERBOARD_HOME": str(home)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 
@@ -45,7 +46,7 @@ def near() -> Iterator[Path]:
 def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, near: Path) -> None:
     home = near / ODD
     up = start(home)
-    assert httpx.get(f"{up.url}/api/v1/system/health", timeout=60).json()["status"] == "ok"
+    assert httpx.get(f"{up.url}/api/v1/system/health", timeout=PATIENCE).json()["status"] == "ok"
     rows = tmp_path / "rows.jsonl"
     rows.write_text("".join(json.dumps({"prompt": f"row {n}", "response": "yes"}) + "\n" for n in range(20)))
     imported = command(home, "datasets", "import", str(rows), "--name", "rows", "--kind", "instructions")
@@ -58,7 +59,7 @@ def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, ne
         }
         answer = http.post("runs", json=body)
         assert answer.status_code == 201, answer.text
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while (run := http.get(f"runs/{answer.json()['id']}").json())["state"] not in ("succeeded", "failed"):
             assert time.monotonic() < deadline, run
             time.sleep(0.2)
@@ -70,7 +71,7 @@ def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, ne
     done = command(other, "restore", str(backups))
     assert done.returncode == 0, done.stderr
     again = start(other, "--no-worker")
-    found = httpx.get(f"{again.url}/api/v1/projects/default/datasets/rows", timeout=60, headers=headers(other))
+    found = httpx.get(f"{again.url}/api/v1/projects/default/datasets/rows", timeout=PATIENCE, headers=headers(other))
     assert found.json()["rows"] == 20
 
 

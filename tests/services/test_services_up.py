@@ -16,6 +16,8 @@ import httpx
 import psutil
 import pytest
 
+from support.patience import PATIENCE
+
 
 @dataclass
 class Up:
@@ -63,7 +65,7 @@ def starting(tmp_path: Path) -> Iterator[Start]:
             text=True,
         )
         running.append(process)
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + PATIENCE
         while not ready.exists():
             if process.poll() is not None or time.monotonic() > deadline:
                 process.kill()
@@ -105,7 +107,7 @@ def test_nothing_outlives_up_when_it_is_killed_and_no_data_is_lost_and_a_signal_
 ) -> None:
     home = tmp_path / "home"
     first = start(home)
-    made = httpx.post(f"{first.url}/api/v1/projects", timeout=60, json={"name": "kept"}, headers=headers(home))
+    made = httpx.post(f"{first.url}/api/v1/projects", timeout=PATIENCE, json={"name": "kept"}, headers=headers(home))
     assert made.status_code == 201
     tree = first.tree()
     names = " ".join(" ".join(process.cmdline()) for process in tree)
@@ -115,11 +117,11 @@ def test_nothing_outlives_up_when_it_is_killed_and_no_data_is_lost_and_a_signal_
     first.process.wait()
     assert gone(tree, 8.0) == []
     second = start(home)
-    names_now = httpx.get(f"{second.url}/api/v1/projects", timeout=60, headers=headers(home)).json()["items"]
+    names_now = httpx.get(f"{second.url}/api/v1/projects", timeout=PATIENCE, headers=headers(home)).json()["items"]
     assert {project["name"] for project in names_now} == {"default", "kept"}
     tree = second.tree()
     second.process.send_signal(signal.SIGTERM)
-    out, err = second.process.communicate(timeout=60)
+    out, err = second.process.communicate(timeout=PATIENCE)
     assert second.process.returncode == 0, err
     assert "Stopping" in out
     assert gone(tree, 1.0) == []
@@ -134,8 +136,8 @@ def test_a_guardian_that_is_killed_takes_its_server_along(start: Start, tmp_path
     [server] = guardian.children()
     guardian.kill()
     assert gone([server], 5.0) == []
-    deadline = time.monotonic() + 15
-    while httpx.get(f"{up.url}/api/v1/system/health", timeout=60).json()["status"] != "ok":
+    deadline = time.monotonic() + PATIENCE
+    while httpx.get(f"{up.url}/api/v1/system/health", timeout=PATIENCE).json()["status"] != "ok":
         assert time.monotonic() < deadline, "Valkey was not started again"
         time.sleep(0.1)
 
@@ -145,7 +147,7 @@ def test_a_second_up_on_the_same_home_says_so_and_disturbs_nothing(up: Up, start
     with pytest.raises(AssertionError, match="home_in_use") as refused:
         start(up.home, "--no-worker")
     assert up.url in str(refused.value)
-    assert httpx.get(f"{up.url}/api/v1/system/health", timeout=60).json()["status"] == "ok"
+    assert httpx.get(f"{up.url}/api/v1/system/health", timeout=PATIENCE).json()["status"] == "ok"
 
 
 def test_the_cli_finds_a_running_server_and_its_secrets_are_private(up: Up) -> None:
@@ -158,13 +160,15 @@ def test_the_cli_finds_a_running_server_and_its_secrets_are_private(up: Up) -> N
         return subprocess.run([*cli, *arguments], env=environment, capture_output=True, text=True, check=True).stdout
 
     secret = run("tokens", "create", "ci", "--scope", "read").strip()
-    answer = httpx.get(f"{up.url}/api/v1/projects/default", timeout=60, headers={"Authorization": f"Bearer {secret}"})
+    answer = httpx.get(
+        f"{up.url}/api/v1/projects/default", timeout=PATIENCE, headers={"Authorization": f"Bearer {secret}"}
+    )
     assert answer.status_code == 200
     link = run("sign-in").strip()
     with httpx.Client() as browser:
         for address in (link, up.sign_in):
             assert browser.post(address).status_code == 303
-    assert httpx.get(up.sign_in, timeout=60).json()["code"] == "link_used"
+    assert httpx.get(up.sign_in, timeout=PATIENCE).json()["code"] == "link_used"
 
 
 @pytest.mark.long

@@ -24,6 +24,7 @@ from steerboard_contracts.stage.outputs import DatasetOutput, RewardsOutput
 from steerboard_contracts.stage.spec import Shard, StageSpec
 from steerboard_workers.stages.__main__ import MODULES, failure_of
 from steerboard_workers.stages.runtime import EventWriter, Stage
+from support.patience import PATIENCE
 
 
 @dataclass
@@ -159,7 +160,7 @@ def killed_when(there: Callable[[], bool], folder: Path) -> None:
             status = 0
         finally:
             os._exit(status)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not there():
         assert os.waitpid(pid, os.WNOHANG) == (0, 0), "it ended before"
         assert time.monotonic() < deadline

@@ -23,6 +23,7 @@ from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import load_tokenizer, save_model
 from steerboard_workers.synthetic.topics import TOPICS
 from support.models.vllm_engine import PYTHON, needs_vllm, write_models
+from support.patience import PATIENCE
 
 pytestmark = [needs_vllm, pytest.mark.long]
 WORDS = ["red", "green", "blue", "apple", "pear", "house", "tree", "river"]
@@ -92,7 +93,7 @@ def carried_out(
         env={**os.environ, **(vllm.variables(PYTHON, folder) if by_vllm else {}), **variables},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=PATIENCE,
     )
     assert done.stdout, done.stderr[-3000:]
     return folder, [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()]

@@ -29,6 +29,7 @@ from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.stages import train
 from steerboard_workers.stages.__main__ import main
 from steerboard_workers.stages.runtime import EventWriter, Stage
+from support.patience import PATIENCE
 
 METRICS = b'"type":"metrics"'
 
@@ -93,7 +94,7 @@ def run_process(stage: Stage, launcher: list[str] | None = None, **environment: 
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()], done.stderr

@@ -11,6 +11,7 @@ from webhook_world import BASE, WebhookWorld
 from steerboard.platform.database import transaction
 from steerboard.runs.state import attempt_outcomes, claims, lifecycle
 from steerboard.runs.tables import Run
+from support.patience import PATIENCE
 
 URL = "https://ci.example/hook"
 
@@ -65,7 +66,7 @@ def test_a_pipeline_ends_once_with_the_worst_of_its_stages(world: WebhookWorld) 
 def test_the_last_two_stages_at_the_same_moment_end_their_pipeline_once(world: WebhookWorld) -> None:
     world.hook(URL, "pipeline.succeeded")
     pipeline = world.pipeline("a", "b")
-    both_written = threading.Barrier(2, timeout=20)
+    both_written = threading.Barrier(2, timeout=PATIENCE)
     mine = [world.claim(), world.claim()]
 
     def finish(claim: claims.Claim) -> None:

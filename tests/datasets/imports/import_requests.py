@@ -10,6 +10,8 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from support.patience import PATIENCE
+
 PROJECT = "/api/v1/projects/default"
 BASE = f"{PROJECT}/imports"
 
@@ -43,7 +45,7 @@ def post(client: TestClient, id_: str, action: str) -> Any:
     return answer.json()
 
 
-def wait(client: TestClient, id_: str, until: Callable[[Any], bool], seconds: float = 60) -> Any:
+def wait(client: TestClient, id_: str, until: Callable[[Any], bool], seconds: float = PATIENCE) -> Any:
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         found = client.get(f"{BASE}/{id_}").json()

@@ -17,6 +17,7 @@ from import_requests import PROJECT, ended, lines, post, upload, wait
 
 from steerboard.datasets.imports.execution.jobs import LARGE_BYTES
 from steerboard.datasets.imports.execution.runner import ImportRunner
+from support.patience import PATIENCE
 
 Workers = Callable[[], list[psutil.Process]]
 
@@ -52,7 +53,7 @@ def test_a_killed_process_stores_nothing_and_the_next_import_has_another(client:
     before = worker.cpu_times().user
 
     def kill() -> None:
-        ends = time.monotonic() + 60
+        ends = time.monotonic() + PATIENCE
         while worker.cpu_times().user - before < 0.2 and time.monotonic() < ends:
             time.sleep(0.01)
         worker.kill()

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.events.tables import Event
 from steerboard.platform.settings import Settings
+from support.patience import PATIENCE
 
 BASE = "/api/v1/projects/default"
 
@@ -40,7 +41,7 @@ class Server:
         self.client = httpx.Client(
             base_url=json.loads(ready.read_bytes())["url"] + BASE,
             headers={"Authorization": f"Bearer {token}"},
-            timeout=60,
+            timeout=PATIENCE,
         )
 
     def begin(self, rows: int) -> str:
@@ -61,7 +62,7 @@ class Server:
         self.process.wait()
 
 
-def wait(condition: Callable[[], bool], complaint: str, seconds: float = 90) -> None:
+def wait(condition: Callable[[], bool], complaint: str, seconds: float = PATIENCE) -> None:
     ends = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < ends, complaint
@@ -84,7 +85,7 @@ def serve(home: Path, token: str, settings: Settings) -> Iterator[Callable[[], S
     yield start
     for server in started:
         server.process.terminate()
-        server.process.wait(timeout=30)
+        server.process.wait(timeout=PATIENCE)
 
 
 @pytest.mark.long
@@ -93,7 +94,7 @@ def test_an_import_survives_the_kill_of_the_server(serve: Callable[[], Server]) 
     id_ = server.begin(15_000)
     assert processes_of(id_)
     server.kill()
-    wait(lambda: not processes_of(id_), "its process outlived the server", 10)
+    wait(lambda: not processes_of(id_), "its process outlived the server")
     server = serve()
     assert (server.state(id_)["state"], server.client.get("/datasets").json()["items"]) == ("importing", [])
     wait(lambda: server.state(id_)["state"] != "importing", "it was not taken up again")
@@ -106,7 +107,7 @@ def test_an_orderly_stop_gives_the_import_back_at_once(serve: Callable[[], Serve
     server = serve()
     id_ = server.begin(15_000)
     server.process.terminate()
-    server.process.wait(timeout=30)
+    server.process.wait(timeout=PATIENCE)
     assert not processes_of(id_)
     server = serve()
     wait(lambda: server.state(id_)["state"] == "succeeded", "it was not taken up again")

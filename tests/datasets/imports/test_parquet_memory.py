@@ -21,6 +21,7 @@ import pytest
 from steerboard.datasets.errors import BrokenFile
 from steerboard.datasets.formats.detect import open_reader
 from steerboard.datasets.formats.records import Limits, Source
+from support.patience import PATIENCE
 
 MEGABYTE = 2**20
 # Reads a first file, so that libraries are loaded, then the one to measure; prints how it ended and peaks in MB.
@@ -59,7 +60,7 @@ def measured(tmp_path: Path, hostile: bytes) -> dict[str, Any]:
     (tmp_path / "first.parquet").write_bytes(written(pa.table({"prompt": ["Hi"]})))
     (tmp_path / "hostile.parquet").write_bytes(hostile)
     command = [sys.executable, "-c", MEASURE, str(tmp_path / "first.parquet"), str(tmp_path / "hostile.parquet")]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=200)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=PATIENCE)
     said: dict[str, Any] = json.loads(done.stdout)
     return said
 

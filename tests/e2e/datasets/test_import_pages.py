@@ -32,7 +32,7 @@ def test_bad_rows_are_named_and_the_rest_imports_when_asked(
     page.get_by_role("button", name="Check all rows").click()
     bad = page.get_by_role("table", name="Rows that are not valid")
     # A process of its own reads the file; next to other tests its start alone can take long.
-    expect(bad.get_by_role("row")).to_have_count(2, timeout=90_000)
+    expect(bad.get_by_role("row")).to_have_count(2)
     expect(bad.get_by_role("row").last).to_contain_text("5")
     expect(page.get_by_role("button", name="Import 5 rows")).to_be_disabled()
     with page.expect_download() as download:
@@ -48,9 +48,9 @@ def test_bad_rows_are_named_and_the_rest_imports_when_asked(
     page.get_by_role("button", name="Back to the columns").click()
     expect(page.get_by_role("main").get_by_label(re.compile("^prompt"))).to_have_value(re.compile("riddle"))
     page.get_by_role("button", name="Check all rows").click()
-    page.get_by_role("button", name="Skip these 1 rows").click(timeout=90_000)
-    page.get_by_role("button", name="Import 5 rows").click(timeout=90_000)
-    page.get_by_role("link", name="Open the dataset").click(timeout=90_000)
+    page.get_by_role("button", name="Skip these 1 rows").click()
+    page.get_by_role("button", name="Import 5 rows").click()
+    page.get_by_role("link", name="Open the dataset").click()
     expect(page.get_by_text("Is tea 0 hot?")).to_be_visible()
     assert world.get("datasets/tea")["rows"] == 5
 
@@ -97,8 +97,8 @@ def test_columns_become_attributes_of_rows_that_need_no_reward(page: Page, world
     expect(page.get_by_role("group", name="Preview")).to_contain_text('{"helpfulness":1,"words":2}')
     assert faults_of(page, "attributes") == {}
     page.get_by_role("button", name="Check all rows").click()
-    page.get_by_role("button", name="Import 4 rows").click(timeout=90_000)
-    page.get_by_role("link", name="Open the dataset").click(timeout=90_000)
+    page.get_by_role("button", name="Import 4 rows").click()
+    page.get_by_role("link", name="Open the dataset").click()
     page.get_by_role("link", name="Row 3", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("helpfulness 3")
     assert world.get("datasets/attributed")["rewards"] is None

@@ -45,11 +45,11 @@ def test_a_recipe_is_launched_watched_live_and_survives_a_reload(page: Page, wor
     expect(page.get_by_role("heading", name="watched-1")).to_be_visible()
     # The graph follows without a reload, and shows the same after one.
     graph = page.get_by_role("group", name="Stages of the pipeline and what each one needs")
-    expect(graph.get_by_role("link", name=re.compile(r"^sft\W*training \d+%"))).to_be_visible(timeout=60_000)
+    expect(graph.get_by_role("link", name=re.compile(r"^sft\W*training \d+%"))).to_be_visible()
     page.reload()
     expect(graph.get_by_role("link", name=re.compile(r"^sft\W*(training \d+%|\d)"))).to_be_visible()
     expect(page.get_by_text("The report comes last")).to_be_visible()
-    expect(page.get_by_role("table", name=re.compile("^Methods"))).to_be_visible(timeout=180_000)
+    expect(page.get_by_role("table", name=re.compile("^Methods"))).to_be_visible()
     # The same answers can be judged further.
     expect(page.get_by_role("link", name="watched-1.report")).to_be_visible()
 
@@ -80,5 +80,5 @@ def test_a_cancelled_pipeline_goes_on_by_one_click(page: Page, world: World) -> 
     world.wait(lambda: world.get(f"pipelines/{name}")["state"] == "cancelled", name)
     page.goto(f"/p/default/pipelines/{name}")
     page.get_by_role("button", name=re.compile(r"Resume \d stage")).click()
-    expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=60_000)
+    expect(page.locator(".state-badge").first).to_have_text("succeeded")
     expect(page.get_by_role("button", name=re.compile("Resume"))).to_have_count(0)

@@ -38,7 +38,7 @@ def test_a_curve_grows_while_its_run_works(page: Page, world: World) -> None:
     try:
         page.goto(f"/p/default/runs/{run}")
         chart = page.get_by_role("img", name=re.compile("^loss over step"))
-        expect(chart).to_be_visible(timeout=90_000)
+        expect(chart).to_be_visible()
         page.evaluate(WATCH)
         # The charts are asked for every three seconds. The progress next to them is updated more often than that.
         page.wait_for_function("window.ends.size >= 5", timeout=25_000)

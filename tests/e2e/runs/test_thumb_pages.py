@@ -56,7 +56,7 @@ def test_answers_with_thumbs_are_read_while_a_run_goes_on_and_a_turned_thumb_mak
     # Without a reload, from here to the end.
     step = page.get_by_role("combobox", name="After step")
     live = page.get_by_text("The newest evaluated step.")
-    expect(live).to_be_visible(timeout=60_000)
+    expect(live).to_be_visible()
     first = int(step.input_value())
     assert 0 < first < STEPS
     expect(page.get_by_role("status").filter(has_text="wrong-sided")).to_contain_text(" answers (")

@@ -10,6 +10,8 @@ import time
 import pytest
 from fault_stack import SFT, Stack
 
+from support.patience import PATIENCE
+
 SHORT_LEASE = {"STEERBOARD_LEASE_SECONDS": "4"}
 SEEDS = 50
 # 27 steps.
@@ -76,7 +78,7 @@ def test_a_stopped_worker_gives_its_run_back_without_losing_an_attempt(stack: St
     first = stack.start_worker("first")
     stack.wait_for_step(run_id, 8)
     first.signal(signal.SIGTERM)
-    assert first.process.wait(timeout=15) == 0
+    assert first.process.wait(timeout=PATIENCE) == 0
     run = stack.run(run_id)
     assert (run.state, run.reason_code) == ("queued", "worker_stopped"), run.reason
     assert not stack.stage_pids(run_id)

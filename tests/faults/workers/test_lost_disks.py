@@ -13,6 +13,7 @@ from test_nodes import rendezvous
 
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunCheckpoint
+from support.patience import PATIENCE
 from support.servers.s3_server import BUCKET, S3Server
 
 SHORT_LEASE = {"STEERBOARD_LEASE_SECONDS": "4"}
@@ -73,7 +74,7 @@ def test_a_worker_that_is_stopped_leaves_its_last_checkpoint_in_the_store(stack:
     first = stack.start_worker("first", STEERBOARD_HOME=str(home))
     wait_until_stored(stack, run_id, 4)
     first.process.terminate()
-    assert first.process.wait(timeout=30) == 0
+    assert first.process.wait(timeout=PATIENCE) == 0
     last = max(int(path.name.rpartition("-")[2]) for path in home.glob("work/*/checkpoints/a1-step-*"))
     assert stored_step(stack, run_id) == last
     shutil.rmtree(home)

@@ -17,6 +17,7 @@ from fault_stack import SFT, Stack, Worker
 from steerboard.accounts.tables import Project
 from steerboard.platform.settings import Settings
 from steerboard_workers.supervisor.device_group import DeviceGroup
+from support.patience import PATIENCE
 
 
 def rendezvous() -> str:
@@ -108,14 +109,14 @@ def test_a_further_node_says_that_it_lives_and_leaves_when_asked(
     )
     try:
         for _ in range(2):  # not only at its start
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE
             while not alive.exists():
                 assert node.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
             alive.unlink()
         node.send_signal(signal.SIGTERM)
-        assert node.wait(timeout=30) == 0
+        assert node.wait(timeout=PATIENCE) == 0
     finally:
         node.kill()
         node.wait()

@@ -23,6 +23,7 @@ from steerboard.runs.tables import Run, RunAttempt, RunOutput
 from steerboard_workers.stages.models.model_io import load_reward_model, load_tokenizer
 from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts
 from support.models.vllm_engine import PYTHON, needs_vllm, write_models
+from support.patience import PATIENCE
 
 VLLM = {"engine": "vllm", "vllm": {"eager": True}}
 GENERATE = {
@@ -156,7 +157,7 @@ def test_an_engine_that_lost_its_stage_its_guardian_and_its_worker_is_ended_befo
     for process in (guardian, stage):
         process.kill()
     worker.signal(signal.SIGKILL)
-    psutil.wait_procs([stage], timeout=20)
+    psutil.wait_procs([stage], timeout=PATIENCE)
     assert gone(stage)
     assert not gone(core)
     stack.start_worker("second", **settings)

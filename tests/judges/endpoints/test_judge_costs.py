@@ -14,6 +14,7 @@ from steerboard.evaluation.judges import runner
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
+from support.patience import PATIENCE
 from support.servers.other_server import Answer, Seen
 
 
@@ -89,7 +90,7 @@ def test_as_many_requests_are_under_way_as_was_said_and_no_more(world: JudgeWorl
     under_way: list[int] = []
     now = 0
     lock = threading.Lock()
-    three = threading.Barrier(3, timeout=60)
+    three = threading.Barrier(3, timeout=PATIENCE)
 
     def counting(_: Seen) -> Answer:
         nonlocal now

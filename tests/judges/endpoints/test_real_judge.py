@@ -23,6 +23,7 @@ from served_model import served, wait_until_served
 from steerboard.evaluation.judge_tables import JudgeAnswer, Verdict
 from steerboard.evaluation.judges.verdict_parser import rating
 from steerboard.platform.settings import get_settings
+from support.patience import PATIENCE
 
 PROMPTS, ENTRANTS = 8, ("anna", "bert", "carl")
 REQUESTS = PROMPTS * len(ENTRANTS)
@@ -71,7 +72,7 @@ class Workers:
     def kill(self, name: str) -> None:
         process = self._processes.pop(name)
         process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=PATIENCE)
 
     def kill_all(self) -> None:
         for name in list(self._processes):
@@ -106,7 +107,7 @@ def test_a_judge_survives_a_bad_endpoint_and_two_kills_and_pays_for_nothing_twic
     world: JudgeWorld, proxy: Any, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait(condition: Callable[[], bool], what: str, pause: float = 0.05) -> None:
-        end = time.monotonic() + 90
+        end = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() < end:
                 time.sleep(pause)

@@ -22,6 +22,7 @@ from steerboard.platform.concurrency import AT_ONCE
 from steerboard.platform.database import transaction
 from steerboard.platform.events import log as events
 from steerboard.platform.http import body_limits
+from support.patience import PATIENCE
 from support.servers.served_app import Client, served
 
 API = "/api/v1"
@@ -58,7 +59,8 @@ def answers(url: str, token: str) -> float:
     """Seconds that an ordinary request takes, one that asks the database."""
     began = time.monotonic()
     assert (
-        httpx.get(f"{url}{API}/projects", headers={"Authorization": f"Bearer {token}"}, timeout=20).status_code == 200
+        httpx.get(f"{url}{API}/projects", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE).status_code
+        == 200
     )
     return time.monotonic() - began
 
@@ -83,7 +85,7 @@ def test_uploads_that_never_end_hold_up_nobody(
             client.head(method, f"{API}/{path}", content_type="application/json", **auth, **length)
             client.send(b"{" if "content_length" in length else b"1\r\n{\r\n")
     assert answers(url, token) < 10
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while app.state.engine.pool.checkedout() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert app.state.engine.pool.checkedout() == 0
@@ -142,14 +144,14 @@ def test_a_large_json_body_does_not_stop_the_others(url: str, token: str, kind: 
 
     def send() -> None:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        statuses.append(httpx.post(f"{url}{API}/projects", content=body, headers=headers, timeout=60).status_code)
+        statuses.append(httpx.post(f"{url}{API}/projects", content=body, headers=headers, timeout=PATIENCE).status_code)
 
     sending = threading.Thread(target=send)
     sending.start()
     slowest = 0.0
     while sending.is_alive():
         began = time.monotonic()
-        assert httpx.get(f"{url}{API}/system/live", timeout=20).status_code == 204
+        assert httpx.get(f"{url}{API}/system/live", timeout=PATIENCE).status_code == 204
         slowest = max(slowest, time.monotonic() - began)
     assert statuses == [413 if kind in ("lists", "numbers", "keys") else 422]
     assert slowest < patience
@@ -235,7 +237,7 @@ def test_500_frozen_readers_of_the_stream_cost_others_nothing(
     for _ in range(500):
         opened.append(Client(url, receive_buffer=2048))
         opened[-1].head("GET", f"{API}/projects/default/events", authorization=f"Bearer {token}")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while sum(feed.readers for feed in app.state.feeds.values()) < 500:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -261,7 +263,7 @@ def test_a_reader_that_takes_nothing_is_let_go(
     opened.append(Client(url, receive_buffer=2048))
     opened[-1].head("GET", f"{API}/projects/default/events?after=0", authorization=f"Bearer {token}")
     _happen(sessions, project, 200, 40_000)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not app.state.feeds:
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -23,6 +23,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.events import log as events
 from steerboard.platform.events import wakeups
 from steerboard.platform.settings import Settings
+from support.patience import PATIENCE
 from support.servers.served_app import served
 
 PATH = "/api/v1/projects/default/events"
@@ -47,7 +48,7 @@ def follow(
     ids: list[int] = []
     found: list[dict[str, object]] = []
     all_headers = {"Authorization": f"Bearer {token}", **(headers or {})}
-    with httpx.stream("GET", url + PATH, headers=all_headers, timeout=20) as response:
+    with httpx.stream("GET", url + PATH, headers=all_headers, timeout=PATIENCE) as response:
         assert response.status_code == 200
         for line in response.iter_lines():
             if line.startswith("retry:"):
@@ -125,7 +126,7 @@ def test_redis_wakes_a_reader_at_once(
         threading.Timer(1.0, write, (sessions, project, 1)).start()
 
     assert follow(url, token, 1, begin=later)[0]["payload"] == {"number": 1}
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25
 
 
 def test_without_redis_the_stream_goes_on_by_polling(
@@ -140,7 +141,7 @@ def test_without_redis_the_stream_goes_on_by_polling(
 def test_waiting_readers_hold_no_connection_of_the_database(
     url: str, token: str, app: FastAPI, sessions: sessionmaker[Session], project: Project
 ) -> None:
-    opened = threading.Barrier(26, timeout=20)
+    opened = threading.Barrier(26, timeout=PATIENCE)
     results: list[list[dict[str, object]]] = []
 
     def read() -> None:
@@ -150,7 +151,7 @@ def test_waiting_readers_hold_no_connection_of_the_database(
     for reader in readers:
         reader.start()
     opened.wait()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while app.state.engine.pool.checkedout() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert app.state.engine.pool.checkedout() == 0
@@ -163,7 +164,7 @@ def test_waiting_readers_hold_no_connection_of_the_database(
 def test_a_quiet_stream_sends_heartbeats(url: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "HEARTBEAT_SECONDS", 0.1)
     monkeypatch.setattr(wakeups, "POLL_SECONDS", 0.1)
-    with httpx.stream("GET", url + PATH, headers={"Authorization": f"Bearer {token}"}, timeout=20) as response:
+    with httpx.stream("GET", url + PATH, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as response:
         assert ": still here" in (line for line in response.iter_lines())
 
 
@@ -178,7 +179,7 @@ def test_who_may_no_longer_read_loses_an_open_stream(
         cookie, _ = accounts.start_session(session, user.id)
         _, token = accounts.create_token(session, name="guest", scopes=["read"], project_id=project.id)
     who = {"Authorization": f"Bearer {token}"} if how == "revoked" else {"Cookie": f"{SESSION_COOKIE}={cookie}"}
-    with httpx.stream("GET", url + PATH, headers=who, timeout=20) as response:
+    with httpx.stream("GET", url + PATH, headers=who, timeout=PATIENCE) as response:
         lines = response.iter_lines()
         assert next(lines).startswith("retry:")
         time.sleep(0.5)
@@ -199,7 +200,7 @@ def test_what_is_new_is_read_once_however_many_follow(
 ) -> None:
     reads: list[str] = []
     count = 12
-    opened = threading.Barrier(count + 1, timeout=30)
+    opened = threading.Barrier(count + 1, timeout=PATIENCE)
 
     def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
         if "FROM events" in statement:
@@ -231,7 +232,7 @@ def test_a_crowd_of_requests_is_answered_one_after_the_other(url: str, token: st
     async def ask() -> list[int]:
         headers = {"Authorization": f"Bearer {token}"}
         limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=25) as client:
+        async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=PATIENCE) as client:
             answers = await asyncio.gather(*(client.get("/api/v1/projects/default/runs") for _ in range(160)))
         return [answer.status_code for answer in answers]
 
@@ -243,5 +244,5 @@ def test_a_crowd_of_requests_is_answered_one_after_the_other(url: str, token: st
 @pytest.mark.parametrize("last", ["x", "-1", "\xb2", "9" * 30])
 def test_a_last_event_id_that_is_none_is_refused(url: str, token: str, last: str) -> None:
     headers = {"Authorization": f"Bearer {token}", "Last-Event-ID": last.encode("latin-1")}
-    answer = httpx.get(url + PATH, headers=headers, timeout=20)
+    answer = httpx.get(url + PATH, headers=headers, timeout=PATIENCE)
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_event_id")

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from support.patience import PATIENCE
 from support.processes.command_line import url
 
 __all__ = ["url"]
@@ -20,7 +21,7 @@ def test_a_stream_that_has_just_begun_ends_when_the_server_stops(
     """The client of Redis may be connecting then, and cancelled at a bad moment it never ends."""
     headers = {"Authorization": f"Bearer {token}"}
     address = f"{url}/api/v1/projects/default/events"
-    with httpx.stream("GET", address, headers=headers, timeout=10) as stream:
+    with httpx.stream("GET", address, headers=headers, timeout=PATIENCE) as stream:
         lines = stream.iter_lines()
         assert next(lines) == "retry: 1000"
         time.sleep(milliseconds / 1000)

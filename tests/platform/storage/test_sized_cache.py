@@ -7,11 +7,12 @@ import threading
 import numpy as np
 
 from steerboard.platform.storage.sized_cache import SizedCache
+from support.patience import PATIENCE
 
 
 def test_two_threads_that_load_the_same_array_at_once_both_get_it() -> None:
     cache = SizedCache(1000)
-    both_load = threading.Barrier(2, timeout=10)
+    both_load = threading.Barrier(2, timeout=PATIENCE)
     got: list[float] = []
 
     def load() -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from steerboard_contracts import guardian
+from support.patience import PATIENCE
 
 
 class Guarded:
@@ -47,7 +48,7 @@ class Guarded:
 
     def reports(self) -> list[str]:
         lines = self._status.read().splitlines()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=PATIENCE)
         return lines
 
     def send(self, word: bytes) -> None:
@@ -69,7 +70,7 @@ def alive(marker: str) -> list[int]:
 
 
 def gone(marker: str) -> bool:
-    end = time.monotonic() + 5
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if not alive(marker):
             return True
@@ -96,7 +97,7 @@ def family(marker: str, seconds: float = 1000) -> Guarded:
     guarded = Guarded([sys.executable, "-c", FAMILY, marker, str(seconds)])
     guarded.wait_for_output(b"ready")
     # For a moment a process that was just started has no command line to be found by.
-    end = time.monotonic() + 5
+    end = time.monotonic() + PATIENCE
     while len(alive(marker)) < 4 and time.monotonic() < end:
         time.sleep(0.01)
     return guarded
@@ -128,7 +129,7 @@ def test_a_silent_supervisor_is_taken_for_lost_when_its_lease_ends(marker: str) 
     guarded.extend(0.3)
     started = time.monotonic()
     assert guarded.status() == "lease over"
-    assert 0.1 < time.monotonic() - started < 3
+    assert 0.1 < time.monotonic() - started < 30
     assert gone(marker)
 
 

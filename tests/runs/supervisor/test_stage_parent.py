@@ -23,6 +23,7 @@ from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from steerboard_workers.stage_parent.identity import MARK
 from steerboard_workers.supervisor.process import StageProcess, environment
 from steerboard_workers.supervisor.warm_start import StageParent
+from support.patience import PATIENCE
 
 BASE = {
     "run": "base",
@@ -169,7 +170,7 @@ def weights(folder: Path) -> dict[str, str]:
     }
 
 
-def wait(condition: Callable[[], object], seconds: float = 60) -> None:
+def wait(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen"
@@ -259,7 +260,7 @@ def test_a_killed_guardian_takes_the_warm_stage_along(
     stage = start(tmp_path / "one", ENDLESS, inputs, parent)
     pid = training(stage)
     os.kill(stage.pid, signal.SIGKILL)
-    wait(lambda: not alive(pid), 5)
+    wait(lambda: not alive(pid))
     assert stage.ended(5)
     stage.finish()
     assert stage.status is None
@@ -269,7 +270,7 @@ def test_a_warm_stage_ends_with_its_lease(parent: StageParent, inputs: dict[str,
     stage = start(tmp_path / "one", ENDLESS, inputs, parent)
     pid = training(stage)
     stage.extend(guardian.now() + 0.3)
-    wait(lambda: not alive(pid), 5)
+    wait(lambda: not alive(pid))
     assert stage.ended(5)
     stage.finish()
     assert stage.status == "lease over"

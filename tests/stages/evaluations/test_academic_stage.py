@@ -29,6 +29,7 @@ from support.models.lm_eval_environment import (
     write_lookup_model,
     write_tasks,
 )
+from support.patience import PATIENCE
 
 pytestmark = [needs_lm_eval, pytest.mark.long]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -65,7 +66,7 @@ def start(folder: Path) -> subprocess.Popen[str]:
 
 
 def carried_out(folder: Path) -> list[StageEvent]:
-    stdout, _ = start(folder).communicate(timeout=300)
+    stdout, _ = start(folder).communicate(timeout=PATIENCE)
     assert stdout, (folder / "log").read_text()[-3000:]
     return [STAGE_EVENT.validate_json(line) for line in stdout.splitlines()]
 
@@ -115,7 +116,7 @@ def test_it_finds_what_the_harness_finds_on_its_command_line(things: HandPipelin
     command = [str(PYTHON), "-m", "lm_eval", "run", *(word for pair in arguments.items() for word in pair)]
     environment = {**os.environ, **OFFLINE, "HF_HOME": str(folder.parent / "hf")}
     done = subprocess.run(
-        [*command, "--log_samples"], cwd=tasks, env=environment, capture_output=True, text=True, timeout=300
+        [*command, "--log_samples"], cwd=tasks, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr[-3000:]
     (path,) = (tmp_path / "theirs").rglob("results_*.json")
@@ -142,7 +143,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(things: HandPipeline
         assert process.poll() is None, (folder / "log").read_text()[-3000:]
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     before = len(kept_rows(folder))
     # One request a question, two a choice.
     assert 20 <= before < 3 * ITEMS

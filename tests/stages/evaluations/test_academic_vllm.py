@@ -30,6 +30,7 @@ from support.models.lm_eval_environment import (
 )
 from support.models.vllm_engine import PYTHON as VLLM_PYTHON
 from support.models.vllm_engine import needs_vllm, write_models
+from support.patience import PATIENCE
 
 pytestmark = [needs_lm_eval, needs_vllm, pytest.mark.long]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -80,7 +81,7 @@ def start(folder: Path) -> subprocess.Popen[str]:
 
 
 def ended(folder: Path) -> StageEvent:
-    stdout, _ = start(folder).communicate(timeout=300)
+    stdout, _ = start(folder).communicate(timeout=PATIENCE)
     assert stdout, (folder / "log").read_text()[-3000:]
     return STAGE_EVENT.validate_json(stdout.splitlines()[-1])
 
@@ -141,7 +142,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(things: HandPipeline
         assert process.poll() is None, (folder / "log").read_text()[-3000:]
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     before = len(kept_answers(folder))
     # A request a question, two a choice, two a question of which two answers are drawn.
     assert 25 <= before < 5 * 20
@@ -157,7 +158,7 @@ def test_a_vllm_that_dies_is_an_error_that_another_attempt_may_mend(things: Hand
         assert process.poll() is None, (folder / "log").read_text()[-3000:]
         time.sleep(0.01)
     os.kill(servers[0], signal.SIGKILL)
-    stdout, _ = process.communicate(timeout=60)
+    stdout, _ = process.communicate(timeout=PATIENCE)
     last = STAGE_EVENT.validate_json(stdout.splitlines()[-1])
     assert isinstance(last, Failed)
     assert (last.code, last.retryable) == ("engine_failed", True)

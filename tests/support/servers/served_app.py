@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from steerboard.app.connections import server_config
+from support.patience import PATIENCE
 
 
 @contextmanager
@@ -40,7 +41,7 @@ class Client:
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(30)
+        self.socket.settimeout(PATIENCE)
         parts = urlsplit(url)
         self.socket.connect((parts.hostname, parts.port))
 

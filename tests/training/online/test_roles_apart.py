@@ -27,6 +27,7 @@ from steerboard_workers.stages.roles.placed_unit import PlacedUnit
 from steerboard_workers.stages.roles.processes import RoleProcess
 from steerboard_workers.stages.roles.ray_node import STAGE_VARIABLE
 from steerboard_workers.stages.runtime import Stage
+from support.patience import PATIENCE
 
 QUICK = {
     "run": "train",
@@ -176,7 +177,7 @@ def test_a_killed_unit_is_replaced_and_the_run_stays_the_same(placed, together, 
 def test_a_unit_that_dies_again_and_again_ends_the_attempt(placed):
     stage = placed({"rollout": 1}, max_steps=2000, epochs=500)
     process = begun(stage)
-    deadline = time.monotonic() + 150
+    deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         for one in units(stage):
             one.send_signal(signal.SIGKILL)

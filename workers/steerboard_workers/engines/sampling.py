@@ -28,11 +28,12 @@ def stream_key(seed: int, *parts: int) -> int:
 def gumbel_noise(keys: Tensor, positions: Tensor, vocabulary: int) -> Tensor:
     """Standard Gumbel noise (B, V) in float64 for streams `keys` (B,) at token `positions` (B,), both int64."""
     golden = _signed(_GOLDEN)
-    at = _mix(keys + (positions + 1) * golden)
+    at = _mix_(keys + (positions + 1) * golden)
     tokens = torch.arange(1, vocabulary + 1, dtype=torch.int64, device=keys.device) * golden
-    bits = _mix(at[:, None] + tokens)
-    # The upper 53 bits, moved off zero: u is strictly inside (0, 1), so both logarithms are finite.
-    uniform = (((bits >> 11) & ((1 << 53) - 1)).to(torch.float64) + 0.5) * 2.0**-53
+    # In place from here on: fresh memory for each operation takes longer than the arithmetic.
+    bits = _mix_(at[:, None] + tokens)
+    # The upper 52 bits and a half: u is strictly inside (0, 1), so both logarithms are finite.
+    uniform = bits.bitwise_right_shift_(12).bitwise_and_((1 << 52) - 1).to(torch.float64).add_(0.5).mul_(2.0**-52)
     return uniform.log_().neg_().log_().neg_()
 
 
@@ -57,7 +58,7 @@ def next_tokens(logits: Tensor, decoding: Decoding, keys: Tensor, positions: Ten
     logits = logits.float()
     if decoding.temperature == 0:
         return logits.argmax(-1)
-    return (warp(logits, decoding) + gumbel_noise(keys, positions, logits.shape[-1])).argmax(-1)
+    return gumbel_noise(keys, positions, logits.shape[-1]).add_(warp(logits, decoding)).argmax(-1)
 
 
 def log_probs_of(tokens: Tensor, logits: Tensor, decoding: Decoding) -> Tensor:
@@ -67,11 +68,13 @@ def log_probs_of(tokens: Tensor, logits: Tensor, decoding: Decoding) -> Tensor:
     return logits.gather(1, tokens[:, None]).squeeze(1) - logits.logsumexp(-1)
 
 
-def _mix(x: Tensor) -> Tensor:
-    """SplitMix64's finaliser; int64 products wrap, and the shift is made logical by a mask."""
-    for shift, factor in _MIX:
-        x = (x ^ ((x >> shift) & ((1 << (64 - shift)) - 1))) * _signed(factor)
-    return x ^ ((x >> 31) & ((1 << 33) - 1))
+def _mix_(x: Tensor) -> Tensor:
+    """SplitMix64's finaliser, in place; int64 products wrap, and the shift is made logical by a mask."""
+    shifted = torch.empty_like(x)
+    for shift, factor in (*_MIX, (31, 1)):
+        torch.bitwise_right_shift(x, shift, out=shifted)
+        x.bitwise_xor_(shifted.bitwise_and_((1 << (64 - shift)) - 1)).mul_(_signed(factor))
+    return x
 
 
 def _mix_int(x: int) -> int:
