@@ -29,7 +29,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     sys.path.append(str(ROOT / "tests" / "e2e"))
     from dashboard_world import World, instructions
 
-    running = World.for_training(tmp_path_factory.mktemp("steering"))
+    running = World(tmp_path_factory.mktemp("steering"))
     try:
         running.start()
         rows = instructions()

@@ -23,9 +23,6 @@ from steerboard.platform.settings import Settings
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
-# Leases of imports.
-QUICK = {"lease_seconds": 2.0, "heartbeat_seconds": 0.3, "retry_seconds": 0.1}
-
 Importer = Callable[..., ImportReport]
 
 
@@ -70,7 +67,7 @@ def shared() -> Path:
 @pytest.fixture
 def runner(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> Iterator[ImportRunner]:
     """In the API's process, as in `steerboard up`."""
-    app.state.import_runner = ImportRunner(sessions, settings.model_copy(update=QUICK)).start()
+    app.state.import_runner = ImportRunner(sessions, settings.model_copy(update={"retry_seconds": 0.1})).start()
     yield app.state.import_runner
     app.state.import_runner.stop()
 

@@ -55,9 +55,6 @@ class World:
     home: Path
     # That of the tests, if their environment is this one's.
     stage_parent: Path | None = None
-    # Of a test that loses workers; one that trains for minutes on a machine with other work needs more.
-    lease_seconds: float = 6
-    patience: float = PATIENCE
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
     client: httpx.Client = field(default_factory=httpx.Client)
@@ -67,7 +64,8 @@ class World:
         environment = {name: value for name, value in surroundings().items() if not name.startswith("STEERBOARD_")}
         environment |= {
             "STEERBOARD_HOME": str(self.home),
-            "STEERBOARD_LEASE_SECONDS": str(self.lease_seconds),
+            # Other work on the machine may hold up a worker for a while.
+            "STEERBOARD_LEASE_SECONDS": "60",
             "STEERBOARD_HEARTBEAT_SECONDS": "1",
             "STEERBOARD_SWEEP_SECONDS": "1.5",
             "STEERBOARD_POLL_SECONDS": "1.5",
@@ -87,14 +85,8 @@ class World:
         self.client = httpx.Client(
             base_url=f"{self.url}/api/v1/projects/default/",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=self.patience,
+            timeout=PATIENCE,
         )
-
-    @classmethod
-    def for_training(cls, home: Path) -> World:
-        """For pipelines of many minutes: with a lease of seconds, three starts that a busy machine holds up fail a run,
-        and an import of thousands of rows answers when it has parsed, cleaned and indexed them."""
-        return cls(home, lease_seconds=60, patience=300)
 
     def stop(self) -> None:
         if self.process is not None:

@@ -72,7 +72,6 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         "STEERBOARD_STAGE_THREADS": "1",
         # Of 20 prompts under a random salt, some are held out and some are not.
         "STEERBOARD_HELD_OUT_FRACTION": "0.5",
-        "STEERBOARD_LEASE_SECONDS": "6",
         "STEERBOARD_HEARTBEAT_SECONDS": "0.5",
         "STEERBOARD_RETRY_SECONDS": "0.1",
         "STEERBOARD_ALLOWED_PRIVATE": "127.0.0.1",

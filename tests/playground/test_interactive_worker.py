@@ -35,7 +35,7 @@ def workers(world: PlaygroundWorld) -> list[dict[str, Any]]:
 
 @pytest.mark.long
 def test_an_answer_survives_the_kill_of_its_worker(world: PlaygroundWorld, tmp_path: Path) -> None:
-    quick = {"STEERBOARD_LEASE_SECONDS": "2", "STEERBOARD_POLL_SECONDS": "0.3"}
+    quick = {"STEERBOARD_LEASE_SECONDS": "6", "STEERBOARD_POLL_SECONDS": "0.3"}
     made = world.compare(column(1), column(2, max_new_tokens=1900), reward="reward")
     with worker_process(tmp_path / "first.log", **quick) as first:
         # The first group has ended, and the second one is being written.

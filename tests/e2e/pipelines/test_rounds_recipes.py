@@ -24,7 +24,7 @@ ROUNDS = (
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    running = World.for_training(tmp_path_factory.mktemp("platform"))
+    running = World(tmp_path_factory.mktemp("platform"))
     running.start()
     running.import_rows("sentences", "instructions", instructions())
     running.import_rows("choices", "preferences", preferences())
