@@ -25,6 +25,7 @@ from steerboard_workers.alignment.online.objective import (
 )
 from steerboard_workers.alignment.rollouts import SourceContext
 from steerboard_workers.phases import Phases
+from steerboard_workers.stages.training.update import added
 
 
 def test_dual_clip_and_asymmetric_clip_reach_the_loss_through_the_objective():
@@ -62,16 +63,16 @@ def test_the_entropy_of_each_token_lowers_the_loss_by_its_weight():
 
 
 def test_a_ratio_that_is_no_rounding_fails_the_first_update_only():
-    sums = dict.fromkeys(PolicyGradientObjective.measures, 1.0) | {"ratio_error": 0.6**16}
+    sums = dict.fromkeys(PolicyGradientObjective.measures, 1.0) | {"ratio_error_max": 0.6, "answers": 0.0}
     with pytest.raises(RatioDiffers, match=r"is 1\.6 times as likely"):
         PolicyGradientObjective(config_of(), Turn(), 8).metrics(sums)
     assert "ratio_error" not in PolicyGradientObjective(config_of(), Turn(first=False), 8).metrics(sums)
-    small = sums | {"ratio_error": 1e-6**16}
+    small = sums | {"ratio_error_max": 1e-6}
     assert PolicyGradientObjective(config_of(), Turn(), 8).metrics(small)["ratio_error"] == pytest.approx(1e-6)
 
 
 def test_rounding_is_smaller_in_float32_than_in_bf16():
-    sums = dict.fromkeys(PolicyGradientObjective.measures, 1.0) | {"ratio_error": 0.02**16}
+    sums = dict.fromkeys(PolicyGradientObjective.measures, 1.0) | {"ratio_error_max": 0.02, "answers": 0.0}
     with pytest.raises(RatioDiffers, match=r"is 1\.02 times as likely"):
         PolicyGradientObjective(config_of(), Turn(), 8).metrics(sums)
     for mixed in (False, True):
@@ -202,3 +203,15 @@ def test_gdpos_policy_becomes_the_reference_times_the_exponential_of_its_normali
     wanted = reference * (worth / beta).exp()
     np.testing.assert_allclose(pi.numpy(), (wanted / wanted.sum()).numpy(), atol=0.03)
     assert abs(pi - reference).max() > 0.1
+
+
+def test_of_measures_named_max_the_largest_counts_and_others_add_up():
+    objective = PolicyGradientObjective(config_of(), Turn(), 8)
+    names = objective.measures
+    passes = [torch.full((len(names),), value, dtype=torch.float64) for value in (1.0, 3.0, 2.0)]
+    sums = torch.zeros(len(names), dtype=torch.float64)
+    for measured in passes:
+        sums = added(sums, measured, objective)
+    found = dict(zip(names, sums.tolist(), strict=True))
+    assert {name for name, value in found.items() if value == 3} == {"ratio_error_max", "apart_max"}
+    assert set(found.values()) == {3.0, 6.0}

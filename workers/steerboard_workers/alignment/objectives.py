@@ -25,7 +25,8 @@ from steerboard_workers.alignment.rendering.render import Renderer
 
 
 class Objective(Protocol):
-    """`measures` names the sums that `forward` returns; sums add up over micro-batches, ranks and evaluation."""
+    """`measures` names the sums that `forward` returns; sums add up over micro-batches, ranks and evaluation. Of those
+    whose names end in `_max` the largest counts, 0 at least."""
 
     reads: Reads
     measures: tuple[str, ...]

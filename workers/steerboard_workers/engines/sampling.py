@@ -30,7 +30,7 @@ def gumbel_noise(keys: Tensor, positions: Tensor, vocabulary: int) -> Tensor:
     golden = _signed(_GOLDEN)
     at = _mix_(keys + (positions + 1) * golden)
     tokens = torch.arange(1, vocabulary + 1, dtype=torch.int64, device=keys.device) * golden
-    # In place from here on: fresh memory for each operation takes longer than the arithmetic.
+    # In place from here on: this is the largest thing that a step of sampling holds.
     bits = _mix_(at[:, None] + tokens)
     # The upper 52 bits and a half: u is strictly inside (0, 1), so both logarithms are finite.
     uniform = bits.bitwise_right_shift_(12).bitwise_and_((1 << 52) - 1).to(torch.float64).add_(0.5).mul_(2.0**-52)

@@ -77,20 +77,22 @@ def sampler_weights(
 def sampler_metrics(
     rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]], bound: float
 ) -> dict[str, float]:
-    """How far log-probs of the sampler are from those that training computes of the same tokens, in nats; and -log pi a
-    token, which is the policy's entropy on average. Raises `SamplerDiffers` where the mean is above the bound."""
+    """`distance_from_sampler`; and -log pi a token, which is the policy's entropy on average."""
     differences = np.abs(
         np.concatenate([ours.astype(np.float64) - one.log_probs for one, ours in zip(rollouts, trained, strict=True)])
     )
-    if differences.mean() > bound:
+    found = distance_from_sampler(float(differences.mean()), float(differences.max()), bound)
+    return {**found, "entropy": -float(np.concatenate(trained).mean(dtype=np.float64))}
+
+
+def distance_from_sampler(mean: float, largest: float, bound: float) -> dict[str, float]:
+    """How far log-probs of the sampler are from those that training computes of the same tokens, in nats. Raises
+    `SamplerDiffers` where the mean is above the bound."""
+    if mean > bound:
         raise SamplerDiffers(
-            f"its log-probs of the sampled tokens are {differences.mean():.3g} nats from the trained model's on "
-            f"average, and max_sampler_difference is {bound:g}",
+            f"its log-probs of the sampled tokens are {mean:.3g} nats from the trained model's on average, and "
+            f"max_sampler_difference is {bound:g}",
             hint="Sample with engine transformers or precision fp32, lower lr where staleness lets the sampler fall "
             "behind, or raise max_sampler_difference.",
         )
-    return {
-        "sampler_difference": float(differences.mean()),
-        "sampler_difference_max": float(differences.max()),
-        "entropy": -float(np.concatenate(trained).mean(dtype=np.float64)),
-    }
+    return {"sampler_difference": mean, "sampler_difference_max": largest}

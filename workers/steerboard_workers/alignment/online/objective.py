@@ -14,18 +14,18 @@ from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.online.answers import distance_from_sampler
 from steerboard_workers.alignment.policy_gradient import kl, losses
 
-# Names of `Example.token_values`.
+# Names of `Example.token_values`. Without OLD the update is the first that reads the policy, and gets the SAMPLED
+# log-probs to compare with.
 OLD = "old_log_probs"
+SAMPLED = "sampled_log_probs"
 ADVANTAGES = "advantages"
 REFERENCE = "reference_log_probs"
 SAMPLER_WEIGHTS = "sampler_weights"
 
-# The power of the norm by which the largest |ratio - 1| is estimated: over a million tokens at most 2.4 times as large.
-POWER = 16
-# No one's rounding: a ratio so far from 1 before the first update is of another model. By the estimate above; in
-# float32 the ratios themselves are within 1e-5.
+# No one's rounding: a ratio so far from 1 before the first update is of another model. In float32 they are within 1e-5.
 LARGEST_ERROR = 0.01
 LARGEST_ERROR_BF16 = 0.5
 
@@ -56,12 +56,14 @@ class PolicyGradientObjective:
 
     Its figures: the share of tokens whose gradient the clip takes away, `update_kl`, the estimate k3 of the KL a token
     of the policy from the one that sampled, and of the first update after sampling `ratio_error`, the largest
-    |ratio - 1|, of which rounding is the only cause.
+    |ratio - 1|, of which rounding is the only cause. An update that is the first to read the policy finds how far
+    it is from the sampler and from the reference, too.
     """
 
     reads: Reads = "labels"
     measures: tuple[str, ...] = (
-        *("loss_sum", "count", "labels", "clipped", "update_kl", "kl_loss", "ratio_error", "entropy"),
+        *("loss_sum", "count", "labels", "clipped", "update_kl", "kl_loss", "ratio_error_max", "entropy"),
+        *("answers", "log_ratio", "surprise", "apart", "apart_max"),
     )
 
     def __init__(self, config: PolicyGradientConfig, turn: Turn, length: int) -> None:
@@ -75,18 +77,19 @@ class PolicyGradientObjective:
 
     def forward(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor]:
         config, log_probs = self.config, output[0]
-        old, advantages = batch.token_values[OLD], batch.token_values[ADVANTAGES]
+        given = batch.token_values
+        old, advantages = given.get(OLD, log_probs.detach()), given[ADVANTAGES]
         low, high = config.clip_range
         ratios = losses.ratios(log_probs, old)
         of_tokens = losses.clipped_surrogate(ratios, advantages, low, high, config.dual_clip)
         penalty = torch.zeros((), device=log_probs.device)
         if self._adds_kl:
-            of_kl = kl.penalty(log_probs, batch.token_values[REFERENCE], config.kl_form)
+            of_kl = kl.penalty(log_probs, given[REFERENCE], config.kl_form)
             of_tokens = of_tokens + config.kl_weight * of_kl
             penalty = of_kl.detach().double().sum()
         if config.sampler_weight_cap is not None:
             # The KL, too, is an expectation over answers of the policy.
-            of_tokens = of_tokens * batch.token_values[SAMPLER_WEIGHTS]
+            of_tokens = of_tokens * given[SAMPLER_WEIGHTS]
         entropy = torch.zeros((), device=log_probs.device)
         if config.entropy_weight and len(output) > 2:
             of_tokens = of_tokens - config.entropy_weight * output[2]
@@ -104,8 +107,9 @@ class PolicyGradientObjective:
                     # The answers are of the old policy, so it is KL(old || new).
                     kl.estimate(old.double(), log_probs.double(), "k3", limit=None).sum(),
                     penalty.double(),
-                    (ratios.double() - 1).abs().pow(POWER).sum(),
+                    (ratios.double() - 1).abs().max(),
                     entropy.double(),
+                    *_unread(log_probs.double(), given, sequences),
                 ]
             )
         return loss, sums
@@ -119,8 +123,15 @@ class PolicyGradientObjective:
             found["kl_loss"] = sums["kl_loss"] / labels
         if self.config.entropy_weight:
             found["entropy"] = sums["entropy"] / labels
+        if sums["answers"]:
+            found |= distance_from_sampler(
+                sums["apart"] / labels, sums["apart_max"], self.config.max_sampler_difference
+            )
+            found = {"entropy": sums["surprise"] / labels, **found}
+            if self._adds_kl:
+                found["kl"] = sums["log_ratio"] / sums["answers"]
         if self.turn.first:
-            error = sums["ratio_error"] ** (1 / POWER)
+            error = sums["ratio_error_max"]
             if error > self.turn.largest_error:
                 raise RatioDiffers(
                     f"before the first update, a token of an answer is {1 + error:.3g} times as likely as when it was "
@@ -132,3 +143,14 @@ class PolicyGradientObjective:
 
     def batch_metrics(self, examples: Sequence[Example]) -> dict[str, float]:
         return {}
+
+
+def _unread(log_probs: Tensor, given: Mapping[str, Tensor], sequences: Tensor) -> list[Tensor]:
+    """Where the update is the first that reads the policy: answers, sums over tokens of log pi - log pi_ref and of
+    -log pi, sum and largest of the distances from the sampler's log-probs. Zeros elsewhere."""
+    nothing = torch.zeros((), dtype=torch.float64, device=log_probs.device)
+    if SAMPLED not in given:
+        return [nothing] * 5
+    distances = (log_probs - given[SAMPLED]).abs()
+    log_ratio = (log_probs - given[REFERENCE]).sum() if REFERENCE in given else nothing
+    return [sequences, log_ratio, -log_probs.sum(), distances.sum(), distances.max()]

@@ -16,7 +16,7 @@ from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, 
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.answers import Answers, length_metrics, sampler_metrics, sampler_weights
 from steerboard_workers.alignment.online.groups import Sampling, answer_group
-from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFERENCE, SAMPLER_WEIGHTS, Turn
+from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFERENCE, SAMPLED, SAMPLER_WEIGHTS, Turn
 from steerboard_workers.alignment.online.pretraining import PretrainingTexts
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
@@ -134,51 +134,74 @@ class PolicyGradientSource(RewardedSource):
         context, config = self.context, self.config
         sampled, metrics = self.collected()
         rollouts, examples = sampled.rollouts, sampled.examples
-        tokens = sum(e.tokens for e in examples)
-        with context.phases.measure("reference") as phase:
-            old = [one[0] for one in context.passes.per_label(examples)]
-            reference = [one[0] for one in context.passes.per_label(examples, "reference")] if config.kl_weight else []
-            phase.tokens += tokens * (2 if reference else 1)
         rewards, sources, equal = self._to_learn(sampled)
+        nothing = bool(equal.all()) and (config.drop_equal or config.refill > 0)
         if config.answers > 1:
             metrics["equal_groups"] = float(equal.mean())
-        apart = [o.astype(np.float64) - r for o, r in zip(old, reference, strict=True)] if reference else []
+        kept = context.keep_group is not None and self._is_kept(number)
+        # The only update reads the policy itself: here only what people are to see, and the first answers of a run, to
+        # compare the two.
+        read = examples
+        if number and not nothing and self._reads_once and not np.isnan(rewards).any():
+            read = examples[: config.inspect_groups * config.answers] if kept else []
+        old = self._read(read)
+        reference = self._read(examples, "reference") if config.kl_weight else []
+        apart = [o.astype(np.float64) - r for o, r in zip(old, reference, strict=False)]
         in_reward = apart and config.kl_in == "reward"
         # What is reported is not clamped.
         log_ratios = (
             [one.clip(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT) for one in apart]
             if in_reward
-            else [np.zeros(len(one)) for one in old]
+            else [np.zeros(len(one.ids)) for one in rollouts]
         )
         moments = (self._moments.mean, self._moments.divisor) if config.normalise_rewards else (0.0, 1.0)
         answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0}, moments)
         judgement = self._judge(number, answers, examples, context)
         advantages = judgement.advantages
-        if context.keep_group is not None and self._is_kept(number):
+        if context.keep_group is not None and kept:
             sampling = Sampling(rollouts, sampled.scores.sources, rewards, advantages, apart, equal)
             for place, prompt in enumerate(sampled.prompts[: config.inspect_groups]):
                 context.keep_group(step + 1, answer_group(place, prompt, sampling, context.renderer.tokenizer))
-        if apart:
-            metrics["kl"] = float(np.mean([one.sum() for one in apart]))
         metrics |= length_metrics(rollouts, advantages) | dict(judgement.metrics)
-        metrics |= sampler_metrics(rollouts, old, config.max_sampler_difference)
-        of_tokens: dict[str, Sequence[NDArray[Any]]] = {OLD: old, ADVANTAGES: advantages, **judgement.further}
+        of_tokens: dict[str, Sequence[NDArray[Any]]] = {ADVANTAGES: advantages, **judgement.further}
+        if read is examples:
+            of_tokens[OLD] = old
+            metrics |= sampler_metrics(rollouts, old, config.max_sampler_difference)
+            if apart:
+                metrics["kl"] = float(np.mean([one.sum() for one in apart]))
+        else:
+            of_tokens[SAMPLED] = [one.log_probs for one in rollouts]
         if reference:
             of_tokens[REFERENCE] = reference
         if config.sampler_weight_cap is not None:
             of_tokens[SAMPLER_WEIGHTS] = sampler_weights(rollouts, old, config.sampler_weight_cap)
             metrics["sampler_weight"] = float(np.concatenate(of_tokens[SAMPLER_WEIGHTS]).mean())
-        kept = [
+        learned = [
             replace(example, weight=judgement.weight, token_values=_values(of_tokens, place))
             for place, example in enumerate(examples)
             if not np.isnan(advantages[place]).any()
         ]
-        if not kept:
+        if not learned:
             raise BadSource(
                 f"no answer of sampling {number + 1} can be learned: none has a reward to compare",
                 hint="Sample more answers to each prompt, or more prompts in a step.",
             )
-        return kept, metrics, bool(equal.all()) and (config.drop_equal or config.refill > 0)
+        return learned, metrics, nothing
+
+    @property
+    def _reads_once(self) -> bool:
+        """Whether nothing needs log-probs of the policy before its update, which is the only one of a sampling."""
+        config = self.config
+        in_reward = config.kl_weight > 0 and config.kl_in == "reward"
+        return config.updates * config.minibatches == 1 and config.sampler_weight_cap is None and not in_reward
+
+    def _read(self, examples: Sequence[Example], model: str | None = None) -> LogProbs:
+        """Of the answers' tokens."""
+        if not examples:
+            return []
+        with self.context.phases.measure("reference") as phase:
+            phase.tokens += sum(e.tokens for e in examples)
+            return [one[0] for one in self.context.passes.per_label(examples, model)]
 
     def _is_kept(self, number: int) -> bool:
         """Whether answers of this sampling are kept to be read."""

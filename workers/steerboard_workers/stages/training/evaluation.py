@@ -12,7 +12,7 @@ from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.update import Update
+from steerboard_workers.stages.training.update import Update, added
 
 
 class Evaluation:
@@ -55,7 +55,7 @@ class Evaluation:
             micro = replace(found, prepared=prepared).to(accelerator.device)
             _, measured = self._objective.forward(self._sharing.module(**micro.model_inputs()), micro)
             if part:
-                sums += measured
+                sums = added(sums, measured, self._objective)
             self._stage.progress(place + 1, len(mine), "batches", "evaluating")
         self._sharing.module.train()
         return {**batch.metrics, **self._objective.metrics(self._update.named(sums, self._objective))}

@@ -89,7 +89,9 @@ class Update:
     def named(self, sums: Tensor, objective: Objective) -> dict[str, float]:
         """The sums of all processes."""
         if self._processes > 1:
-            sums = self._accelerator.reduce(sums, "sum")
+            sums, *others = self._accelerator.gather(sums[None])
+            for other in others:
+                sums = added(sums, other, objective)
         return dict(zip(objective.measures, sums.tolist(), strict=True))
 
     def _accumulate(
@@ -113,7 +115,7 @@ class Update:
             last = place == len(mine) - 1 and not of_besides
             measured = self._add(batch, objective, scale if part else 0.0, last=last, of_besides=of_besides)
             if part:
-                sums += measured
+                sums = added(sums, measured, objective)
         return self.named(sums, objective)
 
     def _add(
@@ -137,3 +139,9 @@ class Update:
         drawn = (batcher.cut(examples)[0] for examples in self._rehearsed)
         fullest = max(itertools.chain.from_iterable(drawn), key=batcher.positions)
         return [longest, fullest] if batcher.positions(fullest) > batcher.positions(longest) else [longest]
+
+
+def added(sums: Tensor, measured: Tensor, objective: Objective) -> Tensor:
+    """Sums with those of another pass, and the larger of two maxima."""
+    maxima = torch.tensor([name.endswith("_max") for name in objective.measures], device=sums.device)
+    return torch.where(maxima, torch.maximum(sums, measured), sums + measured)
