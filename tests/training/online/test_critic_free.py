@@ -156,8 +156,8 @@ def test_the_only_update_of_a_sampling_is_what_reads_the_policy(started, monkeyp
     results = []
     for once in (True, False):
         if not once:
-            monkeypatch.setattr(PolicyGradientSource, "_reads_once", False)
-        stage = started("grpo", max_steps=4, lr=1e-3, kl_weight=kl_weight, micro_batch=5, inspect_groups=0)
+            monkeypatch.setattr(PolicyGradientSource, "_updates_once", False)
+        stage = started("grpo", max_steps=4, lr=1e-3, kl_weight=kl_weight, micro_batch=5)
         results.append((ran(stage), weights_of(stage)))
     (one, weights), (two, others) = results
     for step, values in one.items():

@@ -138,15 +138,12 @@ class PolicyGradientSource(RewardedSource):
         nothing = bool(equal.all()) and (config.drop_equal or config.refill > 0)
         if config.answers > 1:
             metrics["equal_groups"] = float(equal.mean())
-        kept = context.keep_group is not None and self._is_kept(number)
-        # The only update reads the policy itself: here only what people are to see, and the first answers of a run, to
+        # The only update of a sampling reads the policy itself. The first answers of a run are read here as well, to
         # compare the two.
-        read = examples
-        if number and not nothing and self._reads_once and not np.isnan(rewards).any():
-            read = examples[: config.inspect_groups * config.answers] if kept else []
-        old = self._read(read)
+        read = not (number and self._updates_once) or nothing or bool(np.isnan(rewards).any())
+        old = self._read(examples) if read else [one.log_probs for one in rollouts]
         reference = self._read(examples, "reference") if config.kl_weight else []
-        apart = [o.astype(np.float64) - r for o, r in zip(old, reference, strict=False)]
+        apart = [o.astype(np.float64) - r for o, r in zip(old, reference, strict=True)] if reference else []
         in_reward = apart and config.kl_in == "reward"
         # What is reported is not clamped.
         log_ratios = (
@@ -158,19 +155,17 @@ class PolicyGradientSource(RewardedSource):
         answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0}, moments)
         judgement = self._judge(number, answers, examples, context)
         advantages = judgement.advantages
-        if context.keep_group is not None and kept:
+        if context.keep_group is not None and self._is_kept(number):
             sampling = Sampling(rollouts, sampled.scores.sources, rewards, advantages, apart, equal)
             for place, prompt in enumerate(sampled.prompts[: config.inspect_groups]):
                 context.keep_group(step + 1, answer_group(place, prompt, sampling, context.renderer.tokenizer))
         metrics |= length_metrics(rollouts, advantages) | dict(judgement.metrics)
         of_tokens: dict[str, Sequence[NDArray[Any]]] = {ADVANTAGES: advantages, **judgement.further}
-        if read is examples:
-            of_tokens[OLD] = old
+        of_tokens[OLD if read else SAMPLED] = old
+        if read:
             metrics |= sampler_metrics(rollouts, old, config.max_sampler_difference)
             if apart:
                 metrics["kl"] = float(np.mean([one.sum() for one in apart]))
-        else:
-            of_tokens[SAMPLED] = [one.log_probs for one in rollouts]
         if reference:
             of_tokens[REFERENCE] = reference
         if config.sampler_weight_cap is not None:
@@ -189,7 +184,7 @@ class PolicyGradientSource(RewardedSource):
         return learned, metrics, nothing
 
     @property
-    def _reads_once(self) -> bool:
+    def _updates_once(self) -> bool:
         """Whether nothing needs log-probs of the policy before its update, which is the only one of a sampling."""
         config = self.config
         in_reward = config.kl_weight > 0 and config.kl_in == "reward"
@@ -197,8 +192,6 @@ class PolicyGradientSource(RewardedSource):
 
     def _read(self, examples: Sequence[Example], model: str | None = None) -> LogProbs:
         """Of the answers' tokens."""
-        if not examples:
-            return []
         with self.context.phases.measure("reference") as phase:
             phase.tokens += sum(e.tokens for e in examples)
             return [one[0] for one in self.context.passes.per_label(examples, model)]
