@@ -20,8 +20,9 @@ IDLE_SECONDS = 75
 
 def server_config(app: Any, **options: Any) -> uvicorn.Config:
     """A configuration of uvicorn; `app` is an application, or names a factory of one."""
-    ours = {"http": Connection, "timeout_keep_alive": IDLE_SECONDS, "access_log": False, "server_header": False}
-    return uvicorn.Config(app, **ours, **options)
+    return uvicorn.Config(
+        app, http=Connection, timeout_keep_alive=IDLE_SECONDS, access_log=False, server_header=False, **options
+    )
 
 
 class Connection(HttpToolsProtocol):  # type: ignore[misc]
