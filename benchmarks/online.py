@@ -10,8 +10,8 @@ load on the machine meets both. The first step of a run is not counted.
 
     make bench-online BENCH_ARGS="--steps 6 --rounds 3"
 
-Prints JSON: machine, sizes, and {ppo, grpo, rloo} -> seconds of a step (median over steps and rounds) by phase for
-`ours`, `ours_vllm` (which samples by vLLM, where `make setup-vllm` was run) and `trl`, with `ratio` and
+Prints JSON: machine, precision, sizes, and {ppo, grpo, rloo} -> seconds of a step (median over steps and rounds) by
+phase for `ours`, `ours_vllm` (which samples by vLLM, where `make setup-vllm` was run) and `trl`, with `ratio` and
 `ratio_ours_vllm`, TRL's step over ours; `trl_best` is the candidate in the race, `trl_candidates` the seconds of a
 step of each, null for one that failed. A table of these goes to standard error. TRL's `update` has its passes of the
 reference.
@@ -29,13 +29,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from contests.online_setup import METHODS, TRL_OPTIONS, TRL_PPO_PYTHON, Sizes, prepare
+from contests.online_setup import METHODS, PRECISIONS, TRL_OPTIONS, TRL_PPO_PYTHON, Sizes, prepare
 from harness.machine import machine
 from harness.measure import say
 
 from steerboard.platform.processes.vllm import find_python
 from steerboard.platform.settings import Settings
 from steerboard_contracts.engine import EngineName
+from steerboard_workers.supervisor.process import KEEPS_MEMORY
 
 OURS, BY_VLLM, TRL = "ours", "ours_vllm", "trl"
 ENGINES: dict[str, EngineName] = {OURS: "transformers", BY_VLLM: "vllm"}
@@ -50,13 +51,15 @@ def main() -> None:
         if given.contestant == TRL:
             from contests.online_trl import run_trl
 
-            print(json.dumps(run_trl(given.folder, given.only[0], given.option, sizes, given.steps)))
+            print(json.dumps(run_trl(given.folder, given.only[0], given.option, sizes, given.steps, given.precision)))
             return
         from contests.online_ours import run_ours
 
-        print(json.dumps(run_ours(given.folder, given.only[0], sizes, given.steps, ENGINES[given.contestant])))
+        engine = ENGINES[given.contestant]
+        print(json.dumps(run_ours(given.folder, given.only[0], sizes, given.steps, given.precision, engine)))
         return
-    found: dict[str, Any] = {"machine": machine(), "threads": given.threads, "sizes": sizes.__dict__}
+    found: dict[str, Any] = {"machine": machine(), "threads": given.threads, "precision": given.precision}
+    found["sizes"] = sizes.__dict__
     with tempfile.TemporaryDirectory(prefix="bench-online-") as name:
         folder = Path(name)
         prepare(folder, sizes, max(given.steps, CANDIDATE_STEPS))
@@ -117,13 +120,16 @@ def _run(
         "TRANSFORMERS_VERBOSITY": "error",
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
+        # As a worker starts a stage.
+        **({} if name == TRL else KEEPS_MEMORY),
     }
     if name == TRL and method == "ppo":
         script = Path(__file__).parent / "contests" / "online_trl_ppo.py"
-        command = [str(TRL_PPO_PYTHON), str(script), str(folder), option, str(steps), json.dumps(sizes.options)]
+        command = [str(TRL_PPO_PYTHON), str(script), str(folder), option, str(steps)]
+        command += [json.dumps(sizes.options), given.precision]
     else:
         options = {"contestant": name, "folder": folder, "only": method, "option": option, "steps": steps}
-        named = {**options, **sizes.options}
+        named = {**options, **sizes.options, "precision": given.precision}
         command = [sys.executable, __file__, *(f"--{key.replace('_', '-')}={value}" for key, value in named.items())]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
@@ -152,6 +158,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--new-tokens", type=int, default=64)
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of both; bf16: mixed, weights in fp32")
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(METHODS), help="such as grpo,rloo")
     parser.add_argument("--no-vllm", action="store_true", help="leave sampling by vLLM out")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)

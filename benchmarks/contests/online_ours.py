@@ -13,7 +13,9 @@ from contests.online_setup import MODEL, ROWS, Sizes, config_of
 from steerboard_contracts.engine import EngineName
 
 
-def run_ours(folder: Path, method: str, sizes: Sizes, steps: int, engine: EngineName) -> list[dict[str, float]]:
+def run_ours(
+    folder: Path, method: str, sizes: Sizes, steps: int, precision: str, engine: EngineName
+) -> list[dict[str, float]]:
     """Seconds of each step, by phase, and in all. `engine` samples."""
     from steerboard.platform.processes import vllm
     from steerboard.platform.settings import Settings
@@ -41,7 +43,7 @@ def run_ours(folder: Path, method: str, sizes: Sizes, steps: int, engine: Engine
     spec = StageSpec(
         run_id="bench",
         name=method,
-        config={**config_of(method, sizes, steps), "engine": engine},
+        config={**config_of(method, sizes, steps, precision), "engine": engine},
         inputs={
             "model": ModelInput(name="start", path=str(folder / MODEL), content_hash=""),
             "data": DatasetInput(name="prompts", path=str(folder / ROWS), kind="prompts", rows=0, content_hash=""),

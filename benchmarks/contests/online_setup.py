@@ -11,6 +11,7 @@ from typing import Any
 from contests.training_setup import WORDS
 
 METHODS = ("ppo", "grpo", "rloo")
+PRECISIONS = ("fp32", "bf16")
 ROWS = "prompts.jsonl"
 MODEL = "model"
 LETTER = "a"
@@ -92,7 +93,7 @@ def prepare(folder: Path, sizes: Sizes, steps: int) -> None:
     save_model(folder / MODEL, model, tokenizer, info)
 
 
-def config_of(method: str, sizes: Sizes, steps: int) -> dict[str, Any]:
+def config_of(method: str, sizes: Sizes, steps: int, precision: str) -> dict[str, Any]:
     answers = 1 if method == "ppo" else sizes.answers
     return {
         "run": "train",
@@ -111,7 +112,7 @@ def config_of(method: str, sizes: Sizes, steps: int) -> dict[str, Any]:
         "sample_batch": sizes.samples,
         "max_length": sizes.window,
         "rules": [{"kind": "regex", "pattern": LETTER}],
-        "precision": "fp32",
+        "precision": precision,
         "checkpoint_every": 0,
         "checkpoint_seconds": 0,
     }

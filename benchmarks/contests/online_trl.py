@@ -15,7 +15,7 @@ from contests.online_setup import KL_WEIGHT, LEARNING_RATE, LETTER, MODEL, ROWS,
 _PHASES = {"_generate": "generate", "_calculate_rewards": "score"}
 
 
-def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int) -> list[dict[str, float]]:
+def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int, precision: str) -> list[dict[str, float]]:
     """Seconds of each step: `generate`, `score`, and `update`, which is the rest with its reference passes.
 
     `option` is one of `TRL_OPTIONS[method]`.
@@ -71,7 +71,7 @@ def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int) ->
         use_transformers_continuous_batching=chosen.get("continuous", False),
         gradient_checkpointing=False,
         use_cpu=True,
-        bf16=False,
+        bf16=precision == "bf16",
         save_strategy="no",
         report_to="none",
         disable_tqdm=True,

@@ -1,6 +1,6 @@
 """TRL's PPO as a contestant of `make bench-online`: a script for `.venv-trl-ppo`, since only TRL up to 1.9 has it.
 
-    .venv-trl-ppo/bin/python benchmarks/contests/online_trl_ppo.py FOLDER OPTION STEPS SIZES
+    .venv-trl-ppo/bin/python benchmarks/contests/online_trl_ppo.py FOLDER OPTION STEPS SIZES PRECISION
 
 `SIZES` are those of `online_setup.Sizes` as JSON. Prints the seconds of each step as JSON in its last line.
 """
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from contests.online_setup import KL_WEIGHT, LEARNING_RATE, LETTER, MODEL, ROWS, TEMPERATURE, TRL_OPTIONS, Sizes
 
 
-def run(folder: Path, option: str, steps: int, sizes: Sizes) -> list[dict[str, float]]:
+def run(folder: Path, option: str, steps: int, sizes: Sizes, precision: str) -> list[dict[str, float]]:
     """Seconds of each step: `generate`, `score`, `value`, and `update`, which is the rest with its reference passes."""
     import torch
     from transformers import (
@@ -96,7 +96,7 @@ def run(folder: Path, option: str, steps: int, sizes: Sizes) -> list[dict[str, f
             num_sample_generations=0,
             gradient_checkpointing=False,
             use_cpu=True,
-            bf16=False,
+            bf16=precision == "bf16",
             save_strategy="no",
             report_to="none",
             disable_tqdm=True,
@@ -115,5 +115,5 @@ def run(folder: Path, option: str, steps: int, sizes: Sizes) -> list[dict[str, f
 
 
 if __name__ == "__main__":
-    where, option_name, count, shape = sys.argv[1:]
-    print(json.dumps(run(Path(where), option_name, int(count), Sizes(**json.loads(shape)))))
+    where, option_name, count, shape, precision_name = sys.argv[1:]
+    print(json.dumps(run(Path(where), option_name, int(count), Sizes(**json.loads(shape)), precision_name)))

@@ -243,7 +243,7 @@ def test_the_score_is_read_at_the_end_token_even_when_padding_is_the_same_token(
 def test_chunks_of_the_lm_head_change_nothing(policy, monkeypatch):
     batch = examples(9, 6, 1)
     whole = global_loss_and_gradient(policy, LanguageObjective(), batch, batcher())
-    monkeypatch.setattr(modules, "CHUNK_ELEMENTS", 5 * VOCABULARY)
+    monkeypatch.setattr(modules, "CPU_CHUNK_ELEMENTS", 5 * VOCABULARY)
     same(global_loss_and_gradient(policy, LanguageObjective(), batch, batcher()), whole)
 
 

@@ -18,7 +18,7 @@ _FP32, _BF16 = 4, 2
 # A parameter in NormalFloat with doubly quantised constants: 4.127 bits (arXiv 2305.14314, section 3).
 _NF4 = 4.127 / 8
 # Of one forward pass: a chunk of logits and its gradient, see `alignment.modules.CHUNK_ELEMENTS`.
-_LOGITS_AT_ONCE = 1 << 24
+_LOGITS_AT_ONCE, _LOGITS_AT_ONCE_ON_CPU = 1 << 26, 1 << 28
 # ZeRO gathers gradients and weights in buckets of at most so many elements (DeepSpeed's defaults).
 _BUCKET = 500_000_000
 # Besides the sums: CUDA's context and libraries, or a process with torch and transformers imported and nothing done (on
@@ -213,8 +213,9 @@ def _activations(shape: ModelShape, load: TrainingLoad) -> int:
 
 
 def _logits(shape: ModelShape, load: TrainingLoad) -> int:
-    elements = min(load.positions * shape.vocabulary, _LOGITS_AT_ONCE)
-    return elements * (2 * (_BF16 if load.mixed else _FP32) + _FP32)
+    """And on a GPU a float32 copy, which a CPU makes of a few rows at a time."""
+    elements = min(load.positions * shape.vocabulary, _LOGITS_AT_ONCE if load.on_gpu else _LOGITS_AT_ONCE_ON_CPU)
+    return elements * (2 * (_BF16 if load.mixed else _FP32) + (_FP32 if load.on_gpu else 0))
 
 
 def _overhead(found: MemoryEstimate, on_gpu: bool) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,6 +89,31 @@ def test_a_stage_knows_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen["TOKENIZERS_PARALLELISM"] == "true"
     assert (seen["HF_HOME"], seen["OMP_NUM_THREADS"]) == ("/models", "2")
     assert (seen["CUDA_VISIBLE_DEVICES"], seen["CUDA_DEVICE_ORDER"]) == ("0,3", "PCI_BUS_ID")
+
+
+FAULTS = """
+import resource
+faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+bytearray(64 << 20)
+before = faults()
+for _ in range(4):
+    bytearray(64 << 20)
+print(faults() - before)
+"""
+
+
+def test_a_stage_on_a_cpu_keeps_the_memory_that_it_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large tensors would get fresh pages each time."""
+
+    def faults(devices: list[str]) -> int:
+        given = environment("run:1", 1, devices)
+        return int(subprocess.run([sys.executable, "-c", FAULTS], env=given, capture_output=True, check=True).stdout)
+
+    pages = 4 * (64 << 20) // os.sysconf("SC_PAGESIZE")
+    assert faults([]) < pages / 10
+    assert faults(["0"]) > pages / 2
+    monkeypatch.setenv("MALLOC_MMAP_MAX_", "65536")
+    assert environment("run:1", 1, [])["MALLOC_MMAP_MAX_"] == "65536"
 
 
 def test_a_stage_that_cannot_read_its_spec_says_so_in_an_event(tmp_path: Path) -> None:

@@ -140,10 +140,11 @@ def test_sampling_in_training_counts_where_it_needs_more_than_the_step():
     assert found.total > training_memory(shape, step).total
 
 
-def test_logits_are_a_chunk_its_gradient_and_a_float32_copy():
+def test_logits_are_a_chunk_and_its_gradient_and_on_a_gpu_a_float32_copy():
     shape = ModelShape.of(LLAMA_8B)
     load = TrainingLoad(positions=8192, mixed=True)
-    assert training_memory(shape, load).logits == (1 << 24) * (2 + 2 + 4)
+    assert training_memory(shape, load).logits == (1 << 26) * (2 + 2 + 4)
+    assert training_memory(shape, load.model_copy(update={"on_gpu": False})).logits == (1 << 28) * (2 + 2)
     short = load.model_copy(update={"positions": 10, "mixed": False})
     assert training_memory(shape, short).logits == 10 * 128256 * (4 + 4 + 4)
     assert training_memory(shape, load.model_copy(update={"reads_logits": False})).logits == 0

@@ -14,9 +14,11 @@ from torch.utils.checkpoint import checkpoint
 
 from steerboard_workers.alignment.segments import Segments
 
-# Logits of one chunk, in elements: 64 MiB in float32. More than one chunk is recomputed in the backward pass, so that
-# the logits of a long batch under a large vocabulary never exist at once.
-CHUNK_ELEMENTS = 1 << 24
+# Logits of one chunk, in elements. More than one chunk is recomputed in the backward pass, so that the logits of a
+# long batch under a large vocabulary never exist at once. But each chunk reads the head's weights again and adds a
+# gradient of their size, so it should have some hundred rows.
+CHUNK_ELEMENTS = 1 << 26
+CPU_CHUNK_ELEMENTS = 1 << 28
 # Logits that stay in a CPU's cache between two passes over them. A GPU takes a chunk at once.
 BLOCK_ELEMENTS = 1 << 19
 # What a forward returns instead, to see whether two ways to compute the same agree: the hidden states (N, hidden), or
@@ -62,7 +64,8 @@ class PolicyModule(nn.Module):
             return self._log_probs(logits.flatten(0, 1).index_select(0, read), labels, temperature)
         hidden = read_hidden(self.model, inputs, read)
         head = self.model.get_output_embeddings()
-        rows = max(1, CHUNK_ELEMENTS // self.vocabulary)
+        at_once = CPU_CHUNK_ELEMENTS if hidden.device.type == "cpu" else CHUNK_ELEMENTS
+        rows = max(1, at_once // self.vocabulary)
         if len(read) <= rows:
             return self._head_log_probs(head, hidden, labels, temperature)
         parts = [
