@@ -20,6 +20,7 @@ reference.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -62,7 +63,8 @@ def main() -> None:
     found["sizes"] = sizes.__dict__
     with tempfile.TemporaryDirectory(prefix="bench-online-") as name:
         folder = Path(name)
-        prepare(folder, sizes, max(given.steps, CANDIDATE_STEPS))
+        with contextlib.redirect_stdout(sys.stderr):  # DeepSpeed, where it is installed, logs there
+            prepare(folder, sizes, max(given.steps, CANDIDATE_STEPS))
         for method in given.only:
             found[method] = _measured(folder, method, sizes, given)
             say(_line(method, found[method]))

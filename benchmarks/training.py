@@ -26,7 +26,9 @@ where there is no reference. Further: the machine, and where the pairs are from.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -63,7 +65,8 @@ def run(races: list[tuple[str, str]], steps: int, seconds: float) -> dict[str, A
     found: dict[str, Any] = {"machine": machine(), "pairs": DATA.name if DATA.is_file() else "made up"}
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        prepare(folder, steps)
+        with contextlib.redirect_stdout(sys.stderr):  # DeepSpeed, where it is installed, logs there
+            prepare(folder, steps)
         for number, (method, precision) in enumerate(races):
             share = (ends - time.monotonic()) / (len(races) - number)
             one = Race(Path(__file__), folder, method, precision, share).run(steps)
