@@ -37,7 +37,7 @@ from harness.measure import say
 from steerboard.platform.processes.vllm import find_python
 from steerboard.platform.settings import Settings
 from steerboard_contracts.engine import EngineName
-from steerboard_workers.supervisor.process import KEEPS_MEMORY
+from steerboard_workers.supervisor.allocation import allocation
 
 OURS, BY_VLLM, TRL = "ours", "ours_vllm", "trl"
 ENGINES: dict[str, EngineName] = {OURS: "transformers", BY_VLLM: "vllm"}
@@ -122,8 +122,8 @@ def _run(
         "TRANSFORMERS_VERBOSITY": "error",
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
-        # As a worker starts a stage.
-        **({} if name == TRL else KEEPS_MEMORY),
+        # As a worker starts a stage; for both.
+        **allocation(),
     }
     if name == TRL and method == "ppo":
         script = Path(__file__).parent / "contests" / "online_trl_ppo.py"

@@ -13,7 +13,7 @@ from typing import Any
 
 from contests.training_trl import DEFAULT, TRL
 
-from steerboard_workers.supervisor.process import KEEPS_MEMORY
+from steerboard_workers.supervisor.allocation import allocation
 
 THREADS = 2
 OURS = "ours"
@@ -42,8 +42,8 @@ class Contestant:
             "TRANSFORMERS_VERBOSITY": "error",
             "HF_HUB_OFFLINE": "1",
             "TOKENIZERS_PARALLELISM": "false",
-            # As a worker starts a stage.
-            **(KEEPS_MEMORY if name == OURS else {}),
+            # As a worker starts a stage; for both.
+            **allocation(),
         }
         command = [sys.executable, str(script), "--contestant", name, "--folder", str(folder)]
         command += ["--only", method, "--precisions", precision, "--steps", str(steps)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaForCausalLM
 
 from steerboard_contracts.methods import needed_method
-from steerboard_workers.alignment import modules
+from steerboard_workers.alignment import head
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batches import layouts
 from steerboard_workers.alignment.batches.batching import PADDING_COST, PASS_COST, Batcher
@@ -240,10 +240,13 @@ def test_the_score_is_read_at_the_end_token_even_when_padding_is_the_same_token(
         torch.testing.assert_close(ours, reward_model.model.score(hidden)[0, -1, 0], rtol=1e-4, atol=1e-5)
 
 
-def test_chunks_of_the_lm_head_change_nothing(policy, monkeypatch):
+@pytest.mark.parametrize("plain", [True, False])
+def test_chunks_of_the_lm_head_change_nothing(policy, monkeypatch, plain):
     batch = examples(9, 6, 1)
     whole = global_loss_and_gradient(policy, LanguageObjective(), batch, batcher())
-    monkeypatch.setattr(modules, "CPU_CHUNK_ELEMENTS", 5 * VOCABULARY)
+    if not plain:  # hooks would see no call
+        monkeypatch.setattr(policy.model.lm_head, "_forward_pre_hooks", {0: lambda module, inputs: None})
+    monkeypatch.setattr(head, "CPU_CHUNK_ELEMENTS", 5 * VOCABULARY)
     same(global_loss_and_gradient(policy, LanguageObjective(), batch, batcher()), whole)
 
 

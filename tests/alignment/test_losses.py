@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from steerboard_contracts.methods.reward_model import RewardModelConfig
 from steerboard_contracts.online.reward_weights import exponential_weight
-from steerboard_workers.alignment import modules
+from steerboard_workers.alignment import head
 from steerboard_workers.alignment.batches.order import Order, Together, cosine_with_warmup
+from steerboard_workers.alignment.head import read_head, read_logits
 from steerboard_workers.alignment.losses import correlation, effective_sample_size, weighted_nll
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.methods.reward_model import bradley_terry
-from steerboard_workers.alignment.modules import label_log_probs
 from steerboard_workers.alignment.rendering.render import RenderedGroup
 
 
 def test_uniform_logits_cost_ln_vocabulary_a_token():
-    log_probs, correct = label_log_probs(torch.zeros(7, 100), torch.arange(7))
+    log_probs, correct = read_logits(torch.zeros(7, 100), torch.arange(7))
     loss = weighted_nll(log_probs, torch.zeros(7, dtype=torch.long), torch.ones(1))
     assert loss.item() / 7 == pytest.approx(math.log(100), rel=1e-6)
     assert correct.all()  # nothing is likelier
@@ -31,7 +31,7 @@ def test_uniform_logits_cost_ln_vocabulary_a_token():
 
 def test_log_probs_are_computed_in_float32_whatever_the_logits_are():
     logits = torch.randn(5, 50, generator=torch.Generator().manual_seed(0)).bfloat16()
-    log_probs, _ = label_log_probs(logits, torch.arange(5))
+    log_probs, _ = read_logits(logits, torch.arange(5))
     assert log_probs.dtype == torch.float32
     exact = logits.double().log_softmax(-1)[torch.arange(5), torch.arange(5)]
     torch.testing.assert_close(log_probs.double(), exact, rtol=1e-6, atol=1e-6)
@@ -39,19 +39,62 @@ def test_log_probs_are_computed_in_float32_whatever_the_logits_are():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_label_log_probs_have_cross_entropys_values_and_gradient(dtype, monkeypatch):
-    monkeypatch.setattr(modules, "BLOCK_ELEMENTS", 3 * 40)  # several blocks, the last one smaller
+    monkeypatch.setattr(head, "BLOCK_ELEMENTS", 3 * 40)  # several blocks, the last one smaller
     draw = torch.Generator().manual_seed(1)
     logits = (5 * torch.randn(11, 40, generator=draw)).to(dtype)
     labels = torch.randint(40, (11,), generator=draw)
     weights = torch.randn(11, generator=draw)
     ours, theirs = logits.clone().requires_grad_(), logits.clone().requires_grad_()
-    values, correct = label_log_probs(ours, labels)
+    values, correct = read_logits(ours, labels)
     expected = -torch.nn.functional.cross_entropy(theirs.float(), labels, reduction="none")
     torch.testing.assert_close(values, expected)
     assert correct.tolist() == (logits.argmax(-1) == labels).tolist()
     (values * weights).sum().backward()
     (expected * weights).sum().backward()
     torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize("entropic", [False, True])
+def test_a_head_read_by_chunks_gives_the_same_values_and_gradients(monkeypatch, dtype, biased, temperature, entropic):
+    monkeypatch.setattr(head, "CPU_CHUNK_ELEMENTS", 4 * 40)  # three chunks, the last one smaller
+    monkeypatch.setattr(head, "BLOCK_ELEMENTS", 3 * 40)
+    draw = torch.Generator().manual_seed(1)
+    layer = torch.nn.Linear(16, 40, bias=biased)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, generator=draw)
+    labels = torch.randint(40, (11,), generator=draw)
+    weights = torch.randn(2, 11, generator=draw)
+
+    def read(how) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        hidden = torch.randn(11, 16, generator=torch.Generator().manual_seed(2)).requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype is torch.bfloat16):
+            log_probs, correct, *entropies = how(hidden)
+        loss = (log_probs * weights[0]).sum() + sum((one * weights[1]).sum() for one in entropies)
+        gradients = torch.autograd.grad(loss, [hidden, *layer.parameters()])
+        assert all(gradient.dtype is torch.float32 for gradient in gradients)
+        return [log_probs, correct, *entropies], list(gradients)
+
+    values, gradients = read(lambda hidden: read_head(layer, hidden, labels, temperature, entropic))
+    expected, known = read(lambda hidden: read_logits(layer(hidden), labels, temperature, entropic))
+    torch.testing.assert_close(values, expected, rtol=1e-5, atol=1e-5)
+    close = {"rtol": 1e-5, "atol": 1e-5} if dtype is torch.float32 else {"rtol": 2e-2, "atol": 2e-2}
+    torch.testing.assert_close(gradients, known, **close)
+
+
+@pytest.mark.parametrize("entropic", [False, True])
+def test_a_temperature_divides_the_logits(entropic):
+    logits = (3 * torch.randn(5, 20, generator=torch.Generator().manual_seed(3))).requires_grad_()
+    labels = torch.arange(5)
+    ours = read_logits(logits, labels, 0.5, entropic)
+    theirs = (logits / 0.5).log_softmax(-1)
+    expected = [theirs[torch.arange(5), labels], *([-(theirs.exp() * theirs).sum(-1)] if entropic else [])]
+    found = [ours[0], *ours[2:]]
+    torch.testing.assert_close(found, expected)
+    gradients = [torch.autograd.grad(sum(x.sum() for x in some), logits)[0] for some in (found, expected)]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
 
 
 def test_a_zero_head_costs_ln_2_a_pair():

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from steerboard_contracts.methods import needed_method
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.head import read_logits
 from steerboard_workers.alignment.methods import training_of
-from steerboard_workers.alignment.modules import entropies
 from steerboard_workers.alignment.online.answers import Answers
 from steerboard_workers.alignment.online.sampling import Sampled, refilled
 from steerboard_workers.alignment.online.scoring import Scores
@@ -49,6 +49,10 @@ def test_running_moments_are_those_of_all_values_however_these_come():
 def test_entropies_and_their_gradients_are_exact():
     logits = torch.randn(5, 11, generator=torch.Generator().manual_seed(0), requires_grad=True)
     weights = torch.arange(1.0, 6.0)
+
+    def entropies(of: torch.Tensor) -> torch.Tensor:
+        return read_logits(of, torch.zeros(len(of), dtype=torch.long), entropic=True)[2]
+
     (found,) = torch.autograd.grad((weights * entropies(logits)).sum(), logits)
     log_p = F.log_softmax(logits.double(), -1)
     exact = -(log_p.exp() * log_p).sum(-1)

@@ -28,8 +28,9 @@ from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.alignment.batches import layouts
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.head import read_logits
 from steerboard_workers.alignment.methods.dpo import Dpo
-from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs
+from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.stages.distributed.choice import strategy_of
 from steerboard_workers.stages.training.setup import batcher_of, follow_autocast
 from support.models.tiny_shape import SHAPE
@@ -69,7 +70,7 @@ def test_log_probs_are_the_models_own_whatever_the_architecture(make_stage, name
             full = torch.from_numpy(np.concatenate([example.prompt, example.responses[0]])).long()
             start = len(example.prompt)
             logits = module.model(input_ids=full[None]).logits[0]
-            theirs.append(label_log_probs(logits[start - 1 : -1], full[start:])[0])
+            theirs.append(read_logits(logits[start - 1 : -1], full[start:])[0])
     torch.testing.assert_close(ours, torch.cat(theirs), rtol=1e-4, atol=1e-4)
 
 

@@ -139,14 +139,23 @@ def test_a_full_disk_fails_with_its_code_and_leaves_no_half_model(make_stage, ba
     assert not list((stage.directory / "outputs").iterdir())
 
 
-@pytest.mark.parametrize(("left", "code"), [(32 << 20, "out_of_memory"), (1 << 30, "stage_crashed")])
-def test_an_error_without_a_cause_is_one_of_memory_only_near_the_limit(left, code):
+@pytest.mark.parametrize(
+    ("error", "left", "code"),
+    [
+        (SystemError("error return without exception set"), 32 << 20, "out_of_memory"),
+        (SystemError("error return without exception set"), 1 << 30, "stage_crashed"),
+        (RuntimeError("could not create a primitive"), 512 << 20, "out_of_memory"),
+        (RuntimeError("could not create a primitive"), 2 << 30, "stage_crashed"),
+        (RuntimeError("something else"), 512 << 20, "stage_crashed"),
+    ],
+)
+def test_an_error_without_a_cause_is_one_of_memory_only_near_the_limit(error, left, code):
     """Native code that was refused memory may raise only this."""
 
     def act() -> int:
         used = psutil.Process().memory_info().data
         resource.setrlimit(resource.RLIMIT_DATA, (used + left, used + left))
-        print(failure_of(SystemError("error return without exception set")).code)
+        print(failure_of(error).code)
         return 0
 
     _, out, errors = in_fork(act)

@@ -31,6 +31,7 @@ _SIZES: dict[str, dict[str, Any]] = {
         "intermediate_size": 14336,
         "vocab_size": 128256,
         "tie_word_embeddings": False,
+        "dtype": "bfloat16",
     },
 }
 _SIZES["70b"] = _SIZES["8b"] | {

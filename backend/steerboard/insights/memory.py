@@ -133,7 +133,10 @@ def _shape(session: Session, store: ArtifactStore, model: Model) -> ModelShape |
         config: Any = json.loads(b"".join(store.read(file["sha256"])))
     except (SteerboardError, OSError, ValueError):
         return None
-    return ModelShape.of(config, int(model.info.get("parameters") or 0)) if isinstance(config, dict) else None
+    shape = ModelShape.of(config, int(model.info.get("parameters") or 0)) if isinstance(config, dict) else None
+    if shape is not None and model.info.get("lora"):  # merged first, and then no longer what was stored
+        return shape.model_copy(update={"bf16": False})
+    return shape
 
 
 def _pools(session: Session) -> list[_Pool]:

@@ -17,7 +17,7 @@ from steerboard_contracts.training import LoraConfig, Strategy
 _FP32, _BF16 = 4, 2
 # A parameter in NormalFloat with doubly quantised constants: 4.127 bits (arXiv 2305.14314, section 3).
 _NF4 = 4.127 / 8
-# Of one forward pass: a chunk of logits and its gradient, see `alignment.modules.CHUNK_ELEMENTS`.
+# Of one forward pass: a chunk of logits and its gradient, see `alignment.head.CHUNK_ELEMENTS`.
 _LOGITS_AT_ONCE, _LOGITS_AT_ONCE_ON_CPU = 1 << 26, 1 << 28
 # ZeRO gathers gradients and weights in buckets of at most so many elements (DeepSpeed's defaults).
 _BUCKET = 500_000_000
@@ -29,7 +29,7 @@ _LOSS = 0.05
 
 
 class ModelShape(BaseModel):
-    """Of a decoder. `parameters` counts tied ones once."""
+    """Of a decoder. `parameters` counts tied ones once; `bf16`: they are stored in it."""
 
     parameters: int
     hidden: int
@@ -39,6 +39,7 @@ class ModelShape(BaseModel):
     head_dim: int
     intermediate: int
     vocabulary: int
+    bf16: bool = False
 
     @classmethod
     def of(cls, config: Mapping[str, Any], parameters: int = 0) -> ModelShape | None:
@@ -58,6 +59,7 @@ class ModelShape(BaseModel):
                 head_dim=int(at.get("head_dim") or hidden // heads),
                 intermediate=int(at.get("intermediate_size") or 4 * hidden),
                 vocabulary=int(at["vocab_size"]),
+                bf16=any(where.get(name) == "bfloat16" for where in (config, at) for name in ("dtype", "torch_dtype")),
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return None
@@ -127,12 +129,14 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
         logits=_logits(shape, load) if load.reads_logits else 0,
     )
     if load.strategy == "ddp":
-        # Autocast keeps a bf16 copy of each matrix for the length of a step.
-        found.weights = every * (_FP32 + (_BF16 if load.mixed else 0))
+        # Autocast keeps a bf16 copy of each matrix for the length of a step. What it would only round back stays bf16.
+        each = _FP32 + (_BF16 if load.mixed else 0)
+        frozen = _BF16 if load.mixed and shape.bf16 else each
+        found.weights = every * each if load.trained is None else every * frozen + learn * each
         if load.quantised:
             # Linear layers in 4 bits with their constants; the embeddings stay as they are.
             rest = shape.vocabulary * shape.hidden
-            found.weights = int((every - rest) * _NF4) + rest * _FP32
+            found.weights = int((every - rest) * _NF4) + rest * frozen + learn * each
         found.gradients = learn * _FP32 * (2 if n > 1 else 1)  # DDP's buckets hold them a second time
         found.optimiser = learn * 2 * _FP32
     else:

@@ -6,12 +6,15 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
 
 from steerboard.runs.progress_log import Batch
 from steerboard_contracts.stage.events import Failed, Log, Metrics, Progress, Succeeded
+from steerboard_workers.supervisor import allocation
 from steerboard_workers.supervisor.failure_diagnosis import failure_of
 from steerboard_workers.supervisor.process import StageProcess, environment
 from steerboard_workers.supervisor.progress_log import Journal
@@ -92,18 +95,32 @@ def test_a_stage_knows_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FAULTS = """
-import resource
-faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-bytearray(64 << 20)
-before = faults()
+import resource, torch
+torch.zeros(64 << 20, dtype=torch.uint8).fill_(1)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(4):
-    bytearray(64 << 20)
-print(faults() - before)
+    torch.zeros(64 << 20, dtype=torch.uint8).fill_(1)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def test_a_stage_on_a_cpu_keeps_the_memory_that_it_freed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large tensors would get fresh pages each time."""
+@pytest.fixture(params=["", "jemalloc"])
+def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
+    """The name of jemalloc's library, or None where it is hidden."""
+    found = find_library(request.param) if request.param else None
+    if request.param and found is None:
+        pytest.skip("jemalloc is not installed (apt-get install libjemalloc2)")
+    for name in ("LD_PRELOAD", "MALLOC_CONF", "THP_MEM_ALLOC_ENABLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(allocation, "find_library", lambda name: found)
+    allocation.allocation.cache_clear()
+    yield found
+    allocation.allocation.cache_clear()
+
+
+def test_large_tensors_of_a_stage_on_a_cpu_are_not_made_of_small_fresh_pages(installed: str | None) -> None:
+    if "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text():
+        pytest.skip("this kernel has no huge pages")
 
     def faults(devices: list[str]) -> int:
         given = environment("run:1", 1, devices)
@@ -112,8 +129,15 @@ def test_a_stage_on_a_cpu_keeps_the_memory_that_it_freed(monkeypatch: pytest.Mon
     pages = 4 * (64 << 20) // os.sysconf("SC_PAGESIZE")
     assert faults([]) < pages / 10
     assert faults(["0"]) > pages / 2
-    monkeypatch.setenv("MALLOC_MMAP_MAX_", "65536")
-    assert environment("run:1", 1, [])["MALLOC_MMAP_MAX_"] == "65536"
+
+
+def test_a_workers_own_allocator_stays(installed: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ("LD_PRELOAD" in environment("run:1", 1, [])) == (installed is not None)
+    assert "LD_PRELOAD" not in environment("run:1", 1, ["0"])
+    monkeypatch.setenv("LD_PRELOAD", "libtcmalloc.so.4")
+    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
+    given = environment("run:1", 1, [])
+    assert (given["LD_PRELOAD"], given["THP_MEM_ALLOC_ENABLE"]) == ("libtcmalloc.so.4", "0")
 
 
 def test_a_stage_that_cannot_read_its_spec_says_so_in_an_event(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ LLAMA_8B = {
     "intermediate_size": 14336,
     "vocab_size": 128256,
     "tie_word_embeddings": False,
+    "dtype": "bfloat16",
 }
 LLAMA_70B = LLAMA_8B | {
     "hidden_size": 8192,

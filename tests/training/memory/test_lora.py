@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.methods.reward_model import RewardModelConfig
 from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.transformers_engine import TransformersEngine
@@ -22,6 +23,7 @@ from steerboard_workers.stages.generate import GenerateConfig
 from steerboard_workers.stages.models import adapters
 from steerboard_workers.stages.models.model_io import SavedModelDiffers, load_policy, load_reward_model
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training import setup
 from steerboard_workers.stages.training.setup import open_model
 
 CONFIG = {"run": "train", "batch": 8, "lr": 1e-2, "max_steps": 6, "max_length": 96, "weight_decay": 0.01}
@@ -165,6 +167,56 @@ def test_attention_alone_can_be_adapted(make_stage, base_model):
     train.run(stage)
     config = json.loads((stage.directory / "outputs" / "model" / "adapter_config.json").read_text())
     assert sorted(config["target_modules"]) == ["k_proj", "o_proj", "q_proj", "v_proj"]
+
+
+@pytest.fixture(scope="module")
+def bf16_model(base_model, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("bf16") / "model"
+    shutil.copytree(base_model, folder)
+    AutoModelForCausalLM.from_pretrained(base_model, dtype=torch.bfloat16).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("method", ["dpo", "reward_model"])
+@pytest.mark.parametrize("merge", [True, False])
+def test_a_frozen_base_in_bf16_stays_so_and_gives_the_same_numbers(make_stage, bf16_model, monkeypatch, method, merge):
+    config = {**CONFIG, "method": method, "precision": "bf16", "lora": {**LORA, "merge": merge}, "max_steps": 3}
+    found = []
+    for change in (True, False):
+        if not change:
+            monkeypatch.setattr(setup, "keep_bf16", lambda model: None)
+            monkeypatch.setattr(setup, "leave_casts_to_autocast", lambda model: None)
+        stage = make_stage(config, bf16_model, "preferences")
+        code, events, stderr = run_forked(stage)
+        assert code == 0, stderr[-3000:]
+        folder = stage.directory / "outputs" / "model"
+        weights = load_file(folder / ("model.safetensors" if merge else "adapter_model.safetensors"))
+        found.append((metrics_of(events), weights))
+    (metrics, weights), (expected, others) = found
+    assert {step: values["loss"] for step, values in metrics.items()} == {
+        step: values["loss"] for step, values in expected.items()
+    }
+    assert weights.keys() == others.keys()
+    assert all(torch.equal(weights[name], others[name]) for name in weights)
+
+
+def test_only_frozen_matrices_that_came_in_bf16_stay_in_it(bf16_model, base_model, trained):
+    def opened(folder: Path, **changes) -> dict[str, set[torch.dtype]]:
+        start = open_model(
+            folder, RewardModelConfig(method="reward_model", **{"lora": LORA, "precision": "bf16"} | changes)
+        )
+        kinds: dict[str, set[torch.dtype]] = {"learned": set(), "frozen": set(), "vectors": set()}
+        for parameter in start.model.parameters():
+            kind = "learned" if parameter.requires_grad else "frozen" if parameter.ndim > 1 else "vectors"
+            kinds[kind].add(parameter.dtype)
+        return kinds
+
+    whole = {torch.float32}
+    assert opened(bf16_model) == {"learned": whole, "frozen": {torch.bfloat16}, "vectors": whole}
+    unrounded = {"learned": whole, "frozen": whole, "vectors": whole}
+    assert opened(base_model) == opened(bf16_model, precision="fp32") == unrounded
+    assert opened(bf16_model, lora=None) == {**unrounded, "frozen": set(), "vectors": set()}
+    assert opened(trained("reward_model", False)) == unrounded, "what is merged is no longer what was stored"
 
 
 @pytest.mark.long

@@ -61,7 +61,16 @@ def test_adapters_over_a_4_bit_base_need_a_fraction():
     adapted = load.model_copy(update={"trained": shape.adapters(LoraConfig())})
     quantised = adapted.model_copy(update={"quantised": True})
     whole, over_bf16, over_nf4 = (training_memory(shape, one).total / GIB for one in (load, adapted, quantised))
-    assert over_nf4 < 12 < over_bf16 < 60 < whole
+    assert over_nf4 < 9 < over_bf16 < 20 < 60 < whole
+
+
+def test_a_frozen_base_stored_in_float32_is_held_in_it_and_as_autocast_rounds_it():
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=2048, mixed=True, trained=shape.adapters(LoraConfig()))
+    found = [training_memory(one, load).weights for one in (shape, shape.model_copy(update={"bf16": False}))]
+    assert found[1] - found[0] == 4 * shape.parameters
+    exact = load.model_copy(update={"mixed": False})
+    assert training_memory(shape, exact) == training_memory(shape.model_copy(update={"bf16": False}), exact)
 
 
 def test_an_8b_llama_has_8_billion():

@@ -18,21 +18,24 @@ SIGNS = (
     "can't start new thread",
 )
 
-_LITTLE = 64 << 20
+_LITTLE, _PRODUCT = 64 << 20, 1 << 30
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
     no_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
     signed = any(sign in str(error).lower() for sign in SIGNS)
-    # What native code raises, by oversight, when it was refused memory; or when it is broken in another way.
-    unsaid = isinstance(error, SystemError) and _near_limit()
+    # What native code raises, by oversight, when it was refused memory; or when it is broken in another way. oneDNN
+    # does so for a product's working memory, which may be a gigabyte.
+    unsaid = (isinstance(error, SystemError) and _near_limit(_LITTLE)) or (
+        "could not create a primitive" in str(error) and _near_limit(_PRODUCT)
+    )
     return isinstance(error, MemoryError) or no_memory or signed or unsaid
 
 
-def _near_limit() -> bool:
-    """Whether this process has little left of what its guardian lets it allocate."""
+def _near_limit(left: int) -> bool:
+    """Whether this process has less than `left` bytes left of what its guardian lets it allocate."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    return allowed != resource.RLIM_INFINITY and allowed - psutil.Process().memory_info().data < _LITTLE
+    return allowed != resource.RLIM_INFINITY and allowed - psutil.Process().memory_info().data < left
 
 
 def first_line(error: BaseException) -> str:

@@ -18,6 +18,7 @@ from steerboard.platform.processes.public_environment import public_environment
 from steerboard_contracts import guardian
 from steerboard_contracts.stage.events import STAGE_EVENT, Failed, Log, Paused, StageEvent, Succeeded
 from steerboard_workers.stage_parent.identity import MARK
+from steerboard_workers.supervisor.allocation import allocation
 from steerboard_workers.supervisor.guardians import Guardian, StartedGuardian
 from steerboard_workers.supervisor.warm_start import StageParent
 
@@ -220,11 +221,6 @@ def stage_command(directory: Path, launcher: Sequence[str] = (), python: Path | 
     return [str(python or sys.executable), *launcher, "-m", "steerboard_workers.stages", str(directory)]
 
 
-# Of glibc and torch. By default each tensor of more than 32 MiB gets fresh pages, whose faults took a quarter of a step
-# with a vocabulary of 262,144: keep what was freed, and ask for huge pages.
-KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 62), "THP_MEM_ALLOC_ENABLE": "1"}
-
-
 def environment(mark: str, threads: int | None, devices: list[str]) -> dict[str, str]:
     """The worker's environment without its secrets, with the run's mark, threads and devices."""
     clean = public_environment()
@@ -233,7 +229,7 @@ def environment(mark: str, threads: int | None, devices: list[str]) -> dict[str,
     if threads:
         clean["OMP_NUM_THREADS"] = clean["MKL_NUM_THREADS"] = str(threads)
     if not devices:
-        clean = KEEPS_MEMORY | clean
+        clean = allocation() | clean
     else:
         # Counted as NVML and nvidia-smi count them, so that what is seen of a device is of the one that works.
         clean["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"

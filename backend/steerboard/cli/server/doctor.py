@@ -48,6 +48,8 @@ try:
     out["torch"] = torch.__version__
     out["devices"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     out["threads"] = torch.get_num_threads()
+    from steerboard_workers.supervisor.allocation import allocation
+    out["jemalloc"] = "LD_PRELOAD" in allocation()
 except Exception:
     pass
 print(json.dumps(out))
@@ -194,7 +196,8 @@ def _workers() -> Check:
     found = json.loads(done.stdout.splitlines()[-1])
     if found["missing"]:
         return Check("workers", False, "cannot import " + ", ".join(found["missing"]), mend)
-    devices = ", ".join(found["devices"]) or f"CPU with {found['threads']} threads"
+    memory = "jemalloc" if found["jemalloc"] else "training is faster with jemalloc (`apt-get install libjemalloc2`)"
+    devices = ", ".join(found["devices"]) or f"CPU with {found['threads']} threads, {memory}"
     return Check("workers", True, f"torch {found['torch']}, {devices}")
 
 

@@ -104,6 +104,22 @@ def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int) -> None:
             setattr(layer, _PACKS, False)
 
 
+def keep_bf16(model: Any) -> None:
+    """Frozen matrices that came in bf16 stay in it, for training under autocast: it would round each back to what it
+    was, in every pass, and hold both. Adapters stay in float32."""
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear | nn.Embedding):
+            for parameter in layer.parameters(recurse=False):
+                if parameter.dtype is torch.float32 and not parameter.requires_grad:
+                    parameter.data = parameter.data.to(torch.bfloat16)
+
+
+def leave_casts_to_autocast(model: Any) -> None:
+    """Peft's adapters take their input to float32, from which autocast takes it back: a third of their time."""
+    for _, layer in _layers(model):
+        layer.cast_input_dtype_enabled = False
+
+
 def is_adapted(name: str) -> bool:
     """Whether a parameter belongs to an adapter."""
     return ".lora_A." in name or ".lora_B." in name

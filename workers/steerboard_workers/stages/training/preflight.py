@@ -59,7 +59,8 @@ class Preflight:
         self._least = max(batcher.positions([example]) for example in trainer.update.rehearsed)
         self._quantised = config.lora is not None and config.lora.quantise != "none"
         self._merges = is_adapter(stage.model_path("model"))
-        self._shape = ModelShape.of(start.model.config.to_dict(), start.parameters)
+        shape = ModelShape.of(start.model.config.to_dict(), start.parameters)
+        self._shape = None if shape is None else shape.model_copy(update={"bf16": start.kept_bf16})
 
     def check(self) -> dict[str, float]:
         """Returns bytes: `memory_estimated` and `memory_measured` at the peak of the step.

@@ -26,6 +26,8 @@ from steerboard_workers.stages.models.adapters import (
     add_lora,
     is_adapted,
     is_adapter,
+    keep_bf16,
+    leave_casts_to_autocast,
     load_weights,
     merge,
     quantisation,
@@ -40,7 +42,8 @@ CPU = torch.device("cpu")
 @dataclass
 class Setup:
     """`stored` is the dtype the weights came in and the final model is saved in. `scalar`: its head gives one number
-    a sequence, a reward. `resized`: embeddings were added. `also`: of a model that is trained with another."""
+    a sequence, a reward. `resized`: embeddings were added. `also`: of a model that is trained with another.
+    `kept_bf16`: its frozen matrices are in bf16."""
 
     model: Any
     tokenizer: Any
@@ -51,6 +54,7 @@ class Setup:
     scalar: bool
     resized: bool = False
     also: Trained | None = None
+    kept_bf16: bool = False
 
     @property
     def parameters(self) -> int:
@@ -121,6 +125,9 @@ def open_model(
     options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
     if config.lora is not None:
         options |= quantisation(config.lora, pick_dtype(config.precision, device), device)
+    # A merged adapter's weights are no longer those that were stored.
+    autocast = dtype is torch.float32 and pick_dtype(config.precision, device) is torch.bfloat16
+    kept_bf16 = config.lora is not None and autocast and stored is torch.bfloat16 and not is_adapter(folder)
     spec = also or needed_method(config.method)
     scalar = spec.reads == "ends"
     if scalar:
@@ -131,6 +138,10 @@ def open_model(
         merge(model)
     if config.lora is not None:
         add_lora(model, config.lora, head=scalar, seed=config.seed)
+        if autocast:
+            leave_casts_to_autocast(model)
+        if kept_bf16:
+            keep_bf16(model)
     model.config.use_cache = False
     if config.gradient_checkpointing:
         checkpoint_activations(model)
@@ -148,7 +159,7 @@ def open_model(
     renderer = Renderer(tokenizer, template, length, learn=config.learn)
     resized = model.config.get_text_config().vocab_size != vocabulary
     described = info.model_copy(update={"template": template})
-    return Setup(model, tokenizer, renderer, described, stored, spec.role, scalar, resized, also)
+    return Setup(model, tokenizer, renderer, described, stored, spec.role, scalar, resized, also, kept_bf16)
 
 
 def checkpoint_activations(model: Any) -> None:

@@ -217,6 +217,8 @@ class FrozenModels:
         dtype = str(self._sharing.dtype if is_start else self._dtype)
         if is_start and self._quantised:
             dtype += " nf4"
+        if is_start and self._start.kept_bf16:
+            dtype += " over bf16"
         if self._sharing.mixed:
             dtype += " autocast" if self._config.strategy == "ddp" else " bf16"
         if self._temperature != 1.0:
