@@ -132,7 +132,7 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
         # Autocast keeps a bf16 copy of each matrix for the length of a step. What it would only round back stays bf16.
         each = _FP32 + (_BF16 if load.mixed else 0)
         frozen = _BF16 if load.mixed and shape.bf16 else each
-        found.weights = every * each if load.trained is None else every * frozen + learn * each
+        found.weights = every * each if learn >= every else every * frozen + learn * each
         if load.quantised:
             # Linear layers in 4 bits with their constants; the embeddings stay as they are.
             rest = shape.vocabulary * shape.hidden

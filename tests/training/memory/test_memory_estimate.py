@@ -69,6 +69,8 @@ def test_a_frozen_base_stored_in_float32_is_held_in_it_and_as_autocast_rounds_it
     load = TrainingLoad(positions=2048, mixed=True, trained=shape.adapters(LoraConfig()))
     found = [training_memory(one, load).weights for one in (shape, shape.model_copy(update={"bf16": False}))]
     assert found[1] - found[0] == 4 * shape.parameters
+    whole = load.model_copy(update={"trained": shape.parameters})
+    assert training_memory(shape, whole) == training_memory(shape, load.model_copy(update={"trained": None}))
     exact = load.model_copy(update={"mixed": False})
     assert training_memory(shape, exact) == training_memory(shape.model_copy(update={"bf16": False}), exact)
 
