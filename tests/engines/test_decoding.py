@@ -76,6 +76,18 @@ def test_an_answer_is_the_same_alone_and_in_a_row_that_others_left(name, answers
     assert sorted(ended) == list(range(len(asked)))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_an_answer_goes_on_when_a_much_longer_prompts_one_has_ended(name):
+    """Nobody needs the columns of that prompt any more."""
+    torch.manual_seed(3)
+    model = AutoModelForCausalLM.from_config(MODELS[name]).eval()
+    asked = [Stream(list(range(3, 60)) + [7] * 33, 0, stream_key(1, 0, 0)), Stream([5, 6, 7], 1, stream_key(1, 1, 0))]
+    together, log_probs, _, _ = drawn(model, 2, asked, (2, 30))
+    alone, its_own, _, _ = drawn(model, 1, asked[1:], (30,))
+    assert together[1] == alone[0]
+    assert log_probs[1] == pytest.approx(its_own[0], abs=1e-4)
+
+
 def test_short_answers_do_not_wait_for_a_long_one():
     model = AutoModelForCausalLM.from_config(MODELS["llama"]).eval()
     lengths = (100, *[4] * 49)

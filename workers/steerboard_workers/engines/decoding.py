@@ -79,7 +79,10 @@ class _Rows:
             self.live[row], self.starts[row] = place, start + shift
 
     def forget_unused(self) -> None:
-        """The first columns, where no row needs them any more."""
+        """The first columns, where no row needs them any more. A layer with a sliding window does so by itself, and all
+        have the same mask."""
+        if not takes_rows(self.cache):
+            return
         unused = min((self.starts[row] for row, place in enumerate(self.live) if place is not None), default=0)
         if unused >= CHUNK:
             for layer in self.cache.layers:
