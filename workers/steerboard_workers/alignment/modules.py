@@ -70,7 +70,7 @@ class PolicyModule(nn.Module):
             return part(hidden, labels)
         parts = [
             checkpoint(part, some, theirs, use_reentrant=False)
-            for some, theirs in zip(hidden.split(rows), labels.split(rows), strict=True)
+            for some, theirs in zip(torch.split(hidden, rows), torch.split(labels, rows), strict=True)
         ]
         return tuple(torch.cat(values) for values in zip(*parts, strict=True))
 
