@@ -63,17 +63,20 @@ def look():
     needle = os.environ.get("NEEDLE_TOKEN", "")[::-1].encode()
     if needle:
         seen["found"] = 0
-        with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb") as memory:
+        with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
             for line in maps:
                 span, rights = line.split()[:2]
                 if rights.startswith("rw"):
                     start, end = (int(one, 16) for one in span.split("-"))
                     memory.seek(start)
+                    copy = bytearray(end - start)
                     try:
+                        memory.readinto(copy)
                         # `needle` itself is one of them.
-                        seen["found"] += memory.read(end - start).count(needle)
+                        seen["found"] += copy.count(needle)
                     except (OSError, ValueError):
                         pass
+                    copy[:] = bytes(len(copy))  # an allocator may keep it, to be found in turn
     with open(os.environ["SNAPSHOT_TOKEN"], "w") as file:
         json.dump(seen, file)
 

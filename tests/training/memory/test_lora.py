@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from accelerate.state import AcceleratorState
 from running import data_of, metrics_of, recorded, run_forked, run_ranks, with_others
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
@@ -187,6 +188,7 @@ def test_a_frozen_base_in_bf16_stays_so_and_gives_the_same_numbers(make_stage, b
             monkeypatch.setattr(setup, "keep_bf16", lambda model: None)
             monkeypatch.setattr(setup, "leave_casts_to_autocast", lambda model: None)
         stage = make_stage(config, bf16_model, "preferences")
+        AcceleratorState._reset_state(reset_partial_state=True)  # that of tests before this, in fp32
         code, events, stderr = run_forked(stage)
         assert code == 0, stderr[-3000:]
         folder = stage.directory / "outputs" / "model"
