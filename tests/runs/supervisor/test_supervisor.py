@@ -119,8 +119,8 @@ def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_large_tensors_of_a_stage_on_a_cpu_are_not_made_of_small_fresh_pages(installed: str | None) -> None:
-    if "[never]" in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text():
-        pytest.skip("this kernel has no huge pages")
+    if "[madvise]" not in Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text():
+        pytest.skip("this kernel gives huge pages always or never, not where they are asked for")
 
     def faults(devices: list[str]) -> int:
         given = environment("run:1", 1, devices)
