@@ -45,7 +45,7 @@ def _take(needed: int) -> Tensor:
         found = min(enough, key=len)
         _free[:] = [whole for whole in _free if whole is not found]
         return found
-    _free.clear()  # each is too small, and the next will not be smaller than this one
+    _free.clear()  # each is too small, and would only add to the new one
     step = 1 << max(0, needed.bit_length() - 3)
     return torch.empty(-(-needed // step) * step, dtype=torch.uint8)
 
