@@ -20,7 +20,7 @@ SEQUENCES = 32
 HELD_OUT = 64
 PAIRS = "pairs.jsonl"
 FEW_PAIRS = "few_pairs.jsonl"
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "hh_rlhf" / "pairs_2000.jsonl.gz"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "hh_rlhf" / "pairs_2000.jsonl.gz"
 SYNTHETIC_ROWS = 2000
 WORDS = tuple("".join(letters) for letters in itertools.product("bdklmnprst", "aeiou", "bdklmnprst", "aeiou"))
 
