@@ -25,6 +25,7 @@ SELECTION = RoundSelection(
     rows=90,
     dropped=DroppedGroups(tied=7, single=3),
     reward="reward",
+    units="raw",
     mean=Estimate(value=0.25, n=100),
     best=Estimate(value=1.5, n=100),
     characters=411.6,
@@ -59,6 +60,7 @@ FOUND = RoundsReport(
             state="running",
             stage="tuned-2",
             stages=["tuned-2"],
+            selection=SELECTION.model_copy(update={"units": "win_rate", "reward": "judge"}),
             cost=RoundCost(device_seconds=0.0, sampled_tokens=None, trained_tokens=None),
         ),
         RoundRow(
@@ -89,7 +91,7 @@ def test_every_round_has_what_it_kept_its_figures_and_its_costs() -> None:
         *("1", "succeeded", "90/100", "7 tied, 3 single", "0.25, 1.5", "412", "0.4 [0.3, 0.5] z"),
         *("62% [51%, 72%] of 80", "not measured", "12.3", "12,000", "3,400", "iterative-1.tuned-1 (in production)"),
     ]
-    assert second.count("not measured") == 6
+    assert (second[4], second.count("not measured")) == ("0.25, 1.5 win rate", 3)
     # A round that is not run has nothing that could have been measured.
     assert (third[:3], third.count("not measured")) == (["3", "skipped", ""], 0)
     assert lines[-2:] == [FOUND.verdict, "reward scored the answers."]

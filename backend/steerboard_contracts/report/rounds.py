@@ -15,15 +15,17 @@ RoundState = Literal["queued", "running", "succeeded", "failed", "cancelled", "s
 
 
 class RoundSelection(BaseModel):
-    """What was kept of the round's `groups` of sampled answers, by the reward model `reward`. `mean` and `best`: its
-    raw rewards of all answers and of the best of each group. `characters`: of a sampled answer, over the groups that
-    have as many answers as any; null where there are none."""
+    """What was kept of the round's `groups` of sampled answers. `reward`: the reward model that chose, all of them
+    where there are several, or the preference model. `mean` and `best`: of all answers and of the best of each group,
+    the raw rewards of a single reward model, else the scores that they were selected by; `units`: theirs.
+    `characters`: of a sampled answer, over the groups that have as many answers as any; null where there are none."""
 
     groups: int
     kept_groups: int
     rows: int
     dropped: DroppedGroups
     reward: str
+    units: Literal["raw", "z", "win_rate"]
     mean: Estimate
     best: Estimate
     characters: float | None

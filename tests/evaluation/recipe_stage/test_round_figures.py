@@ -17,7 +17,10 @@ from steerboard.evaluation.rounds.rounds_report import rounds_report
 from steerboard.runs.errors import UnusableInput
 from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
+from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.rounds import RoundPolicy
+from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult
+from steerboard_contracts.report.tournament import Tournament
 from steerboard_contracts.stage.outputs import RewardSummary
 
 PROMPTS = 40
@@ -184,3 +187,52 @@ def test_a_judge_that_is_gone_or_tells_too_little_decides_nothing() -> None:
         with pytest.raises(UnusableInput, match="on one of the entrants are unusable"):
             decided_by(replace(judged([1.0] * PROMPTS), silent={one}), 2, seed=0)
     assert replace(judged([1.0] * PROMPTS), silent={1}).win_rate(0, 1) is None
+
+
+def selection(scale: str, *rewards: str, judge: str | None = None) -> SelectionResult:
+    """Its scores are 0.5 in the mean and 0.9 at best, the raw rewards of `rewards` 2 and 3."""
+
+    def figure(value: float) -> Estimate:
+        return Estimate(value=value, n=4)
+
+    held = (
+        Tournament(judge=judge, opponents=3, comparisons=9, ties=0, flips=1, flip_rate=figure(0.1)) if judge else None
+    )
+    return SelectionResult(
+        keep="best",
+        scale=scale,
+        penalty=0,
+        groups=4,
+        answers=16,
+        kept_groups=4,
+        rows=4,
+        dropped=DroppedGroups(),
+        mean=figure(0.5),
+        best=figure(0.9),
+        unique_texts=figure(1.0),
+        length_gap=figure(0.0),
+        rewards=[
+            SelectedReward(dataset="d", source=name, weight=1, mean=figure(2.0), best=figure(3.0)) for name in rewards
+        ],
+        tournament=held,
+        curve=[],
+        curve_groups=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (selection("zscore", "helpful"), ("helpful", "raw", 2.0, 3.0)),
+        (selection("zscore", "helpful", "harmless"), ("helpful + harmless", "z", 0.5, 0.9)),
+        (selection("probability", judge="preferring"), ("preferring", "win_rate", 0.5, 0.9)),
+        # Answers that had rewards already, and that a preference model chose from.
+        (selection("probability", "helpful", judge="preferring"), ("preferring", "win_rate", 0.5, 0.9)),
+    ],
+)
+def test_a_round_shows_the_figures_of_whatever_chose_its_answers(
+    found: SelectionResult, shown: tuple[str, str, float, float]
+) -> None:
+    one = rounds_report(facts(selections={1: found})).rounds[0].selection
+    assert one is not None
+    assert (one.reward, one.units, one.mean.value, one.best.value) == shown

@@ -47,7 +47,7 @@ def _row(row: RoundRow) -> tuple[object, ...]:
         row.state,
         f"{found.kept_groups}/{found.groups}" if found else missing,
         _dropped(found) if found else "",
-        f"{_short(found.mean.value)}, {_short(found.best.value)}" if found else missing,
+        _rewards(found) if found else missing,
         f"{found.characters:.0f}" if found and found.characters is not None else missing,
         f"{_estimate(answers.reward)} {answers.units}" if answers else missing,
         _win_rate(answers.against_previous if answers else None) or missing,
@@ -57,6 +57,12 @@ def _row(row: RoundRow) -> tuple[object, ...]:
         "" if row.cost.trained_tokens is None else f"{row.cost.trained_tokens:,}",
         (row.policy.name + (" (in production)" if row.policy.in_production else "")) if row.policy else "",
     )
+
+
+def _rewards(found: RoundSelection) -> str:
+    """`0.2, 0.9`, with the unit where it is not that of the rewards themselves."""
+    unit = "" if found.units == "raw" else f" {found.units.replace('_', ' ')}"
+    return f"{_short(found.mean.value)}, {_short(found.best.value)}{unit}"
 
 
 def _dropped(found: RoundSelection) -> str:

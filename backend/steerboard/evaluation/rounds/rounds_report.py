@@ -26,6 +26,9 @@ from steerboard_statistics.bootstrap import mean_interval
 from steerboard_statistics.proportions import win_rate_interval
 from steerboard_statistics.ranks import without_noise
 
+# Of the scores that answers are selected by.
+_UNITS: dict[str, Literal["raw", "z", "win_rate"]] = {"raw": "raw", "zscore": "z", "probability": "win_rate"}
+
 TAUGHT = (
     "{judge} scored the answers that the rounds learned from, so that its rewards and win rates flatter later rounds. "
     "An independent reward model among the evaluation's `rewards` would not."
@@ -91,15 +94,18 @@ def _selection(facts: RoundsFacts, number: int) -> RoundSelection | None:
     found = facts.selections.get(number)
     if found is None:
         return None
-    reward = found.rewards[0]
+    alone = found.rewards[0] if len(found.rewards) == 1 and found.tournament is None else None
+    chose = [found.tournament.judge] if found.tournament is not None else [one.source for one in found.rewards]
+    figures = alone or found
     return RoundSelection(
         groups=found.groups,
         kept_groups=found.kept_groups,
         rows=found.rows,
         dropped=found.dropped,
-        reward=reward.source,
-        mean=reward.mean,
-        best=reward.best,
+        reward=" + ".join(chose),
+        units="raw" if alone else _UNITS[found.scale],
+        mean=figures.mean,
+        best=figures.best,
         characters=found.curve[0].characters if found.curve else None,
     )
 

@@ -6,6 +6,8 @@ import { count, percent, seconds, short } from "../../../shared/format/format";
 type Round = Schemas["RoundRow"];
 type Figure = Schemas["Estimate"] | null | undefined;
 
+const UNITS = { raw: "raw", z: "z", win_rate: "win rate" };
+
 /** What the judge of the stop rule found, where it compared answers instead of giving rewards. */
 export function Decided({ round }: { round: Round }) {
   const found = round.decision;
@@ -43,6 +45,11 @@ export function Rewards({ round }: { round: Round }) {
     <>
       <Line>mean {value(round.selection.mean)}</Line>
       <Line>best {value(round.selection.best)}</Line>
+      {round.selection.units !== "raw" && (
+        <Line dim>
+          {UNITS[round.selection.units]} by {round.selection.reward}
+        </Line>
+      )}
     </>
   );
 }
