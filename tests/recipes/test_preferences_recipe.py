@@ -62,5 +62,7 @@ def test_the_report_has_the_frontier_with_best_of_8_of_the_model_that_all_start_
     plan = make_plan(RECIPE.read_text(), SETTINGS, Shelf())
     report = next(stage for stage in plan.stages if stage.name == "report")
     assert report.inputs["kl_to"].text == "sft"
-    assert (report.config.entrants[-1].best_of, report.config.decoding.temperature) == (8, 1.0)
-    assert report.inputs[f"entrants.{len(report.config.entrants) - 1}"].text == "sft"
+    best, sampled = report.config.entrants[-2:]
+    assert (best.best_of, sampled.samples, report.config.decoding.temperature) == (8, 8, 1.0)
+    for back in (1, 2):
+        assert report.inputs[f"entrants.{len(report.config.entrants) - back}"].text == "sft"

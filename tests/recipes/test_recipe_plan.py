@@ -43,7 +43,11 @@ def test_the_contract_recipe_plans_verbatim(shelf: Catalogue) -> None:
         assert all(order.index(need) < order.index(s.name) for need in s.needs)
     assert inputs(plan, "sft") == {"model": "base", "data": "instructions"}
     assert config(plan, "dt")["lr"] == 5e-6
-    assert config(plan, "report")["entrants"][3] == {"scores": [-5.0, -2.5, 0.0, 2.5, 5.0], "best_of": None}
+    assert config(plan, "report")["entrants"][3] == {
+        "scores": [-5.0, -2.5, 0.0, 2.5, 5.0],
+        "best_of": None,
+        "samples": 1,
+    }
 
 
 def test_the_shipped_recipe_is_the_contract_one_with_the_papers_batch_everywhere(shelf: Catalogue) -> None:

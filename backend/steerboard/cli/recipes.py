@@ -18,7 +18,7 @@ from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.pipeline_result import finish
 from steerboard.cli.usage import EXIT_USAGE, GatedCommand, exit_code_of
 from steerboard.evaluation.gate.rules import GateRules, parse_rules
-from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.configs.evaluate import Entrant
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 from steerboard_contracts.files.local_folders import FolderNotAllowed
 from steerboard_contracts.run_kinds import evaluates
@@ -191,10 +191,7 @@ def _entrants(plan: dict[str, Any]) -> list[str]:
         raise BadInput(f"the recipe {plan['name']} has no evaluation for a gate", code="no_evaluation", hint=hint)
     given = stage["config"]["entrants"]
     names = [stage["inputs"][f"entrants.{place}"]["name"] for place in range(len(given))]
-    entrants = [
-        (name, list(map(Condition.model_validate, one["scores"])), one["best_of"])
-        for name, one in zip(names, given, strict=True)
-    ]
+    entrants = [(name, Entrant.model_validate(one)) for name, one in zip(names, given, strict=True)]
     return [name for rows in entrant_names(entrants) for name, _ in rows]
 
 

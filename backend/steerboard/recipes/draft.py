@@ -99,6 +99,7 @@ def _read_stage(document: Document, name: str, fields: Any, faults: Faults) -> D
             rest["parts"] = _read_parts(document, draft, rest["parts"], at, faults)
         elif slot_name == "entrants":
             rest["entrants"] = _read_entrants(document, draft, rest["entrants"], at, faults)
+            _refuse_n(document, draft, rest.get("decoding"), faults)
         elif slot_name == "best_of":
             document.fault(faults, at, "belongs to an entrant: `{model: sft, best_of: 8, reward: reward}`")
             rest.pop(slot_name)
@@ -175,7 +176,8 @@ def _read_parts(document: Document, draft: Draft, value: Any, at: Path, faults: 
 
 
 def _read_entrants(document: Document, draft: Draft, value: Any, at: Path, faults: Faults) -> Any:
-    """`[sft, {model: dt, scores: [...]}, {model: sft, best_of: 8, reward: reward}]`. Gives the config's entrants."""
+    """`[sft, {model: dt, scores: [...]}, {model: sft, best_of: 8, reward: reward}, {model: sft, samples: 8}]`, as the
+    config's entrants."""
     if not isinstance(value, list):
         return value
     entrants = []
@@ -195,6 +197,13 @@ def _read_entrants(document: Document, draft: Draft, value: Any, at: Path, fault
             document.fault(faults, (*at, i), "needs both `best_of` and the `reward` model that chooses, or neither")
         entrants.append({key: field_value for key, field_value in entrant.items() if key not in ("model", "reward")})
     return entrants
+
+
+def _refuse_n(document: Document, draft: Draft, decoding: Any, faults: Faults) -> None:
+    """Of an evaluation: it is each entrant that has a number of answers."""
+    if isinstance(decoding, dict) and decoding.get("n", 1) != 1:
+        words = "has no effect on an evaluation: give an entrant `samples`, or `best_of` and a `reward`"
+        document.fault(faults, (*draft.path, "decoding", "n"), words)
 
 
 def _validate(document: Document, draft: Draft, rest: dict[str, Any], faults: Faults) -> RunConfig | None:

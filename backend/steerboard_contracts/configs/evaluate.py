@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.decoding import BestOf, WithDecoding
+from steerboard_contracts.decoding import MOST_SAMPLES, BestOf, WithDecoding
 from steerboard_contracts.fields import Config, Count, Positive
 
 
@@ -20,6 +20,21 @@ class Entrant(Config):
 
     scores: list[Condition] = Field(default=[])
     best_of: BestOf = None
+    samples: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MOST_SAMPLES,
+            description="Answers to each prompt. Rewards are their mean; those of the model of `kl_to` also give the "
+            "curve of its best of n, up to that many.",
+        ),
+    ] = 1
+
+    @model_validator(mode="after")
+    def _has_one_answer_chosen(self) -> Entrant:
+        if self.best_of is not None and self.samples > 1:
+            raise ValueError("`best_of` chooses one answer, and cannot be combined with several `samples`")
+        return self
 
 
 class EndpointJudge(Config):
@@ -65,6 +80,12 @@ class EvaluateConfig(WithDecoding):
     def _has_two_to_compare(self) -> EvaluateConfig:
         if self.decides and len(self.entrants) < 2:
             raise ValueError("`decides` compares the last two entrants, and there is one")
+        return self
+
+    @model_validator(mode="after")
+    def _samples_differ(self) -> EvaluateConfig:
+        if self.decoding.temperature == 0 and any(entrant.samples > 1 for entrant in self.entrants):
+            raise ValueError("several `samples` need a `decoding.temperature` above 0, or they are all the same")
         return self
 
 

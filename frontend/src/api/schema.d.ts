@@ -10137,9 +10137,10 @@ export interface components {
         };
         /**
          * RoundSelection
-         * @description What was kept of the round's `groups` of sampled answers, by the reward model `reward`. `mean` and `best`: its
-         *     raw rewards of all answers and of the best of each group. `characters`: of a sampled answer, over the groups that
-         *     have as many answers as any; null where there are none.
+         * @description What was kept of the round's `groups` of sampled answers. `reward`: the reward model that chose, all of them
+         *     where there are several, or the preference model. `mean` and `best`: of all answers and of the best of each group,
+         *     the raw rewards of a single reward model, else the scores that they were selected by; `units`: theirs.
+         *     `characters`: of a sampled answer, over the groups that have as many answers as any; null where there are none.
          */
         RoundSelection: {
             best: components["schemas"]["Estimate"];
@@ -10155,6 +10156,11 @@ export interface components {
             reward: string;
             /** Rows */
             rows: number;
+            /**
+             * Units
+             * @enum {string}
+             */
+            units: "raw" | "z" | "win_rate";
         };
         /**
          * RoundsReport

@@ -268,6 +268,17 @@ def test_a_single_evaluate_run_is_an_evaluation_of_its_own(asked: EvaluationWorl
     assert [row["entrant"] for row in output["document"]["methods"]] == ["sft"]
 
 
+def test_several_samples_of_the_model_compared_with_give_the_curve_of_its_best_of_n(asked: EvaluationWorld) -> None:
+    text = RECIPE.replace("entrants: [$sft,", "entrants: [$sft, {model: $sft, samples: 4},")
+    text = text.replace("    rewards:", "    kl_to: $sft\n    rewards:").replace("temperature: 0.0", "temperature: 1.0")
+    rows = {row["name"]: row["variant"] for row in finished(asked, text=text)["methods"]}
+    assert (rows["sft"], rows["sft_4_samples"]) == (None, "4 samples")
+    (curve,) = asked.get("evaluations/compare-1.report/report")["frontier"]["best_of_n"]
+    assert (curve["entrant"], curve["n"]) == ("sft_4_samples", [1, 2, 4])
+    rewards = [one["value"] for one in curve["reward"]]
+    assert rewards == sorted(rewards)
+
+
 BEST = RECIPE.replace("entrants: [$sft,", "entrants: [{model: $sft, best_of: 4, reward: $reward}, $sft,")
 
 

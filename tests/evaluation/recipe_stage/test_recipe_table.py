@@ -12,7 +12,7 @@ from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores, re
 from steerboard.platform.database import new_id
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
-from steerboard_contracts.configs.evaluate import EvaluateConfig
+from steerboard_contracts.configs.evaluate import Entrant, EvaluateConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_contracts.report.pipeline import Report
@@ -159,12 +159,13 @@ def test_entrants_are_called_after_their_stage_and_score() -> None:
     asked = [Condition.model_validate(one) for one in (-5.0, 0.0, 2.5, 2.5, "helpfulness:4,verbosity:0.5", "")]
     found = entrant_names(
         [
-            ("sft", [], None),
-            ("dt", asked, None),
-            ("dt", [], None),
-            ("sft", [], None),
-            ("sft", [], 8),
-            ("dt", asked[:1], 8),
+            ("sft", Entrant()),
+            ("dt", Entrant(scores=asked)),
+            ("dt", Entrant()),
+            ("sft", Entrant()),
+            ("sft", Entrant(best_of=8)),
+            ("dt", Entrant(scores=asked[:1], best_of=8)),
+            ("sft", Entrant(samples=8)),
         ]
     )
     assert [[(name, None if score is None else score.plain()) for name, score in rows] for rows in found] == [
@@ -177,4 +178,5 @@ def test_entrants_are_called_after_their_stage_and_score() -> None:
         [("sft-2", None)],
         [("sft_best_of_8", None)],
         [("dt_-5_best_of_8", -5.0)],
+        [("sft_8_samples", None)],
     ]

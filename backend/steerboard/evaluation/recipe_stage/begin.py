@@ -101,15 +101,15 @@ def _enter(
     slots = _places(things, "entrants")
     if len(slots) != len(config.entrants):
         raise BadInput(f"{len(config.entrants)} entrants are configured, but {len(slots)} given", code="missing_input")
-    given = [(names[slot], one.scores, one.best_of) for slot, one in zip(slots, config.entrants, strict=True)]
+    given = [(names[slot], one) for slot, one in zip(slots, config.entrants, strict=True)]
     for number, (slot, rows) in enumerate(zip(slots, entrant_names(given), strict=True)):
-        best_of, chooser = config.entrants[number].best_of, things.get(f"best_of.{number}")
-        if (best_of is None) != (chooser is None):
+        entrant, chooser = config.entrants[number], things.get(f"best_of.{number}")
+        if (entrant.best_of is None) != (chooser is None):
             raise BadInput(
                 f"entrant {number} has only one of `best_of` and the reward model that chooses", code="missing_input"
             )
         decoding = config.decoding.model_copy(update={"n": 1})
-        if best_of is not None and decoding.temperature == 0:
+        if entrant.best_of is not None and decoding.temperature == 0:
             decoding = decoding.model_copy(update={"temperature": 1.0})
         for name, score in rows:
             asked = EntrantIn(
@@ -117,7 +117,8 @@ def _enter(
                 model=str(things[slot].id),
                 score=score,
                 decoding=decoding,
-                best_of=best_of,
+                samples=entrant.samples,
+                best_of=entrant.best_of,
                 reward=str(chooser.id) if chooser is not None else None,
                 engine=config.engine,
             )

@@ -111,6 +111,7 @@ def _entries(
             score=entrant.score,
             best_of=entrant.best_of,
             chosen_by=entrant.chosen_by,
+            samples=entrant.samples,
             info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
             device_seconds=(sum(training_cost(session, model)) if model is not None else 0.0)
             + _choosing_cost(session, entrant),

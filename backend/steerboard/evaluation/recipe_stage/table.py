@@ -34,7 +34,8 @@ MANY_CUT = 0.1
 
 @dataclass(frozen=True)
 class Entry:
-    """One model at one requested score, or its best of several, with its answers in the order of the prompts."""
+    """One model at one requested score, or its best of several, with its answers in the order of the prompts, the first
+    ones of several `samples`."""
 
     id: uuid.UUID
     name: str
@@ -49,6 +50,7 @@ class Entry:
     finished: list[bool]
     log_prob_seconds: tuple[float, float] = (0.0, 0.0)
     chosen_by: str | None = None
+    samples: int = 1
 
     @property
     def is_baseline(self) -> bool:
@@ -158,7 +160,9 @@ def _row(
 
 
 def _variant(findings: Findings, entry: Entry) -> str | None:
-    """The entrant's name without its score, where another model is of the same method."""
+    """How many samples, or the entrant's name without its score where another model is of the same method."""
+    if entry.samples > 1:
+        return f"{entry.samples} samples"
     if all(one.model == entry.model for one in findings.entries if one.method == entry.method):
         return None
     name = entry.name if entry.best_of is None else entry.name.removesuffix(f"_best_of_{entry.best_of}")

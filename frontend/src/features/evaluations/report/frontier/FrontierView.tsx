@@ -34,7 +34,9 @@ export function FrontierView({ report, frontier }: { report: Report; frontier: F
             {curves.map((curve) => (
               <Text key={curve.label} size="sm" c="dimmed">
                 Dashed: {curve.label}, chosen by this reward itself, at the most KL that it can have. Higher
-                than the line is more reward for the same distance.
+                than the line is more for the same distance.
+                {measure?.percent &&
+                  " Its win rates are n / (n + 1), which holds for answers that do not tie."}
               </Text>
             ))}
           </>

@@ -12,6 +12,10 @@ const row = (entrant: string, reward: number, rate?: number) => ({
 });
 const report = {
   baseline: "sft",
+  entrants: ["sft", "dpo", "greedy", "sft_8_samples"].map((name) => ({
+    name,
+    content_hash: name.startsWith("sft") ? "s" : name,
+  })),
   methods: [row("sft", 0), row("dpo", 1, 0.7), row("greedy", 2, 0.8)],
   rewards: [{ reward_model: "rm", units: "z" }],
   frontier: {
@@ -22,7 +26,13 @@ const report = {
       { entrant: "greedy", kl: estimate(null), kind: "estimate", why: "its answers are greedy" },
     ],
     best_of_n: [
-      { reward_model: "rm", entrant: "sft", n: [1, 2], kl: [0, 0.19], reward: [estimate(0), estimate(0.5)] },
+      {
+        reward_model: "rm",
+        entrant: "sft_8_samples",
+        n: [1, 2],
+        kl: [0, 0.19],
+        reward: [estimate(0), estimate(0.5)],
+      },
     ],
   },
 } as unknown as Report;
@@ -40,7 +50,12 @@ describe("the frontier", () => {
       { n: 1, kl: 0, value: 0 },
       { n: 2, kl: 0.19, value: 0.5 },
     ]);
-    expect(curvesOf(report, rate!)).toEqual([]);
+    expect(curvesOf(report, rate!)[0]!.points).toEqual([
+      { n: 1, kl: 0, value: 1 / 2 },
+      { n: 2, kl: 0.19, value: 2 / 3 },
+    ]);
+    expect(curvesOf({ ...report, baseline: "dpo" }, rate!)).toEqual([]);
+    expect(curvesOf(report, { ...rate!, reward: undefined })).toEqual([]);
   });
 
   it("has round ticks within a range that has some air", () => {

@@ -9,7 +9,7 @@ export interface Measure {
   axis: string;
   percent: boolean;
   of: (row: Row) => Estimate | undefined;
-  /** The reward model of a mean reward, in whose units the curve of the best of n is. */
+  /** The reward model that mean rewards or win rates are by. */
   reward?: string;
 }
 
@@ -48,6 +48,7 @@ export function measuresOf(report: Report): Measure[] {
       axis: `win rate against ${report.baseline ?? "the baseline"} by ${source} (%)`,
       percent: true,
       of: (row: Row) => row[field]?.[source],
+      reward: field === "reward_win_rate" ? source : undefined,
     })),
   );
   return [...rewards, ...rates];
@@ -64,14 +65,21 @@ export function placesOf(report: Report, measure: Measure): Place[] {
   });
 }
 
+/**
+ * The best of n by the reward model that the measure is by. Its win rates are against one more answer of the same model,
+ * and so drawn only where that is the baseline: n + 1 equal draws are equally likely to be the best one, whatever the
+ * reward, as long as none tie.
+ */
 export function curvesOf(report: Report, measure: Measure): Curve[] {
-  if (!measure.reward) return [];
+  const hashes = new Map(report.entrants.map((one) => [one.name, one.content_hash]));
+  const baseline = report.baseline == null ? null : hashes.get(report.baseline);
   return (report.frontier?.best_of_n ?? [])
     .filter((one) => one.reward_model === measure.reward)
+    .filter((one) => !measure.percent || (baseline != null && baseline === hashes.get(one.entrant)))
     .map((one) => ({
       label: `best of n of ${one.entrant}`,
       points: one.n.flatMap((n, at) => {
-        const value = one.reward[at]?.value;
+        const value = measure.percent ? n / (n + 1) : one.reward[at]?.value;
         return value == null ? [] : [{ n, kl: one.kl[at]!, value }];
       }),
     }));
