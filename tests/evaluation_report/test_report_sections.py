@@ -314,3 +314,33 @@ def test_a_sum_of_rewards_needs_all_its_reward_models_and_one_model_correlates_w
     made.rewards({"dt": [1.0, 2.0]}, name="helpful", content_hash="helpful-hash")
     report = made.report()
     assert (report.reward_sums, report.reward_correlations, report.rewards[0].curves) == ([], None, [])
+
+
+def test_win_rates_at_like_length_leave_out_prompts_with_one_answer_much_longer(evaluated: Make) -> None:
+    """dt is better on the first three of four prompts, and on the first two 1.5 and 1.6 times as long."""
+    made = evaluated(prompts=4)
+    made.entrant("sft", lengths={(0, 0): 100, (1, 0): 100, (2, 0): 100, (3, 0): 100})
+    made.entrant("dt", lengths={(0, 0): 150, (1, 0): 160, (2, 0): 100, (3, 0): 70})
+    better = {(0, 0): 3.0, (1, 0): 2.0, (2, 0): 2.0, (3, 0): 0.0}
+    made.rewards({"sft": dict.fromkeys(better, 1.0), "dt": better})
+    report = made.report()
+    (pair,) = report.rewards[0].comparison.pairs
+    assert (pair.a, pair.wins, pair.ties, pair.losses) == ("sft", 1, 0, 3)
+    matched = pair.length_matched
+    assert matched is not None
+    # The prompts 0 and 2 (lost) and 3 (won): 70 characters are more than 100 / 1.5.
+    assert (matched.n, matched.value) == (3, pytest.approx(1 / 3))
+    row = next(row for row in report.methods if row.entrant == "dt")
+    rates = row.reward_win_rate["reward"].value, row.reward_length_matched["reward"].value
+    assert rates == (pytest.approx(3 / 4), pytest.approx(2 / 3))
+    assert report.methods[0].reward_length_matched == {}
+
+
+def test_without_answers_of_like_length_there_is_no_win_rate_at_like_length(evaluated: Make) -> None:
+    made = evaluated(prompts=2)
+    made.entrant("sft", lengths={(0, 0): 100, (1, 0): 100})
+    made.entrant("dt", lengths={(0, 0): 10, (1, 0): 10})
+    made.rewards({"sft": {(0, 0): 1.0, (1, 0): 1.0}, "dt": {(0, 0): 2.0, (1, 0): 2.0}})
+    (pair,) = made.report().rewards[0].comparison.pairs
+    assert pair.length_matched is not None
+    assert (pair.length_matched.n, pair.length_matched.value) == (0, None)

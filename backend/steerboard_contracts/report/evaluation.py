@@ -57,7 +57,8 @@ class HackingRow(BaseModel):
 
 
 class MethodsRow(BaseModel):
-    """Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant."""
+    """Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, of all
+    answers and of those of like length (`length_matched` of a pair)."""
 
     entrant: str
     method: str | None
@@ -71,6 +72,10 @@ class MethodsRow(BaseModel):
     human_win_rate: dict[str, Estimate]
     jury: dict[str, Estimate] = {}
     jury_win_rate: dict[str, Estimate] = {}
+    reward_length_matched: dict[str, Estimate] = {}
+    judge_length_matched: dict[str, Estimate] = {}
+    human_length_matched: dict[str, Estimate] = {}
+    jury_length_matched: dict[str, Estimate] = {}
 
 
 class RankShare(BaseModel):

@@ -7911,7 +7911,8 @@ export interface components {
         };
         /**
          * MethodsRow
-         * @description Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant.
+         * @description Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, of all
+         *     answers and of those of like length (`length_matched` of a pair).
          */
         MethodsRow: {
             /** Entrant */
@@ -7920,12 +7921,26 @@ export interface components {
             human: {
                 [key: string]: components["schemas"]["Estimate"];
             };
+            /**
+             * Human Length Matched
+             * @default {}
+             */
+            human_length_matched: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
             /** Human Win Rate */
             human_win_rate: {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /** Judge */
             judge: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /**
+             * Judge Length Matched
+             * @default {}
+             */
+            judge_length_matched: {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /** Judge Win Rate */
@@ -7940,6 +7955,13 @@ export interface components {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /**
+             * Jury Length Matched
+             * @default {}
+             */
+            jury_length_matched: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /**
              * Jury Win Rate
              * @default {}
              */
@@ -7951,6 +7973,13 @@ export interface components {
             method: string | null;
             /** Reward */
             reward: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /**
+             * Reward Length Matched
+             * @default {}
+             */
+            reward_length_matched: {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /** Reward Win Rate */
@@ -8579,6 +8608,8 @@ export interface components {
         /**
          * PairRow
          * @description `a` against `b` on the same items. `win_rate` = (wins + ties/2) / n; `difference` of the mean scores a - b.
+         *     `length_matched`: the win rate over the items on which neither answer has more than 1.5 times the characters of the
+         *     other.
          *
          *     `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table. `significant`: `p_holm` below
          *     0.05, and the ranks favour the same entrant as the mean.
@@ -8589,6 +8620,7 @@ export interface components {
             /** B */
             b: string;
             difference?: components["schemas"]["Estimate"] | null;
+            length_matched?: components["schemas"]["Estimate"] | null;
             /** Losses */
             losses: number;
             /** P */

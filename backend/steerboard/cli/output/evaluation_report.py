@@ -25,7 +25,11 @@ def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
         _print_headline(console, report.headline)
     _table(console, "Answers", {"Characters": [(row.entrant, row.length) for row in report.methods]})
     for field, kind in _KINDS.items():
-        columns = {"Mean": field, f"Wins vs {report.baseline}": f"{field}_win_rate"}
+        columns = {
+            "Mean": field,
+            f"Wins vs {report.baseline}": f"{field}_win_rate",
+            "at like length": f"{field}_length_matched",
+        }
         for source in sorted({source for row in report.methods for source in getattr(row, field)}):
             found = {
                 heading: [(row.entrant, getattr(row, name).get(source)) for row in report.methods]

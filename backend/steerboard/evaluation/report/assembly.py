@@ -27,6 +27,7 @@ from steerboard.evaluation.report.sections.human import human_sections
 from steerboard.evaluation.report.sections.judging.judges import add_self_preference, judge_sections
 from steerboard.evaluation.report.sections.judging.juries import jury_sections
 from steerboard.evaluation.report.sections.judging.quality import add_quality
+from steerboard.evaluation.report.sections.length_matched import add_length_matched
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.report.sections.rewards import reward_sections
 from steerboard.evaluation.report.sections.several_rewards import reward_correlations, reward_sums
@@ -59,6 +60,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
     add_self_preference(data, judges, sources)
     add_quality(data, judges, sources)
     juries, panels = jury_sections(data, judges, sources)
+    add_length_matched(data, [*sources, *panels], means)
     entrants = entrant_rows(data, means)
     report = EvaluationReport(
         evaluation=data.name,

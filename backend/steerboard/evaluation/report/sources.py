@@ -121,6 +121,7 @@ def turned(row: PairRow) -> PairRow:
             "losses": row.wins,
             "win_rate": _mirrored(row.win_rate, 1.0),
             "difference": None if row.difference is None else _mirrored(row.difference, 0.0),
+            "length_matched": None if row.length_matched is None else _mirrored(row.length_matched, 1.0),
         }
     )
 

@@ -20,6 +20,8 @@ class ScoreRow(BaseModel):
 
 class PairRow(BaseModel):
     """`a` against `b` on the same items. `win_rate` = (wins + ties/2) / n; `difference` of the mean scores a - b.
+    `length_matched`: the win rate over the items on which neither answer has more than 1.5 times the characters of the
+    other.
 
     `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table. `significant`: `p_holm` below
     0.05, and the ranks favour the same entrant as the mean.
@@ -35,6 +37,7 @@ class PairRow(BaseModel):
     p: float | None = None
     p_holm: float | None = None
     significant: bool = False
+    length_matched: Estimate | None = None
 
 
 class Friedman(BaseModel):

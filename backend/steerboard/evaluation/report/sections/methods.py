@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from steerboard.evaluation.report.sections.headline import headline
 from steerboard.evaluation.report.sections.human import human_label
@@ -13,7 +13,7 @@ from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.methods import baseline_methods
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport, MethodsRow
-from steerboard_contracts.report.sections.comparison import Comparison
+from steerboard_contracts.report.sections.comparison import Comparison, PairRow
 from steerboard_contracts.report.sections.entrants import EntrantRow
 
 
@@ -56,6 +56,10 @@ def methods_rows(report: EvaluationReport, baseline: str | None) -> list[Methods
             human_win_rate=_win_rates(people, entrant.name, baseline),
             jury=_means(juries, entrant.name),
             jury_win_rate=_win_rates(juries, entrant.name, baseline),
+            reward_length_matched=_length_matched(rewards, entrant.name, baseline),
+            judge_length_matched=_length_matched(judges, entrant.name, baseline),
+            human_length_matched=_length_matched(people, entrant.name, baseline),
+            jury_length_matched=_length_matched(juries, entrant.name, baseline),
         )
         for entrant in report.entrants
     ]
@@ -78,7 +82,22 @@ def _means(sources: Iterable[tuple[str, Comparison]], entrant: str) -> dict[str,
 
 
 def _win_rates(sources: Iterable[tuple[str, Comparison]], entrant: str, baseline: str | None) -> dict[str, Estimate]:
+    return {label: row.win_rate for label, row in _pairs(sources, entrant, baseline) if row.win_rate.n}
+
+
+def _length_matched(
+    sources: Iterable[tuple[str, Comparison]], entrant: str, baseline: str | None
+) -> dict[str, Estimate]:
+    pairs = _pairs(sources, entrant, baseline)
+    return {label: row.length_matched for label, row in pairs if row.length_matched is not None and row.win_rate.n}
+
+
+def _pairs(
+    sources: Iterable[tuple[str, Comparison]], entrant: str, baseline: str | None
+) -> Iterator[tuple[str, PairRow]]:
     if baseline is None or entrant == baseline:
-        return {}
-    rows = ((label, pair_of(comparison, entrant, baseline)) for label, comparison in sources)
-    return {label: row.win_rate for label, row in rows if row is not None and row.win_rate.n}
+        return
+    for label, comparison in sources:
+        row = pair_of(comparison, entrant, baseline)
+        if row is not None:
+            yield label, row

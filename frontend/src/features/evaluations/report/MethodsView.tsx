@@ -9,6 +9,8 @@ interface Column {
   title: string;
   about: string;
   of: (row: Report["methods"][number]) => Estimate | undefined;
+  /** The same over answers of like length. */
+  atLikeLength?: (row: Report["methods"][number]) => Estimate | undefined;
   format: (value: number) => string;
 }
 
@@ -19,12 +21,12 @@ export function MethodsView({ report }: { report: Report }) {
     ...new Set(report.methods.flatMap((row) => Object.keys(row[field] ?? {}))),
   ];
   const kinds = [
-    ["human", "human_win_rate", "rank score, people"],
-    ["jury", "jury_win_rate", "score, jury"],
-    ["judge", "judge_win_rate", "score, judge"],
-    ["reward", "reward_win_rate", "reward"],
+    ["human", "human_win_rate", "human_length_matched", "rank score, people"],
+    ["jury", "jury_win_rate", "jury_length_matched", "score, jury"],
+    ["judge", "judge_win_rate", "judge_length_matched", "score, judge"],
+    ["reward", "reward_win_rate", "reward_length_matched", "reward"],
   ] as const;
-  for (const [mean, rate, about] of kinds) {
+  for (const [mean, rate, matched, about] of kinds) {
     for (const source of sources(mean)) {
       columns.push({ title: source, about, of: (row) => row[mean]?.[source], format: plain(2) });
       if (report.methods.some((row) => row[rate]?.[source])) {
@@ -32,6 +34,7 @@ export function MethodsView({ report }: { report: Report }) {
           title: source,
           about: `win rate against ${report.baseline ?? "the baseline"}`,
           of: (row) => row[rate]?.[source],
+          atLikeLength: (row) => row[matched]?.[source],
           format: asPercent,
         });
       }
@@ -90,6 +93,11 @@ export function MethodsView({ report }: { report: Report }) {
               {columns.map((column) => (
                 <Table.Td key={`${column.title} ${column.about}`} ta="right">
                   <Figure of={column.of(row)} format={column.format} />
+                  {column.atLikeLength?.(row) && (
+                    <Text size="xs" c="dimmed" component="div" mt={4}>
+                      at like length <Figure of={column.atLikeLength(row)} format={column.format} />
+                    </Text>
+                  )}
                 </Table.Td>
               ))}
               {longest > 0 && (

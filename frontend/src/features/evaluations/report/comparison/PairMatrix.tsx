@@ -85,13 +85,14 @@ function PairDetails({ pair }: { pair: Pair }) {
         {pair.a} against {pair.b}
       </Title>
       <Facts
-        columns={5}
+        columns={6}
         facts={[
           [
             "Wins / ties / losses",
             [pair.wins, pair.ties, pair.losses].map((n) => count(Number(n.toFixed(1)))).join(" / "),
           ],
           ["Win rate", <Figure key="rate" of={pair.win_rate} format={asPercent} />],
+          ["Win rate at like length", <Figure key="matched" of={pair.length_matched} format={asPercent} />],
           ["Difference", <Figure key="difference" of={pair.difference} />],
           ["p, Wilcoxon", pValue(pair.p)],
           ["p, Holm", pValue(pair.p_holm), pair.significant ? "significant" : "not significant"],

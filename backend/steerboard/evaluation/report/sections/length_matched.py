@@ -1,0 +1,37 @@
+"""Win rates over prompts to which two entrants answered at like length.
+
+A source that likes short or long answers may prefer an entrant for that alone. This leaves out the prompts where it
+could, which costs items and assumes no model of what length does; the length-controlled win rate of AlpacaEval keeps
+all items and assumes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from steerboard.evaluation.report.data import EvaluationData, Floats
+from steerboard.evaluation.report.sources import Source, pair_columns
+from steerboard_statistics.proportions import win_rate_interval
+
+# Of the longer answer over the shorter one.
+MOST_RATIO = 1.5
+
+
+def add_length_matched(data: EvaluationData, sources: Iterable[Source], characters: Floats) -> None:
+    """Into the pairs of each source's comparison; characters (prompts, entrants), NaN where there is no answer."""
+    places = {who.name: place for place, who in enumerate(data.entrants)}
+    first, second = pair_columns(len(data.entrants))
+    columns = {pair: column for column, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
+    shorter = np.minimum(characters[:, first], characters[:, second])
+    longer = np.maximum(characters[:, first], characters[:, second])
+    alike = longer <= MOST_RATIO * shorter  # never of NaN
+    for source in sources:
+        for row in source.comparison.pairs:
+            a, b = places[row.a], places[row.b]
+            column = columns[min(a, b), max(a, b)]
+            signs = source.signs[alike[:, column], column] * (1 if a < b else -1)
+            row.length_matched = win_rate_interval(
+                int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
+            )
