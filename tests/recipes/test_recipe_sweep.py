@@ -205,6 +205,27 @@ def test_a_mistake_is_reported_with_its_line_in_the_file(shelf: Shelf, change: t
     assert any(one.startswith(fault) for one in found), found
 
 
+@pytest.mark.parametrize(
+    ("swept", "expected"),
+    [
+        ("mle.threshold: [-0.5, 0.5]", [-0.5, 0.5]),
+        ("dt.threshold: [null, 0.5]", [None, 0.5]),
+        ("rwr.beta: [1.0, 5.0]", [1.0, 5.0]),
+        ("dt.score_scale: [zscore, quantile]", ["zscore", "quantile"]),
+        ("dt.score_step: [0.1, 0.5, 1.0]", [0.1, 0.5, 1.0]),
+    ],
+)
+def test_what_the_paper_left_open_can_be_swept(shelf: Shelf, swept: str, expected: list[object]) -> None:
+    policy = swept.partition(".")[0]
+    text = RECIPE.replace(GRID, f"    {swept}\n").replace("[sft, mle, $policy]", f"[sft, {policy}]")
+    text = text.replace("  dt:", "  rwr: {run: train, method: rwr, model: sft, data: labelled}\n  dt:")
+    made = plan(shelf, text=text)
+    assert [list(one.values()) for one in values(made)] == [[value] for value in expected]
+    field = swept.partition(".")[2].partition(":")[0]
+    assert [getattr(stage(made, f"{policy}-{n}").config, field) for n in range(1, len(expected) + 1)] == expected
+    assert names(made).count("labelled") == 1
+
+
 def test_dpo_sweep_trains_one_policy_for_each_beta_and_everything_else_once(shelf: Shelf) -> None:
     text = (Path(__file__).parents[2] / "recipes" / "dpo-sweep.yaml").read_text()
     made = make_plan(text, ["base=tiny", "preferences=hh"], shelf)

@@ -36,13 +36,13 @@ def gated(asked: EvaluationWorld, steerboard: Steerboard, url: str, token: str, 
 
 
 @pytest.fixture
-def worker(asked: EvaluationWorld) -> Iterator[None]:
+def worker(world: EvaluationWorld) -> Iterator[None]:
     ended = threading.Event()
 
     def work() -> None:
         while not ended.wait(0.1):
-            asked.work_or_fail()
-            settle_all(asked.sessions)
+            world.work_or_fail()
+            settle_all(world.sessions)
 
     thread = threading.Thread(target=work)
     thread.start()

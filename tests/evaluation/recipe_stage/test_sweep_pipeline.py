@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from evaluation_world import WORDS, EvaluationWorld
+from test_run_gated import worker, written
+
+from support.processes.command_line import Steerboard, steerboard, url
+
+__all__ = ["steerboard", "url", "worker"]
 
 RECIPE = """
 name: rates
@@ -73,6 +80,20 @@ def test_a_sweep_trains_each_variant_and_compares_them_on_the_same_prompts(thing
     things.work_off()
     again = things.get("pipelines/rates-2/sweep")
     assert [row["figure"] for row in again["variants"]] == [row["figure"] for row in found["variants"]]
+
+
+@pytest.mark.usefixtures("worker")
+def test_the_report_file_and_the_terminal_say_which_variant_is_best(
+    things: EvaluationWorld, steerboard: Steerboard, url: str, token: str, tmp_path: Path
+) -> None:
+    recipe, report = written(tmp_path, RECIPE), tmp_path / "report.json"
+    given = [part for one in ("base=base", "reward=reward", "things=things") for part in ("--set", one)]
+    done = steerboard(url, token, "run", recipe, *given, "--wait", "--report", str(report))
+    assert done.returncode == 0, done.stderr
+    found = things.get("pipelines/rates-1/sweep")
+    assert found["verdict"].startswith("Variant ")
+    assert json.loads(report.read_text())["sweep"] == found
+    assert found["verdict"][:60] in done.stdout
 
 
 def test_a_pipeline_without_a_sweep_has_none_and_strangers_read_none(things: EvaluationWorld) -> None:

@@ -46,6 +46,10 @@ def finish(
         raise typer.Exit(EXIT_UNREACHABLE) from None
     document = client.get(f"pipelines/{pipeline['id']}/report")
     found = Report.model_validate(document)
+    # What a pipeline compares beyond its last evaluation.
+    for name in ("sweep", "rounds"):
+        if pipeline["settings"].get(name):
+            document[name] = client.get(f"pipelines/{pipeline['id']}/{name}")
     if report_path is not None:
         write_whole(report_path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
     if json:
@@ -54,12 +58,12 @@ def finish(
         console.print()
         print_stages(console, found)
         print_report(console, found, name, examples)
-        if pipeline["settings"].get("sweep"):
+        if "sweep" in document:
             console.print()
-            print_sweep(console, SweepReport.model_validate(client.get(f"pipelines/{pipeline['id']}/sweep")))
-        if pipeline["settings"].get("rounds"):
+            print_sweep(console, SweepReport.model_validate(document["sweep"]))
+        if "rounds" in document:
             console.print()
-            print_rounds(console, RoundsReport.model_validate(client.get(f"pipelines/{pipeline['id']}/rounds")))
+            print_rounds(console, RoundsReport.model_validate(document["rounds"]))
     broken = [run for run in runs if run["state"] not in ("succeeded", "skipped")]
     for run in broken:
         _explain(client, run)
