@@ -54,6 +54,9 @@ def test_sampled_answers_give_an_estimate_and_greedy_ones_say_why_they_do_not(wo
     entrants = found["entrants"]
     assert found["kl_to"] == "sft"
     assert (entrants["sft"]["kind"], entrants["sft"]["kl"]["value"]) == ("same", 0.0)
+    page = world.client.get(world.url("evaluations/eval/report.html")).text
+    assert "KL to sft" in page
+    assert "Best of n of sft by reward" in page
     estimate = entrants["dt_5"]["kl"]
     assert (entrants["dt_5"]["kind"], entrants["dt_5"]["why"], estimate["n"]) == ("estimate", None, 2)
     assert estimate["value"] == pytest.approx(sum(one for one in ratios if one is not None) / 6)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import scipy
 
+from steerboard.evaluation.report.document.blocks import Grid
+from steerboard.evaluation.report.document.contents import document_of
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunInput
 from steerboard_contracts.conditions.condition import Condition
@@ -299,6 +301,13 @@ def test_each_reward_has_its_own_curve_and_the_sum_that_was_trained_on_too(evalu
     assert together.pearson[0][1] == pytest.approx(scipy.stats.pearsonr(*flat)[0])
     assert together.spearman[1][0] == pytest.approx(scipy.stats.spearmanr(*flat)[0])
     assert [reward.trained for reward in report.rewards] == [total.trained] * 2, "neither is independent of dt"
+    # A document has the same figures.
+    (fold,) = (one for one in document_of(report).folds if one.title == "Rewards together")
+    tables = {block.title: block for block in fold.blocks if isinstance(block, Grid)}
+    shown = tables["our-dt: harmless by rm_score"]
+    assert [(row[0].text, row[1].text) for row in shown.rows] == [("-5", "30.00"), ("0", "20.00"), ("5", "10.00")]
+    assert "Sum of rewards both (z)" in tables
+    assert tables["Pearson's r of rewards"].rows[0][2].text == f"{together.pearson[0][1]:.2f}"
 
 
 def test_a_sum_of_rewards_needs_all_its_reward_models_and_one_model_correlates_with_nothing(evaluated: Make) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Fold, Grid, Items, Text
+from steerboard.evaluation.report.document.cells import NONE, figure, interval, p_value
+from steerboard.evaluation.report.document.several_rewards import distances, several_rewards
 from steerboard.evaluation.report.sections.outcomes import listed, percent, source_name
 from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.models import Ancestor
@@ -17,7 +19,6 @@ from steerboard_contracts.report.sections.comparison import Comparison
 from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
 from steerboard_contracts.report.sections.judges import JuryReport
 
-_NONE = "–"
 BLIND = (
     "People still rank in this evaluation. Until they are done, entrants are called A, B, C, and sources have numbers; "
     "juries, and sources that compare with a baseline only, are left out."
@@ -39,7 +40,14 @@ def document_of(report: EvaluationReport, *, blind: bool = False) -> Document:
         facts=tuple(_facts(found)),
         against=tuple(one.text for one in found.reservations),
         blocks=tuple(blocks),
-        folds=(*_sources(report, found.sources), *_academic(report), *_agreement(report), _seen(report)),
+        folds=(
+            *_sources(report, found.sources),
+            *several_rewards(report),
+            *distances(report),
+            *_academic(report),
+            *_agreement(report),
+            _seen(report),
+        ),
     )
 
 
@@ -70,8 +78,8 @@ def _methods(report: EvaluationReport) -> Grid:
         rows=tuple(
             (
                 Cell(row.entrant),
-                *(_figure(getattr(row, field).get(label)) for label, field in columns),
-                _figure(row.length, digits=0),
+                *(figure(getattr(row, field).get(label)) for label, field in columns),
+                figure(row.length, digits=0),
             )
             for row in report.methods
         ),
@@ -107,7 +115,7 @@ def _comparison(comparison: Comparison) -> Iterator[Block]:
         title="Means",
         heads=("Entrant", "Mean", *(["Bradley-Terry strength"] if strengths else [])),
         rows=tuple(
-            (Cell(row.entrant), _figure(row.mean), *([_figure(strengths.get(row.entrant))] if strengths else []))
+            (Cell(row.entrant), figure(row.mean), *([figure(strengths.get(row.entrant))] if strengths else []))
             for row in best
         ),
     )
@@ -121,9 +129,9 @@ def _comparison(comparison: Comparison) -> Iterator[Block]:
             (
                 Cell(f"{row.a} against {row.b}"),
                 Cell(" / ".join(f"{count:.4g}" for count in (row.wins, row.ties, row.losses))),
-                _figure(row.win_rate, share=True),
-                _figure(row.length_matched, share=True),
-                _figure(row.difference),
+                figure(row.win_rate, share=True),
+                figure(row.length_matched, share=True),
+                figure(row.difference),
                 Cell(p_value(row.p_holm), "significant" if row.significant else ""),
             )
             for row in comparison.pairs
@@ -138,7 +146,7 @@ def _matrix(comparison: Comparison, names: Sequence[str]) -> Grid:
         for other in names:
             row = pair_of(comparison, name, other) if other != name else None
             share = row.win_rate.value if row is not None else None
-            cells.append(Cell(_NONE if share is None else f"{math.floor(100 * share + 0.5)}%", shade=share))
+            cells.append(Cell(NONE if share is None else f"{math.floor(100 * share + 0.5)}%", shade=share))
         rows.append(tuple(cells))
     return Grid("Win rate of the row against the column", ("Entrant", *names), tuple(rows))
 
@@ -170,10 +178,10 @@ def _benchmarks(one: EntrantAcademic) -> Grid:
             (
                 Cell(f"{row.task.task}.{figure.name}", "chat template" if row.task.template else ""),
                 Cell(f"{figure.value:,.3f}"),
-                Cell(_NONE if figure.stderr is None else f"{figure.stderr:.3f}"),
-                *(_figure(_gain(row, figure.name, vs), digits=3) for vs in get_args(Ancestor)),
+                Cell(NONE if figure.stderr is None else f"{figure.stderr:.3f}"),
+                *(figure(_gain(row, figure.name, vs), digits=3) for vs in get_args(Ancestor)),
                 Cell(str(row.task.items), "" if row.task.whole else f"of {row.task.of}"),
-                Cell(_NONE if row.task.shots is None else str(row.task.shots)),
+                Cell(NONE if row.task.shots is None else str(row.task.shots)),
             )
             for row in one.rows
             for figure in row.task.figures
@@ -191,8 +199,8 @@ def _agreement(report: EvaluationReport) -> Iterator[Fold]:
     rows = tuple(
         (
             Cell(f"{source_name(row.a_by, row.a)} and {source_name(row.b_by, row.b)}"),
-            _figure(row.item, share=True),
-            _figure(row.spearman),
+            figure(row.item, share=True),
+            figure(row.spearman),
             Cell(f"{row.entrants}, {row.items}"),
         )
         for row in report.agreement
@@ -211,28 +219,3 @@ def _seen(report: EvaluationReport) -> Fold:
     )
     where = tuple(name for name in found.checked if name)
     return Fold("Prompts seen in training", words, (Items("Looked for in", where),) if where else ())
-
-
-def _figure(found: Estimate | None, *, share: bool = False, digits: int = 2) -> Cell:
-    if found is None or found.value is None:
-        return Cell(_NONE, f"n = {found.n}" if found is not None else "")
-
-    def said(x: float) -> str:
-        return f"{x:.1%}" if share else f"{x:,.{digits}f}"
-
-    ends = f"[{said(found.low)}, {said(found.high)}] " if found.low is not None and found.high is not None else ""
-    return Cell(said(found.value), f"{ends}n = {found.n}")
-
-
-def interval(found: Estimate) -> str:
-    """`0.50 [0.21, 0.80]`."""
-    cell = _figure(found)
-    ends = cell.detail.partition("n = ")[0].strip()
-    return f"{cell.text} {ends}".strip()
-
-
-def p_value(p: float | None) -> str:
-    """Never 0."""
-    if p is None:
-        return _NONE
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,67 @@
+"""What a document says of several rewards together, and of the distance from the model that the evaluation names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steerboard.evaluation.report.document.blocks import Block, Cell, Fold, Grid
+from steerboard.evaluation.report.document.cells import NONE, figure
+from steerboard_contracts.report.correlations import Correlations, Matrix
+from steerboard_contracts.report.evaluation import EvaluationReport
+from steerboard_contracts.report.sections.frontier import BestOfNFrontier
+from steerboard_contracts.report.sections.rewards import RewardCurve
+
+_KINDS = {"estimate": "", "same": "the model itself", "bound": "an upper bound"}
+
+
+def several_rewards(report: EvaluationReport) -> Iterator[Fold]:
+    """How each reward follows what is asked for, sums of rewards, and how rewards go together."""
+    blocks: list[Block] = [_curve(one.reward_model, one.units, curve) for one in report.rewards for curve in one.curves]
+    for total in report.reward_sums:
+        rows = tuple((Cell(row.entrant), figure(row.mean)) for row in total.comparison.scores)
+        blocks.append(Grid(f"Sum of rewards {total.name} (z)", ("Entrant", "Mean"), rows))
+        blocks += [_curve(total.name, "z", curve) for curve in total.curves]
+    if report.reward_correlations is not None:
+        blocks += _correlations(report.reward_correlations)
+    if blocks:
+        words = "Each reward along what is asked for, sums of rewards, and how the rewards go together."
+        yield Fold("Rewards together", words, tuple(blocks))
+
+
+def _curve(reward: str, units: str, curve: RewardCurve) -> Grid:
+    rho = "" if curve.spearman is None else f"Spearman {curve.spearman:.2f} over the means."
+    rows = tuple((Cell(f"{one.requested:g}", one.entrant), figure(one.achieved)) for one in curve.points)
+    return Grid(f"{curve.model}: {reward} by {curve.attribute}", ("Asked for", f"Mean ({units})"), rows, note=rho)
+
+
+def _correlations(found: Correlations) -> Iterator[Grid]:
+    for title, matrix in (("Pearson's r", found.pearson), ("Spearman's rho", found.spearman)):
+        note = f"Over {found.n} answers that all of them scored."
+        yield Grid(f"{title} of rewards", ("Reward", *found.names), _rows(found.names, matrix), note=note)
+
+
+def _rows(names: list[str], matrix: Matrix) -> tuple[tuple[Cell, ...], ...]:
+    def said(value: float | None) -> Cell:
+        return Cell(NONE) if value is None else Cell(f"{value:.2f}", shade=(1 + value) / 2)
+
+    return tuple((Cell(name), *map(said, row)) for name, row in zip(names, matrix, strict=True))
+
+
+def distances(report: EvaluationReport) -> Iterator[Fold]:
+    """KL of every entrant to the model, and the best of n of its own answers."""
+    if report.frontier is None:
+        return
+    found = report.frontier
+    rows = tuple(
+        (Cell(one.entrant, f"No estimate: {one.why}" if one.why else _KINDS[one.kind]), figure(one.kl))
+        for one in found.entrants
+    )
+    blocks = (Grid(f"KL to {found.kl_to}", ("Entrant", "Nats per answer"), rows), *map(_best_of_n, found.best_of_n))
+    yield Fold("Distance", f"How far the entrants are from {found.kl_to}.", blocks)
+
+
+def _best_of_n(curve: BestOfNFrontier) -> Grid:
+    points = zip(curve.n, curve.kl, curve.reward, strict=True)
+    rows = tuple((Cell(str(n)), Cell(f"{kl:.2f}"), figure(reward)) for n, kl, reward in points)
+    title = f"Best of n of {curve.entrant} by {curve.reward_model}"
+    return Grid(title, ("n", "KL at most, nats", "Mean reward"), rows, note="Chosen by this reward itself.")
