@@ -30,6 +30,9 @@ def main() -> None:
         sys.exit("no pipeline has finished: run `make demo` first")
     name = finished[0]["name"]
     runs = {run["name"]: run["id"] for run in client.get(f"pipelines/{name}")["runs"]}
+    given = client.get(f"runs/{runs['dpo']}")["inputs"]
+    pairs = next(one["label"] for one in given if one["name"] == "data")
+    campaign = client.get(f"evaluations/{name}.report/campaigns")["items"][0]["id"]
     link = client.url + client.post("/api/v1/sign-in-links")["path"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -46,9 +49,14 @@ def main() -> None:
         take("pipeline", f"pipelines/{name}")
         take("run", f"runs/{runs['dt']}")
         take("filter", f"launch/mle_filter?data={name}.labelled", lambda: _scroll(page, "What the filter keeps"))
+        take("pairs", f"runs/{runs['dpo']}?tab=pairs")
+        take("samples", f"runs/{runs['dpo']}?tab=samples")
         take("compare", f"compare?runs={runs['mle']}&runs={runs['rwr']}&runs={runs['dt']}")
         take("dataset", f"datasets/{name}.labelled?row=0")
         take("statistics", f"datasets/{name}.labelled?view=statistics")
+        take("methods", f"datasets/{pairs}?view=methods")
+        take("cleaning", f"datasets/{pairs}?view=cleaning", lambda: _count(page))
+        take("rank", f"rank/{campaign}")
         take("model", f"models/{name}.dt")
         take("playground", f"playground?model={name}.dt", lambda: _compare(page))
         take("curve", "", lambda: _curve(page, name))
@@ -70,6 +78,13 @@ def _taker(page: Page) -> Callable[..., None]:
         print(f"docs/tour/{name}.png")
 
     return take
+
+
+def _count(page: Page) -> None:
+    button = page.get_by_role("button", name="Count what would be dropped")
+    if button.count():
+        button.click()
+    page.get_by_label("Name of the new version").wait_for(timeout=120_000)
 
 
 def _scroll(page: Page, heading: str) -> None:

@@ -1,4 +1,4 @@
-"""What a document says of several rewards together, and of the distance from the model that the evaluation names."""
+"""Several rewards together, and the distance from the model that the evaluation names, in a document."""
 
 from __future__ import annotations
 
