@@ -49,8 +49,8 @@ def main() -> None:
         take("pipeline", f"pipelines/{name}")
         take("run", f"runs/{runs['dt']}")
         take("filter", f"launch/mle_filter?data={name}.labelled", lambda: _scroll(page, "What the filter keeps"))
-        take("pairs", f"runs/{runs['dpo']}?tab=pairs")
-        take("samples", f"runs/{runs['dpo']}?tab=samples")
+        take("pairs", f"runs/{runs['dpo']}?tab=pairs", lambda: _to_top(page, "Pairs"))
+        take("samples", f"runs/{runs['dpo']}?tab=samples", lambda: _to_top(page, "Samples"))
         take("compare", f"compare?runs={runs['mle']}&runs={runs['rwr']}&runs={runs['dt']}")
         take("dataset", f"datasets/{name}.labelled?row=0")
         take("statistics", f"datasets/{name}.labelled?view=statistics")
@@ -85,6 +85,10 @@ def _count(page: Page) -> None:
     if button.count():
         button.click()
     page.get_by_label("Name of the new version").wait_for(timeout=120_000)
+
+
+def _to_top(page: Page, tab: str) -> None:
+    page.get_by_role("tab", name=tab).evaluate("tab => tab.scrollIntoView()")
 
 
 def _scroll(page: Page, heading: str) -> None:
