@@ -24,13 +24,17 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from steerboard_contracts.methods.dpo import DpoConfig
 from steerboard_contracts.methods.reward_model import RewardModelConfig
+from steerboard_contracts.methods.rloo import RlooConfig
 from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.alignment.batches import layouts
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.head import read_logits
 from steerboard_workers.alignment.methods.dpo import Dpo
+from steerboard_workers.alignment.methods.kto import KtoObjective
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
+from steerboard_workers.alignment.objectives import Objective
+from steerboard_workers.alignment.online.objective import ADVANTAGES, PolicyGradientObjective, Turn
 from steerboard_workers.stages.distributed.choice import strategy_of
 from steerboard_workers.stages.training.setup import batcher_of, follow_autocast
 from support.models.tiny_shape import SHAPE
@@ -141,32 +145,63 @@ ATTENTION = {
 }
 
 
+def pairs() -> tuple[Objective, list[Example]]:
+    draw = np.random.default_rng(1)
+    log_probs = [{"reference": draw.normal(-30, 3, 2).astype(np.float32)} for _ in range(8)]
+    batch = [replace(e, frozen_log_probs=one) for e, one in zip(examples(2), log_probs, strict=True)]
+    return Dpo(DpoConfig(method="dpo")).objective(), batch
+
+
+def thumbs() -> tuple[Objective, list[Example]]:
+    """Of either side of a pair one."""
+    batch = [
+        replace(
+            pair,
+            responses=(pair.responses[side],),
+            frozen_log_probs={"reference": pair.frozen_log_probs["reference"][side : side + 1]},
+            weight=weight,
+        )
+        for pair in pairs()[1]
+        for side, weight in enumerate((1.0, -1.5))
+    ]
+    return KtoObjective(0.1), batch
+
+
+def groups() -> tuple[Objective, list[Example]]:
+    """Four answers to a prompt."""
+    draw = np.random.default_rng(1)
+    batch = [
+        replace(e, token_values={ADVANTAGES: tuple(draw.normal(0, 1, n).astype(np.float32) for n in e.label_counts)})
+        for e in examples(4)
+    ]
+    return PolicyGradientObjective(RlooConfig(method="rloo"), Turn(), 12), batch
+
+
 @pytest.mark.parametrize("name", ATTENTION)
-def test_the_prompt_of_a_pair_is_shared_where_that_is_exact_and_it_is_said_where_not(make_stage, name):
-    """Loss and gradient of each pair alone, to 1e-5 in float32, with full, sliding-window and chunked attention."""
+@pytest.mark.parametrize("of_method", [pairs, thumbs, groups])
+def test_a_prompt_is_shared_where_that_is_exact_and_it_is_said_where_not(make_stage, name, of_method):
+    """Loss and gradient of each example alone, to 1e-5 in float32, with full, sliding-window and chunked attention."""
     torch.manual_seed(0)
     module = PolicyModule(AutoModelForCausalLM.from_config(ATTENTION[name])).eval()
-    draw = np.random.default_rng(1)
-    batch = [replace(e, frozen_log_probs={"reference": draw.normal(-30, 3, 2).astype(np.float32)}) for e in examples(2)]
+    objective, batch = of_method()
     stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
     config = DpoConfig(method="dpo", batching="auto")
     batcher = batcher_of(stage, config, module, batch, 0, torch.device("cpu"), share=True)
-    narrow = name.startswith("narrow")
-    assert batcher.share != narrow
-    assert [e for e in recorded(stage, "log") if "not shared" in e.message] != [] or not narrow
+    assert batcher.shares(batch) != name.startswith("narrow")
+    said = [e.message for e in recorded(stage, "log")]
+    assert ["attention sees 16 of them" in line for line in said] == ([] if batcher.share else [True])
     plain = Batcher("padded", "labels", 10_000, 0, micro_batch=1)
-    results = [loss_and_gradient(module, cutter, batch, config) for cutter in (batcher, plain)]
+    results = [loss_and_gradient(module, cutter, batch, objective) for cutter in (batcher, plain)]
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-5)
     scale = results[1][1].abs().max().item()
-    torch.testing.assert_close(results[0][1], results[1][1], rtol=1e-3, atol=1e-5 * scale)
+    torch.testing.assert_close(results[0][1], results[1][1], rtol=0, atol=1e-5 * scale)
 
 
-def loss_and_gradient(module: PolicyModule, cutter: Batcher, batch: list[Example], config: DpoConfig):
-    objective = Dpo(config).objective()
+def loss_and_gradient(module: PolicyModule, cutter: Batcher, batch: list[Example], objective: Objective):
     module.zero_grad()
     total = 0.0
     for part in cutter.cut(batch)[0]:
-        micro = cutter.collate(part)
+        micro = replace(cutter.collate(part), prepared={"kl": torch.tensor(0.3), "z": torch.tensor(0.3)})
         loss, _ = objective.forward(module(**micro.model_inputs()), micro)
         loss.backward()
         total += loss.item()

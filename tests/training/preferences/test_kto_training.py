@@ -92,7 +92,7 @@ def test_companions_are_read_as_the_model_reads_them_where_they_alone_are_longer
     config = {"data": str(path), "model": window, "batch": 4, "max_steps": 5, "lr": 1e-6}
     stage = stage_of(reference, **config)
     found = ran(stage)
-    assert [e for e in recorded(stage, "log") if "attention sees a sliding window only" in e.message]
+    assert [e for e in recorded(stage, "log") if "attention sees 24 of them at most" in e.message]
     monkeypatch.setattr(Kto, "shares_prompt", False)
     plain = ran(stage_of(reference, batching="padded", **config))
     assert abs(plain[1]["kl"]) > 0.1

@@ -218,8 +218,12 @@ def batcher_of(
     """
     wanted = "padding_free" if config.batching == "auto" else config.batching
     longest = max(length for example in examples for length in example.lengths)
-    if attention_window(module.model) < longest and (share or wanted == "padding_free"):
-        stage.log("attention sees a sliding window only: plain padded batches, and the prompts are not shared")
+    window = attention_window(module.model)
+    if window < longest and (share or wanted == "padding_free"):
+        stage.log(
+            f"rows have up to {longest} tokens, and attention sees {window:g} of them at most: plain padded batches, "
+            "and the prompts are not shared"
+        )
         share, wanted = False, "packed" if wanted == "packed" else "padded"
     plain = Batcher("padded", "ends" if isinstance(module, RewardModule) else "labels", config.micro_tokens, pad_id)
     dtype = pick_dtype(config.precision, device)
