@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
+import sys
 from pathlib import Path
 
+import httpx
 import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session, sessionmaker
 
+from steerboard.accounts.tables import Project
 from steerboard.maintenance.stored_log_probs import clear_log_probs
+from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.runs.tables import RunLog
 from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_workers.supervisor import log_prob_sharing
 
@@ -90,3 +99,31 @@ def test_old_ones_are_cleared(store: ArtifactStore, homes: list[Path]) -> None:
     assert size > 0
     assert clear_log_probs(store, age=dt.timedelta(0)) == size
     assert not list(store.storage.files("log-probs/"))
+
+
+@pytest.mark.long
+def test_a_worker_finds_the_log_probs_that_another_has_computed(
+    client: httpx.Client, sessions: sessionmaker[Session], project: Project, settings: Settings, tmp_path: Path
+) -> None:
+    """By the store that both have: neither sees the other's disk."""
+    sys.path.append(str(Path(__file__).parents[1] / "evaluation"))
+    from evaluation_world import EvaluationWorld, write_models
+
+    write_models(tmp_path / "models")
+    store = ArtifactStore(settings.artifact_url)
+    world = EvaluationWorld(client, sessions, project, settings, store, tmp_path / "models")
+    words = ("red", "green", "blue", "apple", "pear", "house", "tree")
+    pairs = [{"prompt": f"say {one}", "chosen": f"{one} {one}", "rejected": "no"} for one in words]
+    world.dataset("pairs", pairs, "preferences")
+    found = []
+    for beta, home in ((0.1, "here"), (0.3, "there")):
+        config = {"run": "train", "method": "dpo", "beta": beta, "batch": 2, "max_steps": 2}
+        world.post("runs", {"name": home, "config": config, "inputs": {"model": "sft", "data": "pairs"}})
+        run = world.supervise(home=tmp_path / home)
+        assert run.state == "succeeded", run.reason
+        with transaction(sessions) as session:
+            lines = session.scalars(select(RunLog.message).where(RunLog.run_id == run.id)).all()
+        found += [c for line in lines if (c := re.match(r"log-probs of reference: (\d+) of (\d+) ", line))]
+    (first, of_first), (second, of_second) = (map(int, one.groups()) for one in found)
+    assert first == 0
+    assert second == of_second == of_first
