@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from run_world import World
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
+from support.rows.run_world import World
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-from run_world import World
 from sqlalchemy import select, text
 
 from steerboard.platform.database import transaction
@@ -18,6 +17,7 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Metric, Run, RunAttempt, RunLog
 from steerboard_contracts.stage.events import Fix
+from support.rows.run_world import World
 
 
 def let_lease_expire(world: World, claim: Claim) -> None:

@@ -9,7 +9,6 @@ import time
 from itertools import pairwise
 
 import pytest
-from run_world import World
 from sqlalchemy import select, text
 
 from steerboard.platform.database import transaction
@@ -22,6 +21,7 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.transitions import ALLOWED, ENDED
 from steerboard.runs.tables import Run, RunAttempt, RunTransition
+from support.rows.run_world import World
 
 SECONDS = 2.0
 

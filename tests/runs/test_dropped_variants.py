@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from run_world import World
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -18,6 +17,7 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunInput
 from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedRung, PlannedSweep
+from support.rows.run_world import World
 
 SFT = {"run": "train", "method": "sft", "lr": 1e-3}
 VARIANTS = range(1, 5)

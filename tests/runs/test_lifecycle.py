@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from run_world import World
 from sqlalchemy import func, select
 
 from steerboard.platform.database import new_id, transaction
@@ -13,6 +12,7 @@ from steerboard.runs.errors import RunNotActive, RunNotResumable
 from steerboard.runs.state import attempt_outcomes, lifecycle, sweeper
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.tables import Run
+from support.rows.run_world import World
 
 BAD_INPUT = Failure("bad_input", "Row 3 is empty.", retryable=False)
 

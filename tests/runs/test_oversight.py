@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from run_world import World
 from sqlalchemy import func, select, text
 
 from steerboard.platform.database import transaction
@@ -18,6 +17,7 @@ from steerboard.runs.tables import Run
 from steerboard.webhooks.tables import Webhook, WebhookDelivery
 from steerboard_contracts.stage.events import Changed, HealthFound, Paused
 from steerboard_contracts.watching.control import Change, Control
+from support.rows.run_world import World
 
 API = "/api/v1/projects/default"
 CONFIG = {"run": "train", "method": "grpo"}

@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 import pytest
-from run_world import World
 from sqlalchemy import select
 
 from steerboard.platform.database import transaction
@@ -16,6 +15,7 @@ from steerboard.runs.state import attempt_outcomes, sweeper
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunOutput
+from support.rows.run_world import World
 
 SFT = {"run": "train", "method": "sft", "lr": 0.001}
 

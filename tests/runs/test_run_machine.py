@@ -24,7 +24,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from run_world import World
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
@@ -38,6 +37,7 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.transitions import ALLOWED
 from steerboard.runs.tables import Run, RunAttempt, RunTransition
+from support.rows.run_world import World
 
 OWNERS = st.sampled_from(["a", "b", "c"])
 _pools = itertools.count()

@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 import pytest
-from run_world import World
 
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.tables import Entrant
@@ -19,6 +18,7 @@ from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
 from support.rows.evaluation_rows import Evaluated
+from support.rows.run_world import World
 
 SFT = {"run": "train", "method": "sft"}
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from run_world import World
 from sqlalchemy import func, select
 
 from steerboard.accounts.tables import Project
@@ -31,6 +30,7 @@ from steerboard_contracts.watching.inspected_pairs import (
     StepPairs,
     step_file,
 )
+from support.rows.run_world import World
 
 API = "/api/v1/projects/default"
 ROWS = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from run_world import World
 from sqlalchemy import text, update
 
 from steerboard.platform.database import transaction
@@ -19,6 +18,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunAttempt
 from steerboard_contracts.stage.events import Paused
 from steerboard_contracts.watching.ledger import Ledger, PhaseTime
+from support.rows.run_world import World
 
 SFT = {"run": "train", "method": "sft"}
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_world import World
 from sqlalchemy import func, select
 
 from steerboard.accounts.tables import Project
@@ -38,6 +37,7 @@ from steerboard_contracts.stage.outputs import (
     StageOutput,
 )
 from support.models.model_folders import write_model
+from support.rows.run_world import World
 
 ROWS = [{"prompt": f"Question {number}?", "response": "a" * (number + 1)} for number in range(4)]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from run_world import World
 from sqlalchemy import update
 
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
 from steerboard_contracts.stage.events import Probed
 from steerboard_contracts.watching.probing import ProbeAnswer, ProbePrompt
+from support.rows.run_world import World
 
 API = "/api/v1/projects/default"
 CONFIG = {"run": "train", "method": "decision_transformer", "probe": {"held_out": 1}}

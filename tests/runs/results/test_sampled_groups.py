@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from run_world import World
 
 from steerboard_contracts.online.answer_groups import AnswerGroup, GroupAnswer
 from steerboard_contracts.stage.events import Sampled
+from support.rows.run_world import World
 
 API = "/api/v1/projects/default"
 CONFIG = {"run": "train", "method": "grpo", "inspect_groups": 2}

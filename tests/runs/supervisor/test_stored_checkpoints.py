@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from run_world import World
 from sqlalchemy import Engine
 
 from steerboard.maintenance.stored_checkpoints import clear_stored
@@ -29,6 +28,7 @@ from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.supervisor.checkpoints.fetch import fetch_newest
 from steerboard_workers.supervisor.checkpoints.uploads import CheckpointUploads
 from steerboard_workers.supervisor.workspace import Workspace
+from support.rows.run_world import World
 from support.servers.s3_server import BUCKET, Fault, S3Server
 
 SECONDS = 20.0
