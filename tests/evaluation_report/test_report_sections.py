@@ -12,11 +12,11 @@ from steerboard.evaluation.report.document.blocks import Grid
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunInput
-from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
 from support.rows.ended_run import ended_run
 from support.rows.evaluation_rows import Evaluated
+from support.rows.two_rewards import HARMLESS, HELPFUL, enter_two_rewards
 
 Make = Callable[..., Evaluated]
 Z = {"mean": 1.0, "sd": 2.0, "n": 100, "reward_source": "reward"}
@@ -262,23 +262,8 @@ def test_an_evaluation_of_which_nothing_is_known_has_a_report_all_the_same(evalu
 
 
 def test_each_reward_has_its_own_curve_and_the_sum_that_was_trained_on_too(evaluated: Make) -> None:
-    """dt learned from helpful - 0.5 harmless. Asked for more, it is more helpful, less harmless, and has more of the
-    sum."""
     made = evaluated(prompts=4)
-    named = [{"reward_source": name, "reward_model_hash": f"{name}-hash", "n": 90} for name in ("helpful", "harmless")]
-    parts = [
-        {**named[0], "weight": 1.0, "mean": 1.0, "sd": 2.0},
-        {**named[1], "weight": -0.5, "mean": 0.0, "sd": 10.0},
-    ]
-    normaliser = {"mean": 0.5, "sd": 0.25, "n": 90, "reward_source": "both", "parts": parts}
-    dt = made.model("our-dt", method="decision_transformer", info={"normaliser": normaliser})
-    for score in (5.0, -5.0, 0.0):
-        made.entrant(f"dt@{score:g}", source="model", model_id=dt.id, score=Condition.of({"rm_score": score}))
-    made.entrant("sft")
-    helpful = {"dt@5": [7.0] * 4, "dt@0": [3.0] * 4, "dt@-5": [1.0, 1.0, 1.0, 5.0], "sft": [0.0] * 4}
-    harmless = {"dt@5": [10.0] * 4, "dt@0": [20.0] * 4, "dt@-5": [30.0] * 4, "sft": [0.0, 0.0, 0.0, 40.0]}
-    made.rewards(helpful, name="helpful", content_hash="helpful-hash")
-    made.rewards(harmless, name="harmless", content_hash="harmless-hash")
+    enter_two_rewards(made)
     report = made.report()
     curves = {reward.reward_model: reward.curves for reward in report.rewards}
     for name, means, rho in (("helpful", [2.0, 3.0, 7.0], 1.0), ("harmless", [30.0, 20.0, 10.0], -1.0)):
@@ -297,7 +282,7 @@ def test_each_reward_has_its_own_curve_and_the_sum_that_was_trained_on_too(evalu
     together = report.reward_correlations
     assert together is not None
     assert (together.names, together.n) == (["helpful", "harmless"], 16)
-    flat = [[value for name in helpful for value in table[name]] for table in (helpful, harmless)]
+    flat = [[value for name in HELPFUL for value in table[name]] for table in (HELPFUL, HARMLESS)]
     assert together.pearson[0][1] == pytest.approx(scipy.stats.pearsonr(*flat)[0])
     assert together.spearman[1][0] == pytest.approx(scipy.stats.spearmanr(*flat)[0])
     assert [reward.trained for reward in report.rewards] == [total.trained] * 2, "neither is independent of dt"

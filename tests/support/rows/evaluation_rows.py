@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, null, select, update
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project, User
@@ -218,7 +218,7 @@ class Evaluated:
                     campaign_id=id_,
                     position=position,
                     place=place,
-                    gold=None if known is None else {str(self.ids[one]): rank for one, rank in known.items()},
+                    gold=null() if known is None else {str(self.ids[one]): rank for one, rank in known.items()},
                 )
                 session.add(items[position])
             session.flush()
@@ -256,15 +256,15 @@ class Evaluated:
                         )
         return id_
 
-    def model(self, name: str, *, role: str = "policy", method: str | None = None, **columns: Any) -> Model:
+    def model(self, name: str, *, role: str = "policy", info: Mapping[str, Any] | None = None, **columns: Any) -> Model:
+        """`info`: what is more than the least that pages of models read."""
+        least = {"role": role, "architecture": "LlamaForCausalLM", "parameters": 1, "max_length": 64}
         with transaction(self.sessions) as session:
             artifact = Artifact(hash=f"{self.id.hex}-{name}", size=0, manifest={"files": []})
             session.add(artifact)
             session.flush()
-            given = {"info": {}, **columns}
-            made = Model(
-                project_id=self.project.id, name=name, role=role, method=method, artifact_hash=artifact.hash, **given
-            )
+            given = {"artifact_hash": artifact.hash, "info": least | dict(info or {}), **columns}
+            made = Model(project_id=self.project.id, name=name, role=role, **given)
             session.add(made)
         return made
 
