@@ -42,8 +42,8 @@ function Steps({ probes }: { probes: RunProbes }) {
   return (
     <Stack>
       <Text size="sm" c="dimmed" maw={720}>
-        Greedy answers at each evaluation, with the words marked that differ from those of the model that
-        training started from.
+        Greedy answers at each evaluation, compared against the start model: the one that this run’s training
+        began with. Words that differ are marked.
       </Text>
       <Group gap="lg" align="center" wrap="nowrap" maw={720}>
         <Text size="sm" fw={600} w={110} flex="none" role="status">
