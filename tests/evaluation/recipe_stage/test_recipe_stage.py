@@ -274,7 +274,7 @@ def test_several_samples_of_the_model_compared_with_give_the_curve_of_its_best_o
     rows = {row["name"]: row["variant"] for row in finished(asked, text=text)["methods"]}
     assert (rows["sft"], rows["sft_4_samples"]) == (None, "4 samples")
     (curve,) = asked.get("evaluations/compare-1.report/report")["frontier"]["best_of_n"]
-    assert (curve["entrant"], curve["n"]) == ("sft_4_samples", [1, 2, 4])
+    assert (curve["entrant"], curve["n"], curve["alike"]) == ("sft_4_samples", [1, 2, 4], ["sft"])
     rewards = [one["value"] for one in curve["reward"]]
     assert rewards == sorted(rewards)
 

@@ -18,7 +18,8 @@ def frontier(data: EvaluationData, rewards: list[RewardReport]) -> Frontier | No
     if data.kl_to is None:
         return None
     ratios = _mean_log_ratios(data)
-    itself = {who.name for who in data.entrants if _is(who, data.kl_to.content_hash) and who.best_of is None}
+    mine = [who for who in data.entrants if _is(who, data.kl_to.content_hash) and who.best_of is None]
+    itself = {who.name: who for who in mine}
     curves = [
         BestOfNFrontier(
             reward_model=report.reward_model,
@@ -26,6 +27,7 @@ def frontier(data: EvaluationData, rewards: list[RewardReport]) -> Frontier | No
             n=curve.n,
             kl=[kl_bound(n) for n in curve.n],
             reward=curve.reward,
+            alike=[who.name for who in mine if who.samples == 1 and who.decoding == itself[curve.entrant].decoding],
         )
         for report in rewards
         for curve in report.best_of_n

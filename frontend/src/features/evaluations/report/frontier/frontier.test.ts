@@ -12,10 +12,6 @@ const row = (entrant: string, reward: number, rate?: number) => ({
 });
 const report = {
   baseline: "sft",
-  entrants: ["sft", "dpo", "greedy", "sft_8_samples"].map((name) => ({
-    name,
-    content_hash: name.startsWith("sft") ? "s" : name,
-  })),
   methods: [row("sft", 0), row("dpo", 1, 0.7), row("greedy", 2, 0.8)],
   rewards: [{ reward_model: "rm", units: "z" }],
   frontier: {
@@ -29,6 +25,7 @@ const report = {
       {
         reward_model: "rm",
         entrant: "sft_8_samples",
+        alike: ["sft"],
         n: [1, 2],
         kl: [0, 0.19],
         reward: [estimate(0), estimate(0.5)],

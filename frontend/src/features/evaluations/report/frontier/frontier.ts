@@ -65,17 +65,11 @@ export function placesOf(report: Report, measure: Measure): Place[] {
   });
 }
 
-/**
- * The best of n by the reward model that the measure is by. Its win rates are against one more answer of the same model,
- * and so drawn only where that is the baseline: n + 1 equal draws are equally likely to be the best one, whatever the
- * reward, as long as none tie.
- */
+/** The best of n by the reward model that the measure is by; win rates where the baseline is one more equal draw. */
 export function curvesOf(report: Report, measure: Measure): Curve[] {
-  const hashes = new Map(report.entrants.map((one) => [one.name, one.content_hash]));
-  const baseline = report.baseline == null ? null : hashes.get(report.baseline);
   return (report.frontier?.best_of_n ?? [])
     .filter((one) => one.reward_model === measure.reward)
-    .filter((one) => !measure.percent || (baseline != null && baseline === hashes.get(one.entrant)))
+    .filter((one) => !measure.percent || (report.baseline != null && one.alike?.includes(report.baseline)))
     .map((one) => ({
       label: `best of n of ${one.entrant}`,
       points: one.n.flatMap((n, at) => {
