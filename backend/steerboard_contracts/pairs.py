@@ -11,6 +11,7 @@ from steerboard_contracts.models import POLICIES
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen
 from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.watching.health import PAIR_RULES, HealthRules
 from steerboard_contracts.watching.inspected_pairs import InspectPairs
 
 WORKFLOW = {"source": "arXiv 2405.07863 (RLHF Workflow): learning rate 5e-7, batch 128"}
@@ -62,6 +63,7 @@ class PairConfig(TrainingConfig):
     learn: Annotated[Literal["last"], Field(description="Of a pair, the last turn is learned.")] = "last"
     share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
     inspect_pairs: InspectPairs = 64
+    health: HealthRules = Field(default=PAIR_RULES)
 
 
 class ReferencedPairConfig(PairConfig):

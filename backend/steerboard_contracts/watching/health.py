@@ -91,15 +91,60 @@ class JudgeRule(_Rule):
     falls: Annotated[Count, Field(le=1000, description="How often in a row the judge's figure falls.")] = 2
 
 
-HealthRule = Annotated[KlRule | EntropyRule | ClipShareRule | TiedRule | JudgeRule, Field(discriminator="kind")]
+class BothFallRule(_Lasting):
+    """Chosen and rejected answers of held-out pairs have both become much less likely, and the policy tells them apart
+    less well from evaluation to evaluation. Chosen answers alone often become less likely; both may, too."""
+
+    kind: Literal["both_fall"] = "both_fall"
+    floor: Annotated[
+        Positive,
+        Field(
+            description="Nats per answer, in the mean, that both sides have lost since the first evaluation.",
+            json_schema_extra={"source": "that both may fall: arXiv 2402.13228; the number is ours"},
+        ),
+    ] = 20.0
+    figure: Annotated[
+        Literal["eval_pair_accuracy", "eval_margin"],
+        Field(description="What falls as well: the share of held-out pairs in the right order, or their margin."),
+    ] = "eval_pair_accuracy"
+    steps: Annotated[
+        Count,
+        Field(
+            le=10_000,
+            description="For so many evaluations in a row, each with a lower figure than the one before.",
+            json_schema_extra={"source": "the number is ours"},
+        ),
+    ] = 2
+
+
+class ZeroZRule(_Lasting):
+    """KTO's z, the KL that answers are compared with, stays 0: each is then learned by its own log-ratio alone."""
+
+    kind: Literal["zero_z"] = "zero_z"
+    steps: Annotated[
+        Count,
+        Field(
+            le=10_000,
+            description="For so many steps in a row. In the first one, where the policy is its reference, z is 0.",
+            json_schema_extra={"source": "z: arXiv 2402.01306, Section 4.1; the number is ours"},
+        ),
+    ] = 20
+
+
+HealthRule = Annotated[
+    KlRule | EntropyRule | ClipShareRule | TiedRule | JudgeRule | BothFallRule | ZeroZRule,
+    Field(discriminator="kind"),
+]
 HealthRules = Annotated[
     list[HealthRule],
     Field(max_length=16, description="What to watch during the run, and what to do about it."),
 ]
 
 
-# Of runs that sample their own answers: each is reported, and none ends anything.
+# Of runs that sample their own answers, that learn from pairs, and of KTO: each is reported, and none ends anything.
 ONLINE_RULES: list[HealthRule] = [KlRule(), EntropyRule(), ClipShareRule(), TiedRule(), JudgeRule()]
+PAIR_RULES: list[HealthRule] = [BothFallRule()]
+KTO_RULES: list[HealthRule] = [ZeroZRule()]
 
 
 class Finding(BaseModel):

@@ -11,9 +11,10 @@ from accelerate.state import AcceleratorState
 from pydantic import TypeAdapter
 from running import final_weights, forked, metrics_of, ran, recorded, weights_of
 
+from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage.events import Paused
 from steerboard_contracts.watching.control import CONTROL_FILE, Change, Control
-from steerboard_contracts.watching.health import HealthRule, JudgeRule, KlRule
+from steerboard_contracts.watching.health import BothFallRule, HealthRule, JudgeRule, KlRule, ZeroZRule
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.watching.health import HealthWatch, StoppedByHealthRule
@@ -152,6 +153,7 @@ def test_a_rule_is_found_once_each_time_that_it_comes_to_hold():
         ({"kind": "entropy", "below": 0.5, "steps": 2}, "entropy", [2.0, 0.9, 1.1, 0.9, 0.8], 5),
         ({"kind": "clip_share", "steps": 1}, "clip_share", [0.3, 0.31], 2),
         ({"kind": "tied_groups", "steps": 2}, "equal_groups", [1.0, 0.9, 1.0, 1.0, 1.0], 4),
+        ({"kind": "zero_z", "steps": 3}, "z", [0.0, 0.0, 1e-6, 0.0, 0.0, 0.0, 0.0], 6),
     ],
 )
 def test_each_rule_reads_its_figure(rule, name, values, step):
@@ -167,3 +169,47 @@ def test_a_reward_that_rises_while_the_judge_falls_is_found():
     assert found(rule, rising) == [6]
     assert found(rule, [*rising[:-2], line(0), line(0, 3)]) == []  # the reward falls, too
     assert found(rule, [*rising[:-1], line(3, 4)]) == []  # the judge no longer falls
+
+
+SIDES = ("eval_chosen_log_prob", "eval_rejected_log_prob")
+
+
+def evaluated(*figures: tuple[float, float, float], of: str = "eval_pair_accuracy") -> list[dict[str, float]]:
+    """Evaluations every other step: log-probs of chosen and rejected answers, and a figure of the pairs."""
+    looks = ({"loss": 1.0, **dict(zip((*SIDES, of), one, strict=True))} for one in figures)
+    return [line for look in looks for line in ({"loss": 1.0}, look)]
+
+
+def test_sides_that_both_fall_past_the_floor_while_pairs_are_told_apart_less_well_are_found_once():
+    rule = BothFallRule(floor=10, steps=2)
+    start = (-50.0, -60.0, 0.7)
+    falling = [start, (-55, -65, 0.8), (-61, -71, 0.7), (-62, -72, 0.6)]
+    assert found(rule, evaluated(*falling, (-63, -73, 0.5))) == [8]
+    assert found(rule, evaluated(*falling[:3])) == []  # the accuracy fell only once
+    assert found(rule, evaluated(*falling[:-1], (-62, -72, 0.7))) == []  # it does not fall
+    for side in range(2):  # one side alone falls, or is not past the floor each time
+        for kept in (-50.0, -59.0):
+            one = [tuple(kept if place == side else value for place, value in enumerate(line)) for line in falling]
+            assert found(rule, evaluated(falling[0], *one[1:])) == []
+    early = [start, (-55, -65, 0.8), (-59, -71, 0.7), (-62, -72, 0.6)]
+    assert found(rule, evaluated(*early)) == []
+    assert found(rule, evaluated(*early, (-63, -73, 0.5))) == [10]
+
+
+def test_sides_that_both_fall_can_be_judged_by_the_margin():
+    lines = evaluated((-50, -60, 1.0), (-90, -99, 0.9), (-95, -99, 0.8), of="eval_margin")
+    assert found(BothFallRule(figure="eval_margin"), lines) == [6]
+    assert found(BothFallRule(), lines) == []
+
+
+def test_sides_without_log_probs_as_of_a_reward_model_are_never_found_to_fall():
+    assert found(BothFallRule(), [{"eval_pair_accuracy": value} for value in (0.7, 0.6, 0.5, 0.4)]) == []
+
+
+def test_methods_of_pairs_watch_both_sides_and_kto_its_z_by_default():
+    of_pairs = ("dpo", "cdpo", "robust_dpo", "hinge", "ipo", "mpo", "simpo", "orpo")
+    for rule, methods in ((BothFallRule(), of_pairs), (ZeroZRule(), ("kto",))):
+        for method in methods:
+            assert needed_method(method).config(method=method).health == [rule]
+            assert rule.action == "note"
+    assert needed_method("sft").config(method="sft").health == []

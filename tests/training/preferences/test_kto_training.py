@@ -65,6 +65,15 @@ def test_the_first_step_costs_a_half(stage_of, data):
     assert {"eval_loss", "eval_z", "log_probs_desirable"} <= steps[3].keys()
 
 
+def test_a_z_of_0_is_found(stage_of):
+    """As in the first step, where the policy is its reference."""
+    stage = stage_of(max_steps=1, health=[{"kind": "zero_z", "steps": 1}])
+    assert ran(stage)[1]["z"] == 0
+    (found,) = recorded(stage, "health")
+    assert (found.step, found.action) == (1, "note")
+    assert found.reason == "z is 0, once: each answer is learned by its own log-ratio alone"
+
+
 def test_dropout_of_the_model_is_off(stage_of, base_model, tmp_path):
     """With it, the policy would not be its reference in the first step."""
     folder = with_config(base_model, tmp_path / "model", attention_dropout=0.3)

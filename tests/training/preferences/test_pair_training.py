@@ -80,6 +80,7 @@ def test_every_pair_method_learns_which_side_is_chosen(trained, method):
     assert last["margin"] > first["margin"]
     assert last["pair_accuracy"] >= first["pair_accuracy"]
     assert {"chosen_reward", "rejected_reward", "chosen_log_prob", "rejected_log_prob", "length_gap"} <= set(last)
+    assert {"eval_chosen_log_prob", "eval_rejected_log_prob", "eval_margin"} <= set(last)  # what `both_fall` reads
     assert last["length_gap"] > 5
     assert done.outputs[0].role == "policy"
     assert done.summary["pairs"] == 20

@@ -6,11 +6,22 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.watching.health import EntropyRule, Finding, HealthRule, JudgeRule, KlRule, TiedRule
+from steerboard_contracts.watching.health import (
+    BothFallRule,
+    EntropyRule,
+    Finding,
+    HealthRule,
+    JudgeRule,
+    KlRule,
+    TiedRule,
+    ZeroZRule,
+)
 
 Figures = list[tuple[int, float]]
 
 _REWARD = "reward"
+# Of an evaluation, as is the figure of `BothFallRule`. Reward models have that figure without these.
+_SIDES = ("eval_chosen_log_prob", "eval_rejected_log_prob")
 
 
 class StoppedByHealthRule(SteerboardError):
@@ -26,7 +37,7 @@ class HealthWatch:
 
     def __init__(self, rules: Sequence[HealthRule]) -> None:
         self.rules = list(rules)
-        self._figures: dict[str, Figures] = {name: [] for name in (_REWARD, *map(_figure_of, rules))}
+        self._figures: dict[str, Figures] = {name: [] for name in (_REWARD, *_SIDES, *map(_figure_of, rules))}
 
     def add(self, step: int, values: Mapping[str, float]) -> list[Finding]:
         """The figures of an optimiser step, each step once and in order. Returns the rules that now hold."""
@@ -49,12 +60,17 @@ class HealthWatch:
         """Why the rule holds at the first `end` figures, if it does."""
         if isinstance(rule, JudgeRule):
             return self._parted(rule, figures, end)
+        if isinstance(rule, BothFallRule):
+            return self._both_fallen(rule, figures, end)
         if end < rule.steps:
             return None
         values = [value for _, value in figures[end - rule.steps : end]]
         lasting = f"for {rule.steps} figures in a row" if rule.steps > 1 else "once"
         if isinstance(rule, TiedRule):
             return f"the answers to every prompt have tied rewards, {lasting}" if min(values) >= 1 else None
+        if isinstance(rule, ZeroZRule):
+            alone = f"z is 0, {lasting}: each answer is learned by its own log-ratio alone"
+            return alone if max(values) <= 0 else None
         if isinstance(rule, EntropyRule):
             first = figures[0][1]
             if first <= 0 or max(values) >= rule.below * first:
@@ -80,6 +96,23 @@ class HealthWatch:
             f"{last[-1][1]:.4g}"
         )
 
+    def _both_fallen(self, rule: BothFallRule, figures: Figures, end: int) -> str | None:
+        """Both sides are below their floor at each of the last evaluations, and the figure fell before each of them."""
+        last = [value for _, value in figures[max(0, end - rule.steps - 1) : end]]
+        if len(last) <= rule.steps or any(after >= before for before, after in itertools.pairwise(last)):
+            return None
+        fallen = []
+        for name in _SIDES:
+            values = [value for _, value in self._figures[name][:end]]
+            if len(values) < end or max(values[-rule.steps :]) >= values[0] - rule.floor:
+                return None
+            fallen.append(f"{values[0] - values[-1]:.4g}")
+        times = f"{rule.steps} times in a row" if rule.steps > 1 else "once"
+        return (
+            f"chosen and rejected answers have lost {' and '.join(fallen)} nats since the first evaluation while "
+            f"{rule.figure} fell {times}, from {last[0]:.4g} to {last[-1]:.4g}"
+        )
+
     def _reward(self, after: int, until: int) -> float | None:
         recent = itertools.takewhile(lambda one: one[0] > after, reversed(self._figures[_REWARD]))
         inside = [value for step, value in recent if step <= until]
@@ -89,4 +122,8 @@ class HealthWatch:
 def _figure_of(rule: HealthRule) -> str:
     if isinstance(rule, JudgeRule):
         return rule.judge
+    if isinstance(rule, BothFallRule):
+        return rule.figure
+    if isinstance(rule, ZeroZRule):
+        return "z"
     return "equal_groups" if isinstance(rule, TiedRule) else rule.kind
