@@ -38,6 +38,8 @@ _COLUMNS = (
     Column("from", drop=4, words=True),
 )
 _SHOWN_BAD = 10
+# Rules whose rows are valid: without cleaning they are imported.
+_USABLE = {"duplicate": "duplicates", "identical_sides": "equal sides"}
 # An import of a large file takes as long as it takes; only silence on the line itself is an error.
 _PATIENT = httpx.Timeout(None, connect=5.0)
 
@@ -178,6 +180,9 @@ def print_report(report: Out, out: Console) -> None:
     out.print(f"  {report['read']:,} rows read")
     for rule, count in report["cleaned"].items():
         out.print(f"  {count:,} cleaned away: {rule.replace('_', ' ')}")
+    if usable := [words for rule, words in _USABLE.items() if rule in report["cleaned"]]:
+        shows = ", for `steerboard datasets clean`, which shows examples" if dataset["kind"] == "preferences" else ""
+        out.print(f"  --no-clean keeps {' and '.join(usable)}{shows}", style="dim")
     if report["bad_rows"]:
         out.print(f"  {report['bad_rows']:,} bad rows skipped", style="yellow")
         for reason, count in list(report["bad_counts"].items())[:_SHOWN_BAD]:
