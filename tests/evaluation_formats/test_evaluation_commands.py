@@ -8,8 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from formats_world import ROOT, FormatsWorld, jsonl
 
+from steerboard.accounts.tables import Project
 from steerboard.cli.evaluation import evaluations
 from steerboard.evaluation import contamination
 from steerboard.platform.database import transaction
@@ -226,3 +228,24 @@ def test_verdicts_become_pairs_with_one_command(weekly: Shell) -> None:
     assert (rows["name"], rows["rows"], rows["origin"]["sources"][0]["name"]) == ("odd-1", 2, "odd")
     assert "--from" in weekly("pairs", "weekly", "--from", "odd", code=64).stderr
     assert "unknown_judge" in weekly("pairs", "weekly", "--from", "judge:nobody", code=1).stderr
+
+
+def test_pairs_that_leave_nothing_to_train_on_are_told_with_the_option_that_trains_on_them(
+    weekly: Shell, world: FormatsWorld
+) -> None:
+    scores = {"vicuna": 9, "alpaca": 3}
+    for model in scores:
+        weekly("import-answers", "weekly", weekly.file("some.jsonl", [answer(model, 81, model, "more")]))
+    rows = [rating(model, 81, score) for model, score in scores.items()]
+    weekly("import-judgments", "weekly", weekly.file("rows.jsonl", rows), "--name", "strict")
+    hint = "none is left to train on; --train-all trains on them"
+
+    def printed(*options: str) -> list[str]:
+        """Whether the pairs are counted or made."""
+        return [weekly("pairs", "weekly", *options, *counted).stdout for counted in (["--dry-run"], [])]
+
+    for held_out in (0.0, 1.0):
+        with transaction(world.sessions) as session:
+            session.execute(sa.update(Project).values(held_out_fraction=held_out))
+        assert [hint in words for words in printed()] == [held_out == 1] * 2
+    assert [hint in words for words in printed("--train-all")] == [False] * 2

@@ -64,7 +64,7 @@ def pairs(
     client, path = Client(timeout=600.0), path_of("evaluations", evaluation, "preferences")
     if dry_run:
         preview: Out = client.post(f"{path}/preview", body)
-        print_json(preview) if json else _print_preview(preview, console())
+        print_json(preview) if json else _print_preview(preview, train_all, console())
         return
     made: Out = client.post(path, {**body, "split": "train" if train_all else "by_prompt", "name": name})
     print_json(made) if json else _print_made(made, console())
@@ -77,13 +77,15 @@ def _source(given: str) -> Out:
     return {source: name}
 
 
-def _print_preview(preview: Out, out: Console) -> None:
+def _print_preview(preview: Out, train_all: bool, out: Console) -> None:
     held_out = preview["held_out_pairs"]
     out.print(
         plain(f"{preview['pairs']:,} pairs, {held_out:,} of held-out prompts; from {', '.join(preview['sources'])}")
     )
     _print_agreement(preview["agreement"], preview["contested"], out)
     _print_left_out(preview["left_out"], preview["left_out_judges"], out)
+    if not train_all:
+        _print_nothing_to_train(preview["pairs"], held_out, out)
 
 
 def _print_made(made: Out, out: Console) -> None:
@@ -94,6 +96,14 @@ def _print_made(made: Out, out: Console) -> None:
         out.print(plain(f"  from {source['kind']} {source['name']}"))
     _print_agreement(origin["agreement"], origin["contested"], out)
     _print_left_out(origin["left_out"], origin["left_out_judges"], out)
+    _print_nothing_to_train(made["rows"], made["held_out_rows"], out)
+
+
+def _print_nothing_to_train(pairs: int, held_out: int, out: Console) -> None:
+    if pairs and held_out == pairs:
+        out.print(
+            "  all are of held-out prompts, so none is left to train on; --train-all trains on them", style="yellow"
+        )
 
 
 def _print_agreement(agreement: float | None, contested: int, out: Console) -> None:
