@@ -118,9 +118,12 @@ def test_pairs_of_sides_that_are_equal_where_they_were_cut_are_left_out_of_both_
     kto.select(rows, Dataset())
     answers = {0: ((7, 8), (7, 8)), 1: ((7, 8), (7, 9)), 2: ((1,), (2, 3, 4)), 3: ((5,), (6,))}
     answers |= {4: ((7, 8), (7, 8)), 5: ((5,), (6,))}
-    of_row = {row: [example(row, *one) for one in sides] for row, sides in answers.items()}
+    of_row = {
+        row: [example(row, *one, weight=weight) for one, weight in zip(sides, (1.0, -1.0), strict=True)]
+        for row, sides in answers.items()
+    }
     # The second prompt of row 3 was cut, so that its sides differ though their answers are the same.
-    of_row[3] = [example(3, 5), replace(example(3, 5), prompt=np.array([9], dtype=np.int32))]
+    of_row[3] = [example(3, 5), replace(example(3, 5, weight=-1.0), prompt=np.array([9], dtype=np.int32))]
     train = [one for row in range(4) for one in of_row[row]]
     held_out = [*of_row[4], *of_row[5]]
     room = len(of_row[1][0].prompt) + 2
@@ -129,6 +132,7 @@ def test_pairs_of_sides_that_are_equal_where_they_were_cut_are_left_out_of_both_
     assert [one.row for one in held_out] == [5, 5]
     counts = kto.summary({}, 0)
     assert counts["equal_pairs"] == 2
+    assert (counts["desirable"], counts["undesirable"]) == (3, 3)
     long = [one for one in (*train, *held_out) if one.companion.responses[0].tolist() == [2, 3]]
     assert counts["cut_companions"] == len(long) > 0
 
@@ -161,10 +165,24 @@ def test_data_of_one_class_is_refused(desirable):
     assert refused.value.code == "one_sided_data"
 
 
+@pytest.mark.parametrize(("weight", "have"), [(1.0, "desirable"), (-1.0, "undesirable")])
+def test_data_of_which_one_class_is_too_long_or_equal_where_cut_is_refused(weight, have):
+    """The first row fits with one answer only, the sides of the second are cut to the same."""
+    rows = [pair("a", "x", "y", row=0), pair("b", "x", "y", row=1), pair("c", "x", "y", row=2, split="held_out")]
+    kto = method(too_long="truncate")
+    kto.select(rows, Dataset())
+    train = [example(0, 5, weight=weight), example(1, 7), example(1, 7, weight=-1.0)]
+    with pytest.raises(BadInput, match=f"all 1 training rows that are left of thumbs are {have}") as refused:
+        kto.relate(train, [example(2, 5), example(2, 6, weight=-1.0)], 4)
+    assert refused.value.code == "one_sided_data"
+    assert "1 do not fit into 4 tokens and 1 are in pairs whose sides are equal" in refused.value.detail
+
+
 def test_data_of_another_kind_is_refused():
     with pytest.raises(BadInput, match="row 1") as refused:
         method().select([thumb("a", "x", True), {"prompt": "b", "response": "x", "reward": 1.0}], Dataset())
     assert refused.value.code == "wrong_dataset_kind"
+    assert "convert thumbs pairs_from_ranks | best_against_worst | thumbs_from_scores`" in refused.value.hint
 
 
 def example(row: int, *ids: int, weight: float = 1.0) -> Example:
@@ -179,7 +197,7 @@ def related(prompts: list[str], held_out: int) -> tuple[list[Example], list[Exam
         thumb(one, "x", n % 2 == 0, split=split) for n, (one, split) in enumerate(zip(prompts, places, strict=True))
     ]
     learner.select(rows, Dataset())
-    examples = [example(n, 100 + n) for n in range(len(prompts))]
+    examples = [example(n, 100 + n, weight=1.0 if n % 2 == 0 else -1.0) for n in range(len(prompts))]
     train, rest = examples[: len(prompts) - held_out], examples[len(prompts) - held_out :]
     learner.relate(train, rest, 64)
     return train, rest

@@ -282,6 +282,7 @@ def test_a_dataset_of_the_wrong_kind_is_refused(trained):
     with pytest.raises(BadInput) as raised:
         trained("reward_model", data="labelled")
     assert raised.value.code == "wrong_dataset_kind"
+    assert raised.value.hint == "Convert it: `steerboard datasets convert d pairs_from_ranks | best_against_worst`"
 
 
 @pytest.mark.parametrize(("method", "data"), [("sft", "labelled"), ("dpo", "preferences")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard.datasets.conversions.definitions import ways_into
+from steerboard_contracts.conversions import how_to_convert
 from steerboard_contracts.models import JUDGES, what_to_name
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.slots import Slot
@@ -29,9 +29,8 @@ def misfit(slot: Slot, what: str, given: str | None, dataset: str | None = None)
     input at all; `dataset`: the name of one that can be converted."""
     wanted = " or ".join(sorted(slot.allowed))
     if slot.thing == "dataset":
-        ways = [] if dataset is None or given is None else ways_into(given, slot.allowed)
-        fitting = f". Convert it: `steerboard datasets convert {dataset} {' | '.join(ways)}`" if ways else ""
-        return f"needs a dataset of kind {wanted}; {what}{fitting}"
+        fitting = None if dataset is None else how_to_convert(dataset, given, slot.allowed)
+        return f"needs a dataset of kind {wanted}; {what}" + (f". {fitting}" if fitting else "")
     way_out = f". {what_to_name(given, slot.allowed)}" if given in JUDGES and slot.allowed & JUDGES else ""
     return f"needs a model of role {wanted}; {what}{way_out}"
 

@@ -199,7 +199,29 @@ def test_data_without_thumbs_is_refused(stage_of):
     with pytest.raises(BadInput, match="neither a response with `desirable`") as refused:
         ran(stage_of(data="labelled"))
     assert refused.value.code == "wrong_dataset_kind"
-    assert "unpaired" in refused.value.hint
+    assert "convert d pairs_from_ranks | best_against_worst | thumbs_from_scores`" in refused.value.hint
+
+
+def test_data_of_which_one_class_is_dropped_for_its_length_is_refused(stage_of, tmp_path):
+    """Long desirable answers, short others; and counts are of the rows that are left."""
+    rows = []
+    for row in range(16):
+        desirable, fits = row % 2 == 0, row == 0
+        answer = " ".join(WORDS[: 2 if fits or not desirable else 12] * (1 if fits or not desirable else 6))
+        prompt = [{"role": "user", "content": WORDS[row % len(WORDS)]}]
+        rows.append({"prompt": prompt, "response": answer, "desirable": desirable, "row": row, "split": "train"})
+    path = tmp_path / "thumbs.jsonl"
+    config = {"data": str(path), "too_long": "drop", "max_steps": 1, "max_length": 40}
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    stage = stage_of(**config)
+    ran(stage)
+    info = json.loads((stage.directory / "outputs" / "model" / "steerboard.json").read_text())
+    assert (info["summary"]["desirable"], info["summary"]["undesirable"]) == (1, 8)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows[1:]))
+    with pytest.raises(BadInput, match="of the 7 desirable ones, 7 do not fit into 40 tokens") as refused:
+        ran(stage_of(**config))
+    assert refused.value.code == "one_sided_data"
+    assert refused.value.hint == "Raise max_length, or set too_long to truncate."
 
 
 def test_sharing_prompts_changes_no_step_beyond_rounding(stage_of, prepared, monkeypatch):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
 
 from steerboard.datasets.conversions.facts import Fact
 from steerboard.datasets.conversions.plans import (
@@ -21,21 +20,8 @@ from steerboard.datasets.conversions.plans import (
     thumbs_from_pairs,
     thumbs_from_scores,
 )
+from steerboard_contracts.conversions import WAYS, ConversionName, Way
 from steerboard_contracts.samples import SampleKind
-
-ConversionName = Literal[
-    "chosen_responses",
-    "thumbs_from_pairs",
-    "desirable_responses",
-    "pairs_from_thumbs",
-    "pairs_from_ranks",
-    "best_against_worst",
-    "best_responses",
-    "thumbs_from_scores",
-    "all_responses",
-    "prompts_only",
-    "pinned_rewards",
-]
 
 
 @dataclass(frozen=True)
@@ -61,103 +47,66 @@ def _rewarded(plan: Callable[[Sequence[Fact]], Plan]) -> Callable[[Sequence[Fact
     return planned
 
 
-_ANSWERED: tuple[SampleKind, ...] = ("instructions", "preferences", "unpaired", "labelled")
-_ALL = (
-    Conversion(
-        "chosen_responses",
+# In words, and how rows are planned.
+_ABOUT: Mapping[ConversionName, tuple[str, str, Callable[[Sequence[Fact]], Plan]]] = {
+    "chosen_responses": (
         "Chosen answers as responses",
         "Each chosen answer once; the rejected ones are left out.",
-        "preferences",
-        "instructions",
         chosen_responses,
     ),
-    Conversion(
-        "thumbs_from_pairs",
+    "thumbs_from_pairs": (
         "Thumbs from pairs",
         "The chosen answer is desirable, the rejected one is not.",
-        "preferences",
-        "unpaired",
         thumbs_from_pairs,
     ),
-    Conversion(
-        "desirable_responses",
+    "desirable_responses": (
         "Desirable answers as responses",
         "The undesirable ones are left out.",
-        "unpaired",
-        "instructions",
         desirable_responses,
     ),
-    Conversion(
-        "pairs_from_thumbs",
+    "pairs_from_thumbs": (
         "Pairs from thumbs",
         "Each desirable answer against each undesirable one to the same prompt.",
-        "unpaired",
-        "preferences",
         pairs_from_thumbs,
     ),
-    Conversion(
-        "pairs_from_ranks",
+    "pairs_from_ranks": (
         "Pairs from ranks",
         "Any two answers to a prompt that have different scores; the margin is their difference.",
-        "labelled",
-        "preferences",
         _rewarded(pairs_from_ranks),
     ),
-    Conversion(
-        "best_against_worst",
+    "best_against_worst": (
         "Best against worst",
         "One pair per prompt: its answers with the highest and the lowest score.",
-        "labelled",
-        "preferences",
         _rewarded(best_against_worst),
     ),
-    Conversion(
-        "best_responses",
+    "best_responses": (
         "Best answers as responses",
         "The answer with the highest score to each prompt.",
-        "labelled",
-        "instructions",
         _rewarded(best_responses),
     ),
-    Conversion(
-        "thumbs_from_scores",
+    "thumbs_from_scores": (
         "Thumbs from scores",
         "Answers above the mean score are desirable, those below it are not.",
-        "labelled",
-        "unpaired",
         _rewarded(thumbs_from_scores),
     ),
-    Conversion(
-        "all_responses",
-        "All answers as responses",
-        "Every answer, whatever its score.",
-        "labelled",
-        "instructions",
-        each_row,
-    ),
-    Conversion(
-        "pinned_rewards",
+    "all_responses": ("All answers as responses", "Every answer, whatever its score.", each_row),
+    "pinned_rewards": (
         "Rewards pinned",
         "The rows with the rewards of one source, normalised over all of them.",
-        "instructions",
-        "labelled",
         each_row,
     ),
-    *(
-        Conversion(
-            "prompts_only", "Prompts only", "Each prompt once, without its answers.", kind, "prompts", prompts_only
-        )
-        for kind in _ANSWERED
-    ),
-)
+    "prompts_only": ("Prompts only", "Each prompt once, without its answers.", prompts_only),
+}
+
+
+def _conversion(way: Way) -> Conversion:
+    title, about, plan = _ABOUT[way.name]
+    return Conversion(way.name, title, about, way.takes, way.gives, plan)
+
+
 CONVERSIONS: Mapping[tuple[SampleKind, ConversionName], Conversion] = MappingProxyType(
-    {(one.takes, one.name): one for one in _ALL}
+    {(way.takes, way.name): _conversion(way) for way in WAYS}
 )
-
-
-def ways_into(kind: str, wanted: Collection[str]) -> list[ConversionName]:
-    """Conversions of rows of a kind into one of those that are wanted."""
-    return [one.name for one in CONVERSIONS.values() if one.takes == kind and one.gives in wanted]
 
 
 def conversions_of(kind: SampleKind) -> list[Conversion]:

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steerboard.datasets.conversions.definitions import ConversionName
 from steerboard.datasets.conversions.plans import Lost
+from steerboard_contracts.conversions import ConversionName
 from steerboard_contracts.samples import SampleKind
 
 Fit = Literal["as_is", "after_conversion", "none"]

@@ -30,8 +30,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from steerboard_contracts.conversions import how_to_convert
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.methods.kto import KtoConfig
+from steerboard_contracts.methods.kto import SPEC, KtoConfig
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.batches.mismatch import mismatched, partners
@@ -56,6 +57,8 @@ class Kto(TrainingMethod[KtoConfig]):
     def __init__(self, config: KtoConfig) -> None:
         super().__init__(config)
         self._counts: Counter[str] = Counter()
+        # Training rows by whether they are desirable, before any is left out for its length.
+        self._selected: Counter[bool] = Counter()
 
     def select(self, rows: list[Row], source: Source) -> Selection:
         summary = {"empty_answers": 0, "equal_pairs": 0, "tied_pairs": 0}
@@ -64,6 +67,7 @@ class Kto(TrainingMethod[KtoConfig]):
         self._pairs = {row["row"] for row in rows if "chosen" in row}
         self._counts = Counter(equal_pairs=summary["equal_pairs"], cut_companions=0)
         train = [row["desirable"] for row in kept if row["split"] != "held_out"]
+        self._name, self._selected = source.name, Counter(train)
         summary |= {"desirable": sum(train), "undesirable": len(train) - sum(train)}
         notes = [f"{summary['desirable']} desirable and {summary['undesirable']} undesirable answers to learn from"]
         if any("chosen" in row for row in rows):
@@ -113,9 +117,11 @@ class Kto(TrainingMethod[KtoConfig]):
 
     def relate(self, train: list[Example], held_out: list[Example], max_length: int) -> None:
         """Held-out rows get answers of held-out rows, unless all of these answer one prompt. First, pairs whose sides
-        are equal where they were cut are left out of the lists."""
+        are equal where they were cut are left out of the lists. Raises `BadInput` (`one_sided_data`, `one_prompt`)."""
+        fitting = _classes(train)
         for part in (train, held_out):
             part[:] = self._unequal(part)
+        self._check_both(fitting, train, max_length)
         of_train, of_held_out = self._places(train), self._places(held_out)
         pool = [*held_out, *train] if of_held_out is None and held_out else held_out
         if of_held_out is None and held_out:
@@ -142,6 +148,26 @@ class Kto(TrainingMethod[KtoConfig]):
         self._counts["equal_pairs"] += len(equal)
         return [example for example in examples if example.row not in equal]
 
+    def _check_both(self, fitting: Counter[bool], train: Sequence[Example], max_length: int) -> None:
+        """`fitting`: classes of `train` before pairs of equal sides were left out. Raises `BadInput`
+        (`one_sided_data`)."""
+        left = _classes(train)
+        self._counts["desirable"], self._counts["undesirable"] = left[True], left[False]
+        if not train or (left[True] and left[False]):
+            return
+        lacking = not left[True]
+        have, lack = ("undesirable", "desirable") if lacking else ("desirable", "undesirable")
+        too_long, equal = self._selected[lacking] - fitting[lacking], fitting[lacking]
+        why = [f"{too_long} do not fit into {max_length} tokens"] if too_long else []
+        why += [f"{equal} are in pairs whose sides are equal where they were cut"] if equal else []
+        truncate = ", or set too_long to truncate" if self.config.too_long == "drop" else ""
+        raise BadInput(
+            f"all {len(train)} training rows that are left of {self._name} are {have}, and KTO needs both kinds: of "
+            f"the {self._selected[lacking]} {lack} ones, {' and '.join(why)}",
+            code="one_sided_data",
+            hint=f"Raise max_length{truncate}.",
+        )
+
     def _places(self, examples: Sequence[Example]) -> list[int] | None:
         return partners([self._prompts[example.row] for example in examples]) if examples else []
 
@@ -152,7 +178,8 @@ class Kto(TrainingMethod[KtoConfig]):
         return ratios / (responses.lengths + responses.before_lengths) if self.config.reduction == "mean" else ratios
 
     def summary(self, evaluated: dict[str, float], held_out: int) -> dict[str, Any]:
-        """`cut_companions`: rows whose answer to another prompt was cut to fit behind their own."""
+        """`desirable` and `undesirable`: training rows that are left. `cut_companions`: rows whose
+        answer to another prompt was cut to fit behind their own."""
         return super().summary(evaluated, held_out) | self._counts
 
     def objective(self) -> Objective:
@@ -177,12 +204,17 @@ def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> l
             f"dataset {source.name}: row {row['row']} has neither a response with `desirable` nor a chosen and "
             "a rejected one",
             code="wrong_dataset_kind",
-            hint="Give a dataset of kind unpaired or preferences. Labelled answers become unpaired ones when they are "
-            "imported with a column `desirable` of true and false.",
+            hint=(how_to_convert(source.name, "labelled", SPEC.data) if "reward" in row else None)
+            or "Give a dataset of kind unpaired or preferences.",
         )
     kept = [one for one in answers if one["response"].strip()]
     counts["empty_answers"] += len(answers) - len(kept)
     return kept
+
+
+def _classes(examples: Sequence[Example]) -> Counter[bool]:
+    """How many are desirable."""
+    return Counter(example.weight > 0 for example in examples)
 
 
 def _same_tokens(one: Example, other: Example) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from steerboard_contracts.conversions import how_to_convert
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.training import TrainingConfig
@@ -42,7 +43,7 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
     """Of the input `name`. Raises `EmptySelection` when nothing is left to train on, `BadInput` for a dataset of the
     wrong kind and, under `too_long: refuse`, for rows that would be cut or do not fit at all."""
     dataset, config = stage.dataset(name), method.config
-    selection = method.select(list(_rows(stage, name, method.fields)), dataset)
+    selection = method.select(list(_rows(stage, name, method)), dataset)
     for note in selection.notes:
         stage.log(note)
     for warning in selection.warnings:
@@ -104,16 +105,19 @@ def _examples(
             yield example
 
 
-def _rows(stage: Stage, name: str, fields: tuple[str, ...]) -> Iterator[Row]:
-    dataset = stage.dataset(name)
+def _rows(stage: Stage, name: str, method: TrainingMethod[Any]) -> Iterator[Row]:
+    dataset, spec = stage.dataset(name), needed_method(method.config.method)
+    kinds = next((one.kinds for one in spec.further_data if one.name == name), spec.data)
     for row in stage.rows(name):
-        for field_name in fields:
+        for field_name in method.fields:
             # The method names rows without a reward.
             if field_name not in row and not (field_name == "reward" and dataset.kind == "labelled"):
                 raise BadInput(
                     f"dataset {dataset.name} is of kind {dataset.kind} and has no {field_name}, which this method "
                     "needs",
                     code="wrong_dataset_kind",
+                    hint=how_to_convert(dataset.name, dataset.kind, kinds)
+                    or f"Give a dataset of kind {' or '.join(kinds)}.",
                 )
         row.setdefault("split", "train")
         row.setdefault("half", "a")
