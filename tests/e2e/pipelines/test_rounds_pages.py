@@ -8,6 +8,11 @@ import pytest
 from dashboard_world import World
 from page_checks import faults_of, too_wide
 from playwright.sync_api import Page, expect
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import Project
+from support.rows import run_world
+from support.rows.rounds_world import Rounds
 
 RECIPE = """
 name: looped
@@ -63,3 +68,27 @@ def test_rounds_are_shown_and_a_policy_is_promoted_and_rolled_back_from(page: Pa
     expect(rows.nth(1)).to_contain_text("production")
     assert world.get("models/@production")["name"] == "looped-1.tuned-1"
     world.client.post("models/looped-1.tuned-1/promotions", json={"stage": None}).raise_for_status()
+
+
+def test_rounds_after_a_fall_say_why_they_were_not_run_and_the_one_before_it_is_the_result(
+    rows_page: Page, sessions: sessionmaker[Session], project: Project
+) -> None:
+    rounds = Rounds(run_world.World(sessions, project))
+    rounds.work(fall=2)
+    page = rows_page
+    page.goto(f"/p/default/pipelines/{rounds.id}")
+    why = "after round 2, referee fell from 0.31 to 0.12 on 100 prompts (p 0.003)"
+    stopped = page.get_by_role("alert").filter(has_text="The rounds were stopped")
+    expect(stopped).to_contain_text(f"Not run: {why}.")
+    verdict = f"A{why[1:]}. Round 3 was not run. The result is that of round 1."
+    expect(page.get_by_text(verdict, exact=True)).to_be_visible()
+    rows = page.get_by_role("table", name=re.compile("^Rounds")).get_by_role("row")
+    expect(rows).to_have_count(4)
+    for number, standing in enumerate(("result", "fell", "skipped"), start=1):
+        expect(rows.nth(number).get_by_role("cell").first).to_contain_text(standing)
+    expect(rows.nth(3).get_by_role("cell").last).to_have_text(f"not run: {why}")
+    faults = faults_of(page, "rounds-stopped")
+    # A round that was not run made no model; its row leads to the run that would have.
+    rows.nth(3).get_by_role("link", name="tuned-3").click()
+    expect(page.get_by_role("heading", name="tuned-3")).to_be_visible()
+    assert faults == {}
