@@ -8,6 +8,12 @@ import pytest
 from dashboard_world import World
 from page_checks import faults_of, told
 from playwright.sync_api import Locator, Page, expect
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import Project
+from steerboard.evaluation.tables import PromptSet
+from steerboard.platform.database import transaction
+from support.rows.evaluation_rows import Evaluated
 
 COLORS = ("red", "green", "blue", "yellow", "grey")
 RECIPE = """
@@ -123,4 +129,53 @@ def test_answers_of_an_evaluation_show_what_their_entrant_was_asked_for(page: Pa
     expect(badges(both, "Asked for")).to_have_text(["verbosity 1", "helpfulness 3"])
     expect(neither).to_contain_text("asked for nothing")
     faults = faults_of(page, "attribute answers")
+    assert not faults, told(faults)
+
+
+def test_an_entrant_is_asked_for_attributes_in_the_form_and_enters_once_for_each_condition(
+    rows_page: Page, sessions: sessionmaker[Session], project: Project
+) -> None:
+    graded = [{"name": name, "low": 0, "high": 4, "step": 1, "decimals": 0} for name in ("verbosity", "helpfulness")]
+    other = Evaluated(sessions, project, name="other", prompts=1)
+    other.model("graded", method="decision_transformer", info={"condition": {"attributes": graded}})
+    other.model("plain", role="sft", method="sft")
+    asked = [
+        {"question_id": str(at), "messages": [{"role": "user", "content": f"Name thing {at}."}], "follow_ups": []}
+        for at in range(2)
+    ]
+    with transaction(sessions) as session:
+        common = {"format": "own", "created_by": "ann"}
+        session.add(PromptSet(project_id=project.id, name="two", prompts=asked, **common))
+    page = rows_page
+    page.goto("/p/default/evaluations/new")
+    page.get_by_role("textbox", name="Name", exact=True).fill("conditioned")
+    page.get_by_role("combobox", name="Prompt set").click()
+    page.get_by_role("option", name=re.compile("^two ")).click()
+    entrant = page.get_by_role("group", name="Entrant not chosen yet")
+    entrant.get_by_role("combobox", name="Who answers").click()
+    page.get_by_role("option", name=re.compile("^plain ")).click()
+    # A policy that takes no attributes is not asked for any.
+    entrant = page.get_by_role("group", name="Entrant plain")
+    expect(entrant.get_by_label("Requested attributes")).to_have_count(0)
+    entrant.get_by_role("combobox", name="Who answers").click()
+    page.get_by_role("option", name=re.compile("^graded ")).click()
+    entrant = page.get_by_role("group", name="Entrant graded")
+    attributes = entrant.get_by_label("Requested attributes")
+    expect(attributes).to_have_attribute("placeholder", "verbosity:4,helpfulness:4")
+    attributes.fill("honesty:3")
+    attributes.press("Enter")
+    page.get_by_role("button", name="Start the evaluation").click()
+    expect(page.get_by_role("alert")).to_contain_text("asked for honesty, which this policy does not know")
+    attributes.press("Backspace")
+    # In an order of one's own, and one condition without the other attribute.
+    attributes.fill("helpfulness:3,verbosity:1")
+    attributes.press("Enter")
+    attributes.fill("helpfulness:4")
+    attributes.press("Enter")
+    expect(page.get_by_text("2 prompts × 2 entrants: 4 answers will be made.")).to_be_visible()
+    faults = faults_of(page, "attribute form")
+    page.get_by_role("button", name="Start the evaluation").click()
+    expect(page.get_by_role("heading", name="conditioned")).to_be_visible()
+    entrants = page.request.get("/api/v1/projects/default/evaluations/conditioned").json()["entrants"]
+    assert [one["score"] for one in entrants] == ["verbosity:1,helpfulness:3", "helpfulness:4"]
     assert not faults, told(faults)
