@@ -4281,7 +4281,7 @@ export interface components {
         /**
          * BestOfNFrontier
          * @description The best of n of the model's own sampled answers, chosen by the reward model itself; `kl` are upper bounds:
-         *     ln n - (n - 1) / n. `alike`: entrants with one answer to each prompt that is drawn in the same way. Against these the
+         *     ln n - (n - 1) / n. `alike`: entrants with one answer to each prompt that is drawn in the same way. Against them the
          *     best of n wins in n / (n + 1) of the cases, unless answers tie: n + 1 equal draws are equally likely to be the best
          *     one, whatever the reward.
          */
