@@ -11,6 +11,7 @@ from running import RecordingWriter, ran
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.stage.spec import StageSpec
+from steerboard_statistics.benchmarks.rewardbench import SECTIONS, WEIGHTS
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.stages import benchmark
@@ -106,17 +107,40 @@ def test_a_benchmark_asks_it_in_both_orders(learned, tmp_path):
     """RewardBench's subsets, equal texts as ties, and a second attempt that has nothing left to ask."""
     folder = learned[0].directory / "outputs" / "model"
     prompt = [{"role": "user", "content": "bread?"}]
-    sides = [("flour water salt yeast", "cake"), ("sky", "bake mix bread oven"), ("egg", "egg")]
-    rows = [{"prompt": prompt, "chosen": a, "rejected": b, "source": "refusals-dangerous"} for a, b in sides]
+    texts = [("flour water salt yeast", "cake"), ("sky", "bake mix bread oven"), ("egg", "egg")]
+    sides = [
+        (subset, *(pair if (place + number) % 2 else pair[::-1]))
+        for place, subset in enumerate(WEIGHTS)
+        for number, pair in enumerate(texts[: 1 + place % 3])
+    ]
+    rows = [{"prompt": prompt, "chosen": a, "rejected": b, "source": subset} for subset, a, b in sides]
     done = benchmarked(folder, tmp_path, "preferences", rows, times=2)
     engine = preference_engine(load_comparing_model(folder, "fp32", "cpu"))
-    found = compare(engine, [Comparison(prompt, a, b) for a, b in sides])
+    found = compare(engine, [Comparison(prompt, a, b) for _, a, b in sides])
     summary = done[0].summary
-    assert summary["accuracy"] == pytest.approx(sum(one.p > 0.5 for one in found) / 3)
-    assert (summary["pairs"], summary["ties"]) == (3, 1)
-    assert summary["flip_rate"] == pytest.approx(sum(one.flips for one in found) / 3)
+    assert summary["accuracy"] == pytest.approx(sum(one.p > 0.5 for one in found) / len(rows))
+    assert (summary["pairs"], summary["ties"]) == (len(rows), sum(a == b for _, a, b in sides))
+    assert summary["flip_rate"] == pytest.approx(sum(one.flips for one in found) / len(rows))
     assert summary["calibration_error"] == pytest.approx(calibration_error([one.p for one in found]), abs=1e-5)
-    assert (summary["resumed_rows"], done[1].summary["resumed_rows"]) == (0, 3)
+    assert (summary["resumed_rows"], done[1].summary["resumed_rows"]) == (0, len(rows))
+
+    wins = {
+        subset: [one.p > 0.5 for (of, _, _), one in zip(sides, found, strict=True) if of == subset]
+        for subset in WEIGHTS
+    }
+    shares = {subset: sum(won) / len(won) for subset, won in wins.items()}
+    by_hand = {
+        section: sum(shares[one] * WEIGHTS[one] for one in subsets) / sum(WEIGHTS[one] for one in subsets)
+        for section, subsets in SECTIONS.items()
+    }
+    assert len(set(by_hand.values())) == 4
+    bench = json.loads((tmp_path / done[0].outputs[0].path).read_text())["rewardbench"]
+    assert bench["sections"] == pytest.approx(by_hand)
+    assert bench["overall"] == pytest.approx(sum(by_hand.values()) / 4)
+    assert (summary["rewardbench"], summary["rewardbench_chat_hard"]) == (
+        bench["overall"],
+        bench["sections"]["Chat Hard"],
+    )
 
 
 def test_a_benchmark_of_several_answers_is_a_tournament_of_them(learned, tmp_path):
