@@ -92,7 +92,7 @@ class JudgeRule(_Rule):
 
 
 class BothFallRule(_Lasting):
-    """Chosen and rejected answers of held-out pairs have both become much less likely, and the policy tells them apart
+    """Chosen and rejected answers of held-out pairs have both become much less likely, and the policy separates them
     less well from evaluation to evaluation. Chosen answers alone often become less likely; both may, too."""
 
     kind: Literal["both_fall"] = "both_fall"

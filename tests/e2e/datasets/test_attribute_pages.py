@@ -167,7 +167,7 @@ def test_an_entrant_is_asked_for_attributes_in_the_form_and_enters_once_for_each
     page.get_by_role("button", name="Start the evaluation").click()
     expect(page.get_by_role("alert")).to_contain_text("asked for honesty, which this policy does not know")
     attributes.press("Backspace")
-    # In an order of one's own, and one condition without the other attribute.
+    # In any order, and one condition without the other attribute.
     attributes.fill("helpfulness:3,verbosity:1")
     attributes.press("Enter")
     attributes.fill("helpfulness:4")

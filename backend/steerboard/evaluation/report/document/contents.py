@@ -176,15 +176,15 @@ def _benchmarks(one: EntrantAcademic) -> Grid:
         heads=("Figure", "Value", "Standard error", *(f"Less {vs}" for vs in get_args(Ancestor)), "Items", "Shots"),
         rows=tuple(
             (
-                Cell(f"{row.task.task}.{figure.name}", "chat template" if row.task.template else ""),
-                Cell(f"{figure.value:,.3f}"),
-                Cell(NONE if figure.stderr is None else f"{figure.stderr:.3f}"),
-                *(figure(_gain(row, figure.name, vs), digits=3) for vs in get_args(Ancestor)),
+                Cell(f"{row.task.task}.{found.name}", "chat template" if row.task.template else ""),
+                Cell(f"{found.value:,.3f}"),
+                Cell(NONE if found.stderr is None else f"{found.stderr:.3f}"),
+                *(figure(_gain(row, found.name, vs), digits=3) for vs in get_args(Ancestor)),
                 Cell(str(row.task.items), "" if row.task.whole else f"of {row.task.of}"),
                 Cell(NONE if row.task.shots is None else str(row.task.shots)),
             )
             for row in one.rows
-            for figure in row.task.figures
+            for found in row.task.figures
         ),
     )
 
