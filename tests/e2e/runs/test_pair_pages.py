@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from dashboard_world import World, preferences
 from page_checks import faults_of, told
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 RECIPE = """
 name: inspected
 inputs:
   instructions: {type: dataset, kind: instructions}
   preferences: {type: dataset, kind: preferences}
+  crossed: {type: dataset, kind: preferences}
 stages:
   base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
   sft: {run: train, method: sft, model: base, data: $instructions, lr: 1.0e-3, batch: 8, max_steps: 2}
@@ -29,7 +30,7 @@ stages:
     epochs: 9
     evaluate_every: 2
     probe: {held_out: 0, prompts: ["What is bread?"], max_new_tokens: 16}
-  reward: {run: train, method: reward_model, model: sft, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 2}
+  reward: {run: train, method: reward_model, model: sft, data: $crossed, lr: 1.0e-3, batch: 8, max_steps: 2}
   online:
     run: train
     method: rloo
@@ -48,12 +49,19 @@ stages:
 @pytest.fixture(scope="module")
 def run(world: World) -> dict[str, Any]:
     world.import_rows("compared", "preferences", preferences())
-    body = {"text": RECIPE, "set": ["instructions=things", "preferences=compared"]}
+    # Every fourth pair has its sides swapped, so that a model has some on the wrong side.
+    crossed = [row if number % 4 else swapped(row) for number, row in enumerate(preferences())]
+    world.import_rows("crossed", "preferences", crossed)
+    body = {"text": RECIPE, "set": ["instructions=things", "preferences=compared", "crossed=crossed"]}
     made = world.client.post("pipelines", json=body)
     made.raise_for_status()
     name = made.json()["name"]
     world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), "the pipeline")
-    (run,) = [one for one in world.get(f"runs?pipeline={name}")["items"] if one["name"] == "dpo"]
+    return stage(world, name, "dpo")
+
+
+def stage(world: World, pipeline: str, name: str) -> dict[str, Any]:
+    (run,) = [one for one in world.get(f"runs?pipeline={pipeline}")["items"] if one["name"] == name]
     assert run["state"] == "succeeded", run
     return dict(run)
 
@@ -170,3 +178,56 @@ def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_versio
     page.get_by_role("link", name="Open the dataset").click()
     expect(page.get_by_text("edited from compared")).to_be_visible()
     assert not faults, told(faults)
+
+
+def of_row(page: Page, row: int) -> Locator:
+    return page.get_by_role("group", name=f"Row {row}", exact=True)
+
+
+@pytest.mark.parametrize("mark", ["flip", "drop"])
+def test_all_wrong_sided_pairs_are_marked_at_once_and_one_other_is_dropped_in_a_new_version(
+    page: Page, world: World, run: dict[str, Any], mark: str
+) -> None:
+    reward = stage(world, run["pipeline"]["name"], "reward")
+    margins = [one for one in world.get(f"runs/{reward['id']}/pairs/2") if one["split"] == "train"]
+    wrong = {one["row"] for one in margins if one["margin"] < 0}
+    assert wrong
+    page.goto(f"/p/default/runs/{reward['id']}")
+    page.get_by_role("tab", name="Pairs").click()
+    page.get_by_text(re.compile("^Trained on")).click()
+    status = page.get_by_role("status").filter(has_text="wrong-sided")
+    expect(status).to_contain_text(f"{len(wrong)} of {len(margins)} pairs")
+    page.get_by_role("button", name="Wrong-sided only").click()
+    expect(status).to_contain_text(f"{len(wrong)} in the range")
+    cards = page.get_by_role("group", name=re.compile(r"^Row \d+$"))
+    expect(cards).to_have_count(min(len(wrong), 10))
+    expect(cards.filter(has_text="wrong-sided")).to_have_count(min(len(wrong), 10))
+    page.get_by_role("button", name=f"Mark {len(wrong)} wrong-sided: {mark}").click()
+    flipped, dropped = (wrong, set()) if mark == "flip" else (set(), wrong)
+    expect(page.get_by_text(f"{len(dropped)} to drop, {len(flipped)} to flip")).to_be_visible()
+    marked = cards.first.get_by_role("radiogroup", name=re.compile("^Mark row"))
+    expect(marked.get_by_role("radio", name=mark.capitalize())).to_be_checked()
+
+    page.get_by_role("button", name="All", exact=True).click()
+    other = next(one["row"] for one in margins if one["margin"] >= 0)
+    more = page.get_by_role("button", name=re.compile("^Show more"))
+    while not of_row(page, other).count():
+        more.click()
+    of_row(page, other).get_by_text("Drop", exact=True).click()
+    dropped = dropped | {other}
+    expect(page.get_by_text(f"{len(dropped)} to drop, {len(flipped)} to flip")).to_be_visible()
+    page.get_by_role("button", name="New dataset version").click()
+    page.get_by_role("link", name="Open the dataset").click()
+    expect(page.get_by_text("edited from crossed")).to_be_visible()
+    before, after = samples(world, "crossed"), samples(world, page.url.rpartition("/")[2].partition("?")[0])
+    kept = [swapped(sample) if row in flipped else sample for row, sample in enumerate(before) if row not in dropped]
+    assert after == kept
+
+
+def samples(world: World, dataset: str) -> list[dict[str, Any]]:
+    items = sorted(world.get(f"datasets/{dataset}/samples?limit=100")["items"], key=lambda one: int(one["row"]))
+    return [{name: one["sample"][name] for name in ("prompt", "chosen", "rejected")} for one in items]
+
+
+def swapped(sample: dict[str, Any]) -> dict[str, Any]:
+    return {**sample, "chosen": sample["rejected"], "rejected": sample["chosen"]}
