@@ -5,14 +5,20 @@ from pathlib import Path
 
 import pytest
 from dashboard_world import NAMED, RECIPE, World, follow, instructions, preferences
+from fastapi import FastAPI
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from ranking_desks import Desks, enter_evaluation
+from sqlalchemy.orm import Session, sessionmaker
 from steered_policy import RECIPE as STEERED
 from steered_policy import graded, pairs
 
+from steerboard.accounts import service
+from steerboard.accounts.tables import Membership, Project, User
 from steerboard.app.dashboard import BUILD
+from steerboard.platform.database import transaction
 from support.patience import PATIENCE
 from support.processes.chromium import CHROMIUM
+from support.servers.served_app import served
 
 # Browser, server, worker and stages share whatever cores there are.
 expect.set_options(timeout=1000 * PATIENCE)
@@ -87,6 +93,29 @@ def page(context: BrowserContext) -> Iterator[Page]:
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     yield opened
+    assert errors == []
+
+
+@pytest.fixture
+def rows_page(
+    dashboard: None, app: FastAPI, sessions: sessionmaker[Session], project: Project, browser: Browser
+) -> Iterator[Page]:
+    """The owner's, on a server in this process without a worker: it shows the rows that the test has written."""
+    with transaction(sessions) as session:
+        user = User(name="ann")
+        session.add(user)
+        session.flush()
+        session.add(Membership(project_id=project.id, user_id=user.id, role="owner"))
+        code, _ = service.create_sign_in_link(session, user.id)
+    with served(app) as url:
+        context = browser.new_context(base_url=url, bypass_csp=True)
+        context.set_default_timeout(1000 * PATIENCE)
+        opened = context.new_page()
+        errors: list[str] = []
+        opened.on("pageerror", lambda error: errors.append(str(error)))
+        follow(opened, f"{url}/sign-in/{code}")
+        yield opened
+        context.close()
     assert errors == []
 
 

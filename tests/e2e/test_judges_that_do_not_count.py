@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
-from dashboard_world import follow
-from fastapi import FastAPI
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.accounts import service
-from steerboard.accounts.tables import Membership, Project, User
+from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Endpoint
-from support.patience import PATIENCE
 from support.rows.evaluation_rows import Evaluated
-from support.servers.served_app import served
 
 PROMPTS = 8
 WHY = "it has not been calibrated, and needs an accuracy of at least 80% on known pairs first"
 
 
 @pytest.fixture
-def page(
-    dashboard: None, app: FastAPI, sessions: sessionmaker[Session], project: Project, browser: Browser
-) -> Iterator[Page]:
-    """Someone's, at an evaluation in which judge `sure` prefers dt, and `untested` sft."""
+def page(rows_page: Page, sessions: sessionmaker[Session], project: Project) -> Page:
+    """At an evaluation in which judge `sure` prefers dt, and `untested` sft."""
     made = Evaluated(sessions, project, name="weighed", prompts=PROMPTS)
     made.entrant("sft", letters=10)
     made.entrant("dt", letters=20)
@@ -40,19 +32,7 @@ def page(
         session.flush()
         endpoint = elsewhere.id
     made.judge("pairwise", [], name="asked", endpoint_id=endpoint, imported=None)
-    with transaction(sessions) as session:
-        user = User(name="ann")
-        session.add(user)
-        session.flush()
-        session.add(Membership(project_id=project.id, user_id=user.id, role="owner"))
-        code, _ = service.create_sign_in_link(session, user.id)
-    with served(app) as url:
-        context = browser.new_context(base_url=url, bypass_csp=True)
-        context.set_default_timeout(1000 * PATIENCE)
-        opened = context.new_page()
-        follow(opened, f"{url}/sign-in/{code}")
-        yield opened
-        context.close()
+    return rows_page
 
 
 def test_a_card_warns_of_a_judge_that_is_not_calibrated(page: Page) -> None:
