@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dashboard_world import World
 from page_checks import faults_of, told
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import Project
+from support.rows.evaluation_rows import Evaluated
+from support.rows.two_rewards import enter_two_rewards
 
 PROMPTS = 24
 # The first answers best; the next two are alike.
@@ -107,3 +113,54 @@ def test_a_report_is_shared_by_a_link_and_the_link_is_revoked(
     assert answer.status == 404
     expect(shared.get_by_role("heading")).to_have_text("There is no report here")
     stranger.close()
+
+
+def signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def check_curve(page: Page, section: Locator, curve: dict[str, Any], of: str) -> None:
+    """Its points under the pointer, from the lowest request to the highest."""
+    expect(section).to_contain_text(f"{curve['model']} Spearman {signed(curve['spearman'])}")
+    chart = section.get_by_role("img", name=re.compile(r"^mean reward .* over requested score\."))
+    area = chart.locator(".u-over")
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    assert box is not None
+    for place, point in enumerate(curve["points"]):
+        page.mouse.move(box["x"] + 2 + place / 2 * (box["width"] - 4), box["y"] + box["height"] / 2)
+        found = [float(text) for text in chart.locator(".u-series:not(.band-edge) .u-value").all_inner_texts()]
+        assert found == pytest.approx([point["requested"], point["achieved"]["value"]], abs=0.005), of
+
+
+def test_each_reward_has_its_curve_and_the_matrix_their_correlations(
+    rows_page: Page, sessions: sessionmaker[Session], project: Project
+) -> None:
+    enter_two_rewards(Evaluated(sessions, project, name="steered", prompts=4))
+    page = rows_page
+    page.goto("/p/default/evaluations/steered?tab=report")
+    report = page.request.get("/api/v1/projects/default/evaluations/steered/report").json()
+    shown = [(reward["reward_model"], reward["reward_model"], reward["curves"]) for reward in report["rewards"]]
+    shown += [(f"Sum: {one['name']}", one["name"], one["curves"]) for one in report["reward_sums"]]
+    assert [of for _, of, _ in shown] == ["helpful", "harmless", "both"]
+    for title, of, curves in shown:
+        section = page.get_by_role("region", name=title, exact=True)
+        section.locator("summary").first.click()
+        (curve,) = curves
+        check_curve(page, section, curve, of)
+    expect(page.get_by_role("region", name="Sum: both")).to_contain_text(
+        "1 × helpful − 0.5 × harmless, each as z-scores"
+    )
+
+    together = report["reward_correlations"]
+    section = page.get_by_role("region", name="Correlation of the reward models")
+    section.locator("summary").click()
+    expect(section).to_contain_text(f"over {together['n']} answers")
+    rows = section.get_by_role("table", name="Correlation of the rewards").get_by_role("row")
+    for at, name in enumerate(together["names"]):
+        expect(rows.nth(0).get_by_role("columnheader").nth(at + 1)).to_have_text(name)
+        expect(rows.nth(at + 1).get_by_role("rowheader")).to_have_text(name)
+        pairs = zip(together["pearson"][at], together["spearman"][at], strict=True)
+        expect(rows.nth(at + 1).get_by_role("cell")).to_have_text([signed(r) + signed(rho) for r, rho in pairs])
+    faults = faults_of(page, "report-rewards")
+    assert not faults, told(faults)
