@@ -71,7 +71,7 @@ class World:
                 role="sft",
                 artifact_hash=artifact.hash,
                 run_id=run_id,
-                info={},
+                info={"role": "sft", "architecture": "LlamaForCausalLM", "parameters": 1, "max_length": 64},
             )
             session.add(model)
             session.flush()
