@@ -11,7 +11,7 @@ from steerboard_contracts.models import POLICIES
 from steerboard_contracts.pairs import Reduction
 from steerboard_contracts.specs.method import Frozen, MethodSpec
 from steerboard_contracts.training import PAPER, TrainingConfig
-from steerboard_contracts.watching.health import KTO_RULES, HealthRules
+from steerboard_contracts.watching.health import HealthRules, ZeroZRule
 from steerboard_contracts.watching.inspected_pairs import InspectPairs
 
 PAPERS = {"source": "arXiv 2402.01306, Section 4.2"}
@@ -54,7 +54,7 @@ class KtoConfig(TrainingConfig):
         ),
     ] = "sum"
     inspect_pairs: InspectPairs = 64
-    health: HealthRules = Field(default=KTO_RULES)
+    health: HealthRules = Field(default=[ZeroZRule()])
 
     @model_validator(mode="before")
     @classmethod

@@ -118,7 +118,7 @@ class BothFallRule(_Lasting):
 
 
 class ZeroZRule(_Lasting):
-    """KTO's z, the KL that answers are compared with, stays 0: each is then learned by its own log-ratio alone."""
+    """The KL that answers are compared with, `z`, stays 0: each is then learned by its own log-ratio alone."""
 
     kind: Literal["zero_z"] = "zero_z"
     steps: Annotated[
@@ -141,10 +141,9 @@ HealthRules = Annotated[
 ]
 
 
-# Of runs that sample their own answers, that learn from pairs, and of KTO: each is reported, and none ends anything.
+# Of runs that sample their own answers, and that learn from pairs: each is reported, and none ends anything.
 ONLINE_RULES: list[HealthRule] = [KlRule(), EntropyRule(), ClipShareRule(), TiedRule(), JudgeRule()]
 PAIR_RULES: list[HealthRule] = [BothFallRule()]
-KTO_RULES: list[HealthRule] = [ZeroZRule()]
 
 
 class Finding(BaseModel):

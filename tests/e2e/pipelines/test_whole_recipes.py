@@ -1,4 +1,4 @@
-"""The recipes raft and iterative-dpo run whole, by a platform with a worker, on a tiny model and few rows."""
+"""Whole recipes by a platform with a worker, on a tiny model and few rows: raft, iterative-dpo and preferences."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ COMMON = (
     *("base=random:tiny-llama", "base.vocabulary=400", "base.hidden=32", "base.layers=1", "base.heads=2"),
     *("base.max_length=96", "instructions=sentences", "preferences=choices"),
     *("sft.lr=1.0e-3", "sft.batch=8", "sft.max_steps=20", "reward.lr=1.0e-3", "reward.batch=8", "reward.max_steps=8"),
-    *("answers.decoding.n=3", "answers.decoding.max_new_tokens=12"),
     *("report.prompts=12", "report.decoding.max_new_tokens=12"),
 )
-RAFT = ("raft.lr=1.0e-4", "raft.batch=8", "raft.max_steps=4")
+SEVERAL = ("answers.decoding.n=3", "answers.decoding.max_new_tokens=12")
+RAFT = (*SEVERAL, "raft.lr=1.0e-4", "raft.batch=8", "raft.max_steps=4")
 ROUNDS = (
+    *SEVERAL,
     *("dpo.lr=1.0e-5", "dpo.batch=8", "dpo.max_steps=4"),
     "rounds={count: 2, stop: {judge: independent, prompts: 12, decoding: {max_new_tokens: 12}}}",
 )
+
+
+PAIR_METHODS = ("dpo", "dpo_norm", "rpo", "ipo", "cdpo", "robust_dpo", "hinge", "mpo", "kto", "simpo", "orpo")
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +85,29 @@ def test_iterative_dpo_runs_its_rounds_and_its_timeline_has_every_figure(platfor
         assert row["decision"]["prompts"] == answers["reward"]["n"]
     first = timeline["rounds"][0]["answers"]
     assert first["against_previous"] == first["against_start"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1500)
+def test_every_pair_method_is_compared_with_sft_and_its_best_of_eight_on_the_same_prompts(platform: World) -> None:
+    settings = [f"{name}.{field}" for name in PAIR_METHODS for field in ("max_steps=3", "batch=8")]
+    name = ran(platform, "preferences", *settings)["name"]
+    rows = {row["name"]: row for row in platform.get(f"pipelines/{name}/report")["methods"]}
+    assert set(rows) == {"sft", *PAIR_METHODS, "sft_best_of_8", "sft_8_samples"}
+    assert len({row["n"] for row in rows.values()}) == 1
+    report = platform.get(f"evaluations/{name}.report/report")
+    kinds = {one["entrant"]: one["kind"] for one in report["frontier"]["entrants"]}
+    assert kinds == dict.fromkeys(PAIR_METHODS, "estimate") | {
+        "sft": "same",
+        "sft_8_samples": "same",
+        "sft_best_of_8": "bound",
+    }
+    assert [one["kl"]["n"] for one in report["frontier"]["entrants"] if one["kind"] == "estimate"] == [
+        rows["sft"]["n"]
+    ] * 11
+    curves = {one["reward_model"]: one for one in report["frontier"]["best_of_n"]}
+    assert len(curves) == 2
+    for curve in curves.values():
+        assert (curve["n"], curve["alike"]) == ([1, 2, 4, 8], ["sft"])
+    steps = [one["step"] for one in platform.get(f"runs/{name}.dpo/probes")["steps"]]
+    assert (steps[0], steps[-1]) == (0, 3)
