@@ -35,10 +35,8 @@ class Decoding(Config):
     stop: list[str] = Field(default=[], description="Texts that end an answer, and are not part of it.")
 
 
-def _decoding(value: Any) -> Any:
-    if value == "greedy":
-        return {}
-    return {"temperature": 1.0} if value == "sampled" else value
+# Words for a whole decoding.
+NAMED: dict[str, dict[str, Any]] = {"greedy": {}, "sampled": {"temperature": 1.0}}
 
 
 DecodingField = Annotated[Decoding, Field(default_factory=Decoding)]
@@ -54,7 +52,7 @@ class WithDecoding(WithEngine):
     @classmethod
     def _named_decoding(cls, value: Any) -> Any:
         if isinstance(value, dict) and isinstance(value.get("decoding"), str):
-            return {**value, "decoding": _decoding(value["decoding"])}
+            return {**value, "decoding": NAMED.get(value["decoding"], value["decoding"])}
         return value
 
 

@@ -58,6 +58,12 @@ def test_overrides_reach_the_fields_of_any_stage() -> None:
     assert stages["ipo"].lr == 5e-7
 
 
+def test_a_limit_of_tokens_leaves_sampled_answers_sampled() -> None:
+    plan = make_plan(RECIPE.read_text(), [*SETTINGS, "report.decoding.max_new_tokens=12"], Shelf())
+    decoding = next(stage.config.decoding for stage in plan.stages if stage.name == "report")
+    assert (decoding.temperature, decoding.max_new_tokens) == (1.0, 12)
+
+
 def test_the_report_has_the_frontier_with_best_of_8_of_the_model_that_all_start_from() -> None:
     plan = make_plan(RECIPE.read_text(), SETTINGS, Shelf())
     report = next(stage for stage in plan.stages if stage.name == "report")

@@ -7,6 +7,7 @@ from typing import Any
 
 from steerboard.recipes.document import Document, Path, Place, dotted, parse_value
 from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard_contracts.decoding import NAMED
 
 MAX_OVERRIDES = 200
 
@@ -73,8 +74,10 @@ def apply_to_stage(document: Document, override: Override, faults: Faults) -> No
         if isinstance(target, dict):
             path = (*path, part)
             if not last and not isinstance(target.get(part), dict | list):
-                # `--set report.decoding.temperature=1` where the file has none, or has the word `greedy`.
-                document.put(path, {}, override.place)
+                # `--set report.decoding.max_new_tokens=64` where the file has none, or has a word such as `sampled`.
+                word = target.get(part)
+                known = NAMED.get(word, {}) if part == "decoding" and isinstance(word, str) else {}
+                document.put(path, dict(known), override.place)
             target = target.get(part)
         elif isinstance(target, list):
             if not part.isdigit() or int(part) >= len(target):
