@@ -164,3 +164,21 @@ def test_each_reward_has_its_curve_and_the_matrix_their_correlations(
         expect(rows.nth(at + 1).get_by_role("cell")).to_have_text([signed(r) + signed(rho) for r, rho in pairs])
     faults = faults_of(page, "report-rewards")
     assert not faults, told(faults)
+
+
+def test_a_win_rate_at_like_length_is_shown_where_it_is_over_fewer_prompts(
+    rows_page: Page, sessions: sessionmaker[Session], project: Project
+) -> None:
+    made = Evaluated(sessions, project, name="lengths", prompts=4)
+    for name, letters in (("sft", [10] * 4), ("even", [10] * 4), ("long", [10, 40, 10, 10])):
+        made.entrant(name, letters=letters)
+    made.rewards({"sft": [1.0] * 4, "even": [2.0] * 4, "long": [0.0, 2.0, 0.0, 0.0]})
+    page = rows_page
+    page.goto("/p/default/evaluations/lengths?tab=report")
+    section = page.get_by_role("region", name="Entrants by every source")
+    section.locator("summary").click()
+    rows = section.get_by_role("table").get_by_role("row")
+    expect(rows.filter(has_text="long")).to_contain_text(re.compile(r"25\.0%.*n = 4at like length 0\.0%.*n = 3"))
+    expect(section.get_by_text("at like length")).to_have_count(1)
+    faults = faults_of(page, "report-lengths")
+    assert not faults, told(faults)

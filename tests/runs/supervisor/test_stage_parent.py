@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from steerboard_contracts import guardian
@@ -309,15 +311,11 @@ time.sleep(1000)
 
 def parents_of_stages(worker: int) -> list[int]:
     """A worker also has children for a moment, such as the one that looks for libraries."""
-    children = Path(f"/proc/{worker}/task/{worker}/children").read_text().split()
-    return [int(pid) for pid in children if "stage_parent" in command_of(pid)]
-
-
-def command_of(pid: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except FileNotFoundError:
-        return ""
+    found = []
+    for child in psutil.Process(worker).children():
+        with suppress(psutil.NoSuchProcess):
+            found += [child.pid] if "steerboard_workers.stage_parent" in child.cmdline() else []
+    return found
 
 
 @pytest.mark.parametrize("importing", [pytest.param(False, marks=pytest.mark.long), True])

@@ -93,11 +93,7 @@ export function MethodsView({ report }: { report: Report }) {
               {columns.map((column) => (
                 <Table.Td key={`${column.title} ${column.about}`} ta="right">
                   <Figure of={column.of(row)} format={column.format} />
-                  {column.atLikeLength?.(row) && (
-                    <Text size="xs" c="dimmed" component="div" mt={4}>
-                      at like length <Figure of={column.atLikeLength(row)} format={column.format} />
-                    </Text>
-                  )}
+                  <AtLikeLength of={column.atLikeLength?.(row)} all={column.of(row)} format={column.format} />
                 </Table.Td>
               ))}
               {longest > 0 && (
@@ -113,6 +109,24 @@ export function MethodsView({ report }: { report: Report }) {
         </Table.Tbody>
       </Table>
     </Table.ScrollContainer>
+  );
+}
+
+/** Nothing where it is over the same items as the figure of all. */
+function AtLikeLength({
+  of,
+  all,
+  format,
+}: {
+  of: Estimate | undefined;
+  all: Estimate | undefined;
+  format: (value: number) => string;
+}) {
+  if (!of || of.n === all?.n) return null;
+  return (
+    <Text size="xs" c="dimmed" component="div" mt={4}>
+      at like length <Figure of={of} format={format} />
+    </Text>
   );
 }
 
