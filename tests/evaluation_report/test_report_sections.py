@@ -10,6 +10,7 @@ import scipy
 
 from steerboard.evaluation.report.document.blocks import Grid
 from steerboard.evaluation.report.document.contents import document_of
+from steerboard.evaluation.report.sources import pair_of
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunInput
 from steerboard_contracts.errors import BadInput
@@ -87,6 +88,22 @@ def test_sources_are_compared_on_the_same_items(evaluated: Make) -> None:
     assert (row.a, row.b, row.entrants, row.items) == ("judge", "reward", 3, 5)
     assert row.item.value == pytest.approx((4 * 3 + 3 * 0.5) / 15)
     assert row.spearman.value == pytest.approx(1.0)
+
+
+def test_a_pair_has_the_same_figures_whichever_of_the_two_is_entered_first(evaluated: Make) -> None:
+    lengths = {"sft": [100] * 24, "dt": [110] * 15 + [300] * 9}
+    found = []
+    for order in (("sft", "dt"), ("dt", "sft")):
+        made = evaluated(name="-".join(order), prompts=24)
+        for name in order:
+            made.entrant(name, letters=lengths[name])
+        scores = {"sft": [5] * 24, "dt": [6, 7, 5, 8, 9, 4] * 4}
+        made.scores({name: scores[name] for name in order})
+        found.append(pair_of(made.report().judges[0].comparison, "dt", "sft"))
+    one, other = (row.model_dump() for row in found if row is not None)
+    assert (one["wins"], one["ties"], one["losses"], one["length_matched"]["n"]) == (16, 4, 4, 15)
+    for field, value in one.items():
+        assert other[field] == pytest.approx(value), field
 
 
 def test_lengths_missing_answers_and_seen_prompts_are_counted(evaluated: Make) -> None:

@@ -12,6 +12,7 @@ const row: Pair = {
   p: 0.2,
   p_holm: 0.4,
   significant: false,
+  length_matched: { value: 0.25, low: 0.125, high: 0.5, n: 4 },
 };
 
 describe("pairOf", () => {
@@ -26,6 +27,14 @@ describe("pairOf", () => {
     expect(found.win_rate.low).toBeCloseTo(0.1);
     expect(found.win_rate.high).toBeCloseTo(0.6);
     expect(found.difference).toEqual({ value: -0.5, low: -1.25, high: 0.25, n: 10 });
+    expect(found.length_matched).toEqual({ value: 0.75, low: 0.5, high: 0.875, n: 4 });
+    expect([found.ties, found.p, found.p_holm, found.significant]).toEqual([1, 0.2, 0.4, false]);
+  });
+
+  it("keeps what is unknown unknown when it turns it", () => {
+    const unknown = { value: null, low: null, high: null, n: 0 };
+    const found = pairOf([{ ...row, difference: null, length_matched: unknown }], "sft", "dt")!;
+    expect([found.difference, found.length_matched]).toEqual([null, unknown]);
   });
 
   it("has nothing where no item compares the two", () => {

@@ -9,15 +9,20 @@ export function pairOf(pairs: Pair[], a: string, b: string): Pair | undefined {
   return row && (row.a === a ? row : turned(row));
 }
 
-function turned(row: Pair): Pair {
+/** Names every field, so that one with a side cannot be left as it is by mistake. */
+function turned(row: Pair): { [Field in keyof Required<Pair>]: Pair[Field] } {
   return {
-    ...row,
     a: row.b,
     b: row.a,
     wins: row.losses,
+    ties: row.ties,
     losses: row.wins,
     win_rate: mirrored(row.win_rate, 1),
     difference: row.difference && mirrored(row.difference, 0),
+    length_matched: row.length_matched && mirrored(row.length_matched, 1),
+    p: row.p,
+    p_holm: row.p_holm,
+    significant: row.significant,
   };
 }
 
