@@ -127,6 +127,44 @@ def test_synthetic_results_are_marked_and_their_answers_shown() -> None:
     assert text.index("A full answer.") < text.index("A thin one.") < text.index("Something else.")
 
 
+def with_answers(*answers: tuple[str, float | None]) -> Report:
+    """One example, its answers by (model, score)."""
+    found = with_examples(synthetic=True)
+    found.examples[0].answers = [
+        {"entrant": model, "score": score, "text": f"{model} says {score}."} for model, score in answers
+    ]
+    return found
+
+
+def test_three_scores_of_one_model_are_called_so_and_named() -> None:
+    others = [("demo-1.sft", None), ("demo-1.long", 5.0), ("demo-1.long", 0.0)]
+    text = printed(with_answers(*others, *(("demo-1.dt", score) for score in (-5.0, 0.0, 2.5, 5.0))))
+    assert "One prompt, demo-1.dt, three scores" in text
+    assert [text.index(f"demo-1.dt says {score}.") for score in (5.0, 0.0, -5.0)] == sorted(
+        text.index(f"demo-1.dt says {score}.") for score in (5.0, 0.0, -5.0)
+    )
+    assert "demo-1.long says" not in text
+    assert "demo-1.sft says" not in text
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [("demo-1.sft", None), ("demo-1.dpo", None)],
+        [("demo-1.sft", None), ("demo-1.dt", 5.0), ("demo-1.dt", 0.0)],
+        [("demo-1.one", 5.0), ("demo-1.other", 0.0), ("demo-1.other", -5.0)],
+    ],
+)
+def test_other_answers_are_counted_and_each_says_whose_it_is(answers: list[tuple[str, float | None]]) -> None:
+    text = printed(with_answers(*answers))
+    assert "three scores" not in text
+    assert f"One prompt, {len(answers)} answers" in text
+    for model, score in answers:
+        whose = model if score is None else f"{model} at {score:.1f}"
+        assert f"{whose} " in text
+        assert f"{model} says {score}." in text
+
+
 def test_texts_of_real_data_are_shown_only_on_request() -> None:
     assert "A full answer." not in printed(with_examples(synthetic=False))
     assert "A full answer." in printed(with_examples(synthetic=False), examples=True)

@@ -106,7 +106,7 @@ def test_every_figure_of_the_report_is_that_of_the_answers(asked: EvaluationWorl
     assert report["control"]["achieved"] == [row["reward_mean"] for row in report["methods"][1:]]
     example = report["examples"][0]
     first = [rows[0]["text"] for rows in said.values()]
-    assert [answer["text"] for answer in example["answers"]] == first
+    assert [(answer["name"], answer["text"]) for answer in example["answers"]] == list(zip(said, first, strict=True))
     assert [stage["name"] for stage in report["stages"]] == ["report"]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -10,8 +12,9 @@ from rich.text import Text
 
 from steerboard.cli.output.console import condition_label
 from steerboard.cli.output.listing import Column, print_table
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.methods import label_of, short_label_of
-from steerboard_contracts.report.pipeline import Control, Report
+from steerboard_contracts.report.pipeline import Control, Example, Report
 from steerboard_contracts.report.summary import baseline_of, best_rows, summarise
 
 WIDE = 100
@@ -139,21 +142,42 @@ def _print_checks(console: Console, report: Report) -> None:
 
 
 def _example(report: Report, console: Console) -> RenderableType:
-    """The answers at 5.0, 0 and -5.0 to the first prompt that has them."""
+    """The answers of one model at 5.0, 0 and -5.0 to the first prompt; of a report without such a model all answers."""
     example = report.examples[0]
-    answers = [answer for score in EXAMPLE_SCORES for answer in example.answers if answer.get("score") == score]
-    if not answers:
-        answers = example.answers
+    model, answers = _three_scores(example)
+    if model is not None:
+        title = f"One prompt, {model}, three scores"
+        labels = [condition_label(answer["score"]) for answer in answers]
+    else:
+        title = f"One prompt, {len(answers)} answer{'s' * (len(answers) != 1)}"
+        labels = [_whose(answer) for answer in answers]
     body = Text()
-    for answer in answers:
-        score = answer.get("score")
-        label = condition_label(score) if score not in (None, "") else str(answer.get("entrant", "answer"))
+    for label, answer in zip(labels, answers, strict=True):
         text = " ".join(str(answer.get("text", "")).split())
         cut = text if len(text) <= EXAMPLE_CHARACTERS else text[: EXAMPLE_CHARACTERS - 3] + "..."
         body.append(f"\n{label}\n", style="bold").append(cut or "(nothing)").append("\n")
     words = " (synthetic)" if report.synthetic else ""
     prompt = Text(f"{example.prompt}{words}", style="italic")
-    title = "One prompt, one model, three scores"
     if not console.is_terminal:
         return Text.assemble(title, "\n", prompt, body)
-    return Panel(Group(prompt, body), title=title, width=min(console.width, 110))
+    return Panel(Group(prompt, body), title=Text(title), width=min(console.width, 110))
+
+
+def _three_scores(example: Example) -> tuple[str | None, list[dict[str, Any]]]:
+    """The first model that answered at each of `EXAMPLE_SCORES`, with these answers; otherwise None and all answers."""
+    by_model: dict[tuple[str, Any], dict[Any, dict[str, Any]]] = defaultdict(dict)
+    for answer in example.answers:
+        by_model[str(answer.get("entrant")), answer.get("best_of")].setdefault(answer.get("score"), answer)
+    for (model, _), answers in by_model.items():
+        if all(score in answers for score in EXAMPLE_SCORES):
+            return model, [answers[score] for score in EXAMPLE_SCORES]
+    return None, example.answers
+
+
+def _whose(answer: dict[str, Any]) -> str:
+    """The entrant; in reports of earlier versions, which did not keep it, the model and the score."""
+    if answer.get("name"):
+        return str(answer["name"])
+    score = answer.get("score")
+    name = str(answer.get("entrant", "answer"))
+    return name if score in (None, "") else f"{name} at {Condition.model_validate(score):.1f}"

@@ -220,7 +220,9 @@ def _examples(config: EvaluateConfig, findings: Findings, rewards: list[list[flo
             prompt=findings.prompts[row][-1]["content"],
             answers=[
                 {
+                    "name": entry.name,
                     "entrant": entry.model,
+                    "best_of": entry.best_of,
                     "method": entry.method,
                     "score": None if entry.score is None else entry.score.plain(),
                     "text": entry.texts[row],

@@ -6,6 +6,7 @@ import type { Condition } from "../forms/condition";
 import { signed } from "../format/format";
 
 interface Answer {
+  name?: string;
   entrant?: string;
   method?: string;
   score?: Condition | null;
@@ -41,7 +42,7 @@ export function Examples({ examples }: { examples: Schemas["Example"][] }) {
           <Card withBorder p="sm" key={at}>
             <Group justify="space-between" mb={6} wrap="nowrap">
               <Text size="sm" c="dimmed" truncate>
-                {answer.entrant ?? answer.method}
+                {answer.name ?? answer.entrant ?? answer.method}
               </Text>
             </Group>
             <Asked condition={answer.score} />
