@@ -129,3 +129,12 @@ def test_what_a_user_types_stays_one_name_whatever_is_in_it(shell: Shell) -> Non
     for name in ("../tokens", "a/b", "a?b", "a#b", "%2e%2e", "\x1b[1m"):
         for command in (("runs", "show"), ("pipelines", "show"), ("models", "show"), ("datasets", "show")):
             assert shell(*command, name, code=1) == ""
+
+
+def test_a_run_on_a_terminal_counts_interruptions_apart_from_failed_attempts(shell: Shell, world: ApiWorld) -> None:
+    world.work(fail="worker_lost")
+    (run,) = [one for one in world.get("runs")["items"] if one["interruptions"]]
+    assert (run["failed_attempts"], run["interruptions"]) == (0, 1)
+    shown = shell("runs", "show", run["id"])
+    assert "attempts   1 of at most 10 interruptions" in shown
+    assert "attempt 1  interrupted on w1" in shown

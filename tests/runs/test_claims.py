@@ -20,13 +20,6 @@ from steerboard_contracts.stage.events import Fix
 from support.rows.run_world import World
 
 
-def let_lease_expire(world: World, claim: Claim) -> None:
-    with transaction(world.sessions) as session:
-        session.execute(text("UPDATE runs SET lease_expires_at = clock_timestamp() - interval '1 second'"))
-    with transaction(world.sessions) as session:
-        assert sweeper.expire_leases(session, retry_seconds=0) == 1
-
-
 def test_runs_are_taken_by_priority_then_by_place_in_the_queue_and_only_from_their_pool(world: World) -> None:
     low, high, next_high = world.create("low"), world.create("high", priority=5), world.create("next", priority=5)
     other = world.create("other", pool="large")
@@ -57,7 +50,7 @@ def test_a_stale_worker_writes_nothing_after_another_has_taken_over(world: World
     run_id = world.create()
     stale = world.claim(owner="stale")
     assert stale is not None
-    let_lease_expire(world, stale)
+    world.let_lease_expire()
     fresh = world.claim(owner="fresh")
     assert fresh is not None
     assert fresh.attempt == 2
@@ -82,7 +75,7 @@ def test_the_same_worker_in_a_later_attempt_does_not_pass_for_its_earlier_one(wo
     world.create()
     first = world.claim(owner="w")
     assert first is not None
-    let_lease_expire(world, first)
+    world.let_lease_expire()
     assert world.claim(owner="w") is not None
     with pytest.raises(LeaseLost), transaction(world.sessions) as session:
         claims.fenced(session, first)
@@ -156,22 +149,52 @@ def test_what_would_fail_alike_is_not_tried_again(world: World, failure: Failure
     assert world.state(run_id) == "failed"
 
 
-def test_a_lost_worker_costs_an_attempt_and_a_stopped_one_does_not(world: World) -> None:
+def test_neither_a_lost_worker_nor_a_stopped_one_costs_an_attempt(world: World) -> None:
     run_id = world.create(max_attempts=2)
+    crash = Failure("stage_crashed", "boom", retryable=True)
+
+    def fail_once() -> None:
+        claim = world.claim()
+        assert claim is not None
+        world.act(claim, lambda session, run: attempt_outcomes.fail(session, run, crash, 1.0, 0.0))
+
     for _ in range(3):
         claim = world.claim()
         assert claim is not None
         world.act(claim, lambda session, run: attempt_outcomes.stop(session, run, "stopped", 1.0))
+        lose_worker(world)
         assert world.state(run_id) == "queued"
-    for expected in ("queued", "failed"):
-        claim = world.claim()
-        assert claim is not None
-        let_lease_expire(world, claim)
-        assert world.state(run_id) == expected
-    assert world.get(run_id).reason_code == "worker_lost"
+    fail_once()
+    lose_worker(world)
+    run = world.get(run_id)
+    assert (run.state, run.failed_attempts, run.interruptions) == ("queued", 1, 4)
+    fail_once()
+    run = world.get(run_id)
+    assert (run.state, run.reason_code, run.failed_attempts, run.interruptions) == ("failed", "stage_crashed", 2, 4)
+    assert "failed attempt 2 of at most 2" in run.reason
     with transaction(world.sessions) as session:
-        attempts = session.scalars(select(RunAttempt).order_by(RunAttempt.attempt)).all()
-    assert [attempt.outcome for attempt in attempts] == ["stopped"] * 3 + ["failed"] * 2
+        attempts = session.scalars(select(RunAttempt.outcome).order_by(RunAttempt.attempt)).all()
+    assert attempts == ["stopped", "interrupted"] * 3 + ["failed", "interrupted", "failed"]
+
+
+def test_a_run_that_loses_its_worker_every_time_ends_with_that_reason(world: World) -> None:
+    run_id = world.create(max_attempts=1)
+    most = world.get(run_id).max_interruptions
+    for number in range(1, most + 1):
+        lose_worker(world)
+        assert world.get(run_id).interruptions == number
+    run = world.get(run_id)
+    assert (run.state, run.reason_code, run.failed_attempts) == ("failed", "worker_lost", 0)
+    assert f"interruption {most} of at most {most}" in run.reason
+    with transaction(world.sessions) as session:
+        lifecycle.resume(session, session.get_one(Run, run_id), "ann")
+    lose_worker(world)
+    assert (world.state(run_id), world.get(run_id).interruptions) == ("queued", 1)
+
+
+def lose_worker(world: World) -> None:
+    assert world.claim() is not None
+    world.let_lease_expire()
 
 
 def test_a_replayed_step_overwrites_its_metrics(world: World) -> None:

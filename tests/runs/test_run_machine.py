@@ -29,6 +29,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
+from steerboard.platform.settings import get_settings
 from steerboard.runs import progress_log
 from steerboard.runs.errors import RunNotActive, RunNotResumable
 from steerboard.runs.progress_log import Batch
@@ -41,6 +42,7 @@ from support.rows.run_world import World
 
 OWNERS = st.sampled_from(["a", "b", "c"])
 _pools = itertools.count()
+MOST_INTERRUPTIONS = 4
 
 
 @dataclass
@@ -50,6 +52,7 @@ class Expected:
     state: str = "queued"
     attempt: int = 0
     attempts_left: int = 3
+    interruptions_left: int = MOST_INTERRUPTIONS
     cancelling: bool = False
     holder: Claim | None = None
     history: list[str] = field(default_factory=lambda: ["pending", "queued"])
@@ -137,7 +140,8 @@ class RunMachine(RuleBasedStateMachine):
 
         def act() -> None:
             self.world.act(claim, lambda session, run: attempt_outcomes.fail(session, run, failure, 1.0, 0.0))
-            self.attempt_lost(claim.run_id, retryable)
+            self.runs[claim.run_id].attempts_left -= 1
+            self.attempt_ended(claim.run_id, again=retryable and self.runs[claim.run_id].attempts_left > 0)
 
         self.holder_only(claim, act)
 
@@ -145,8 +149,7 @@ class RunMachine(RuleBasedStateMachine):
     def stop_the_worker(self, claim: Claim) -> None:
         def act() -> None:
             self.world.act(claim, lambda session, run: attempt_outcomes.stop(session, run, "the worker stops", 1.0))
-            self.runs[claim.run_id].attempts_left += 1
-            self.attempt_lost(claim.run_id, retryable=True)
+            self.attempt_ended(claim.run_id, again=True)
 
         self.holder_only(claim, act)
 
@@ -167,7 +170,8 @@ class RunMachine(RuleBasedStateMachine):
             with transaction(self.world.sessions) as session:
                 assert sweeper.expire_leases(session, retry_seconds=0) == ended
         if held:
-            self.attempt_lost(run_id, retryable=True)
+            self.runs[run_id].interruptions_left -= 1
+            self.attempt_ended(run_id, again=self.runs[run_id].interruptions_left > 0)
 
     @rule(run_id=created)
     def cancel(self, run_id: uuid.UUID) -> None:
@@ -195,7 +199,7 @@ class RunMachine(RuleBasedStateMachine):
         def act() -> None:
             self.world.act(claim, cancel)
             if self.runs[claim.run_id].cancelling:
-                self.attempt_lost(claim.run_id, retryable=True)
+                self.attempt_ended(claim.run_id, again=True)
 
         self.holder_only(claim, act)
 
@@ -209,7 +213,7 @@ class RunMachine(RuleBasedStateMachine):
             assert run.state not in ("failed", "cancelled")
             return
         assert run.state in ("failed", "cancelled")
-        run.attempts_left = 3
+        run.attempts_left, run.interruptions_left = 3, MOST_INTERRUPTIONS
         run.cancelling = False
         run.move("pending", "queued")
         self.queue.append(run_id)
@@ -229,12 +233,11 @@ class RunMachine(RuleBasedStateMachine):
             return
         raise AssertionError(f"{claim} acted without holding its run")
 
-    def attempt_lost(self, run_id: uuid.UUID, retryable: bool) -> None:
+    def attempt_ended(self, run_id: uuid.UUID, *, again: bool) -> None:
         run = self.runs[run_id]
-        run.attempts_left -= 1
         if run.cancelling:
             run.move("cancelled")
-        elif retryable and run.attempts_left > 0:
+        elif again:
             run.move("queued")
             self.queue.append(run_id)
         else:
@@ -277,7 +280,11 @@ class RunMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("examples", [10, pytest.param(40, marks=pytest.mark.long)])
-def test_runs_keep_one_owner_and_their_final_states_whatever_happens_to_them(world: World, examples: int) -> None:
+def test_runs_keep_one_owner_and_their_final_states_whatever_happens_to_them(
+    world: World, examples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEERBOARD_MAX_INTERRUPTIONS", str(MOST_INTERRUPTIONS))
+    get_settings.cache_clear()
     RunMachine.world = world
     run_state_machine_as_test(
         RunMachine,

@@ -139,6 +139,12 @@ def show(run: Reference, json: JsonOption = False) -> None:
         print_runs(out, found["shards"])
 
 
+def _attempts(run: dict[str, Any]) -> str:
+    failed = f"{run['failed_attempts']} of at most {run['max_attempts']} failed" if run["failed_attempts"] else ""
+    lost = f"{run['interruptions']} of at most {run['max_interruptions']} interruptions" if run["interruptions"] else ""
+    return ", ".join(filter(None, (failed, lost)))
+
+
 def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
     error = run["error"] or {}
     settings = ", ".join(f"{name} {value}" for name, value in run["config"].items() if value not in (None, [], {}))
@@ -150,6 +156,7 @@ def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
         ("id", run["id"]),
         ("reason", run["reason"]),
         ("hint", str(error.get("hint") or "") if run["state"] == "failed" else ""),
+        ("attempts", _attempts(run)),
         ("doing", doing(run) if run["state"] == "running" else ""),
         ("from", ", ".join(f"{one['name']} {one['label']}" for one in run["inputs"])),
         ("made", ", ".join(f"{one['type']} {one['label'] or ''}".strip() for one in run["outputs"])),

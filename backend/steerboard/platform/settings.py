@@ -42,7 +42,9 @@ class Settings(BaseSettings):
     heartbeat_seconds: Seconds = 5.0
     sweep_seconds: Seconds = 5.0
     poll_seconds: Seconds = 3.0
+    # How often a run's stage may fail; and how often its machine may be lost, or the platform with it.
     max_attempts: Annotated[int, Field(ge=1)] = 3
+    max_interruptions: Annotated[int, Field(ge=1)] = 10
     retry_seconds: Annotated[float, Field(ge=0)] = 2.0
     stage_threads: int | None = None
     # Of all processes of a stage together; by default 80% of the machine's or the container's.

@@ -35,6 +35,8 @@ class Run(Base):
     """One stage of work, or one shard of it (`parent_id`, `shard`).
 
     Fencing: a write on behalf of a run names `attempt` and changes nothing when the row has moved on.
+    `attempt` numbers its claims. Those that failed count against `max_attempts`, those that the machine or the
+    platform ended against `max_interruptions`; resuming it counts both from 0.
     `position` orders runs of one priority, by age unless someone moved one; a higher `priority` goes first.
     """
 
@@ -64,7 +66,10 @@ class Run(Base):
     priority: Mapped[int]
     position: Mapped[int] = mapped_column(BigInteger, Identity())
     attempt: Mapped[int]
+    failed_attempts: Mapped[int] = mapped_column(server_default=text("0"))
     max_attempts: Mapped[int]
+    interruptions: Mapped[int] = mapped_column(server_default=text("0"))
+    max_interruptions: Mapped[int] = mapped_column(server_default=text("10"))
     lease_owner: Mapped[str | None]
     lease_expires_at: Mapped[Timestamp | None]
     not_before: Mapped[Timestamp | None]

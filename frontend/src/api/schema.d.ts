@@ -10382,6 +10382,8 @@ export interface components {
             error: {
                 [key: string]: unknown;
             } | null;
+            /** Failed Attempts */
+            failed_attempts: number;
             /** Failed Device Seconds */
             failed_device_seconds: number;
             /** Findings */
@@ -10393,11 +10395,15 @@ export interface components {
             id: string;
             /** Inputs */
             inputs: components["schemas"]["RunInputOut"][];
+            /** Interruptions */
+            interruptions: number;
             /** Kind */
             kind: string;
             ledger: components["schemas"]["Ledger"];
             /** Max Attempts */
             max_attempts: number;
+            /** Max Interruptions */
+            max_interruptions: number;
             /** Method */
             method: string | null;
             /** Name */
@@ -10752,7 +10758,9 @@ export interface components {
         /**
          * RunSummary
          * @description `device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
-         *     `paused_seconds` of pauses that are over; `paused_since` of the one that lasts.
+         *     `failed_attempts` and `interruptions` since it was created or resumed: an interrupted attempt lost its machine or
+         *     the platform, and does not count as failed. `paused_seconds` of pauses that are over; `paused_since` of the one that
+         *     lasts.
          */
         RunSummary: {
             /** Attempt */
@@ -10770,6 +10778,8 @@ export interface components {
             device_seconds: number;
             /** Ended At */
             ended_at: string | null;
+            /** Failed Attempts */
+            failed_attempts: number;
             /** Failed Device Seconds */
             failed_device_seconds: number;
             /**
@@ -10777,10 +10787,14 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Interruptions */
+            interruptions: number;
             /** Kind */
             kind: string;
             /** Max Attempts */
             max_attempts: number;
+            /** Max Interruptions */
+            max_interruptions: number;
             /** Method */
             method: string | null;
             /** Name */

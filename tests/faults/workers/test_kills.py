@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -57,6 +58,23 @@ def test_a_killed_worker_takes_its_stage_along_and_another_one_goes_on(stack: St
     assert (run.state, run.attempt) == ("succeeded", 2), run.reason
     assert stack.timeline(run_id) == ["pending", "queued", "running", "queued", "running", "succeeded"]
     assert stack.result(run_id) == expected
+
+
+@pytest.mark.long
+def test_a_run_whose_machine_dies_more_often_than_it_has_attempts_still_succeeds(stack: Stack) -> None:
+    run_id = stack.create("sft", SFT, max_attempts=1)
+    for number in range(1, 4):
+        machine = stack.start_worker(f"machine-{number}", **SHORT_LEASE)
+        stack.wait_for_step(run_id, 8 * number)
+        machine.signal(signal.SIGKILL)
+        for pid in stack.stage_pids(run_id):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    stack.start_worker("last", **SHORT_LEASE)
+    (run,) = stack.finish(run_id)
+    assert run.state == "succeeded", run.reason
+    assert (run.attempt, run.interruptions, run.failed_attempts) == (4, 3, 0)
+    assert stack.result(run_id) == stack.undisturbed(SFT)
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
@@ -15,7 +15,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import new_id, transaction
 from steerboard.registry.tables import Artifact, Model
 from steerboard.runs import progress_log
-from steerboard.runs.state import claims, lifecycle
+from steerboard.runs.state import claims, lifecycle, sweeper
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunOutput, RunTransition
@@ -127,6 +127,13 @@ class World:
         """One fenced transaction on behalf of a claim."""
         with transaction(self.sessions) as session:
             action(session, claims.fenced(session, claim))
+
+    def let_lease_expire(self) -> None:
+        """Of the one run that is running; the sweeper finds it."""
+        with transaction(self.sessions) as session:
+            session.execute(text("UPDATE runs SET lease_expires_at = clock_timestamp() - interval '1 second'"))
+        with transaction(self.sessions) as session:
+            assert sweeper.expire_leases(session, retry_seconds=0) == 1
 
     def give_output(self, run_id: uuid.UUID) -> uuid.UUID:
         model = self.model(run_id)

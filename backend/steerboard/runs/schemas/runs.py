@@ -24,7 +24,9 @@ class PipelineRef(_Out):
 
 class RunSummary(_Out):
     """`device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
-    `paused_seconds` of pauses that are over; `paused_since` of the one that lasts."""
+    `failed_attempts` and `interruptions` since it was created or resumed: an interrupted attempt lost its machine or
+    the platform, and does not count as failed. `paused_seconds` of pauses that are over; `paused_since` of the one that
+    lasts."""
 
     id: uuid.UUID
     name: str
@@ -40,7 +42,10 @@ class RunSummary(_Out):
     pool: str
     priority: int
     attempt: int
+    failed_attempts: int
     max_attempts: int
+    interruptions: int
+    max_interruptions: int
     progress: dict[str, Any] | None
     device_seconds: float
     failed_device_seconds: float

@@ -20,6 +20,8 @@ from steerboard_contracts.errors import ErrorLocation, SteerboardError
 from steerboard_contracts.stage.events import Fix, Paused
 
 _LONGEST_WAIT = 600.0
+# Codes of failures of the machine or the platform, not of the stage.
+_INTERRUPTIONS = frozenset({"worker_lost", "database_unavailable"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Failure:
     @classmethod
     def of(cls, error: SteerboardError) -> Failure:
         return cls(error.code, error.detail, error.hint, error.errors, error.retryable)
+
+    @property
+    def interrupts(self) -> bool:
+        """Whether the stage had no part in it, so that the attempt does not count as failed."""
+        return self.code in _INTERRUPTIONS
 
     def document(self) -> dict[str, Any]:
         return {
@@ -59,9 +66,10 @@ def succeed(session: Session, run: Run, summary: dict[str, Any], device_seconds:
 
 
 def fail(session: Session, run: Run, failure: Failure, device_seconds: float, retry_seconds: float) -> None:
-    """Queue the run again after a pause that doubles with every attempt, or let it fail with this reason.
+    """Queue the run again after a pause that doubles each time, or let it fail with this reason.
 
-    Failures that other settings would fix are not retried with the same ones.
+    Interruptions are counted apart from failures of the stage, against a limit of their own: a run that takes its
+    machine down each time has to end, too. Failures that other settings would fix are not retried with the same ones.
     A run whose cancellation was asked for is cancelled instead: no one wants another attempt.
     """
     if run.cancel_requested_at is not None:
@@ -69,26 +77,42 @@ def fail(session: Session, run: Run, failure: Failure, device_seconds: float, re
         return
     run.failed_device_seconds += device_seconds
     run.error = failure.document()
-    _end_attempt(session, run, "failed", f"{failure.code}: {failure.detail}", device_seconds)
-    if failure.retryable and failure.fix is None and run.pause_requested_at is not None:
+    tally = _count(run, failure)
+    reason = f"{failure.code}: {failure.detail}"
+    _end_attempt(session, run, "interrupted" if failure.interrupts else "failed", reason, device_seconds)
+    again = failure.retryable and failure.fix is None
+    if again and run.pause_requested_at is not None:
         _pause(
             session, run, f"paused by {run.pause_requested_by} when its attempt failed: {failure.detail}", code="paused"
         )
         return
-    if failure.retryable and failure.fix is None and run.attempt < run.max_attempts:
-        pause = min(retry_seconds * 2.0 ** (run.attempt - 1), _LONGEST_WAIT)
+    if again and tally.times < tally.limit:
+        pause = min(retry_seconds * 2.0 ** (tally.times - 1), _LONGEST_WAIT)
         run.not_before = func.clock_timestamp() + dt.timedelta(seconds=pause)
-        left = run.max_attempts - run.attempt
-        move(
-            session,
-            run,
-            "queued",
-            f"attempt {run.attempt} failed ({failure.code}): {failure.detail} Tried again, {left} left.",
-            failure.code,
-        )
+        reason = f"attempt {run.attempt} failed ({failure.code}): {failure.detail} Tried again ({tally})."
+        move(session, run, "queued", reason, failure.code)
         return
-    tries = f" (after {run.attempt} attempts)" if run.attempt > 1 else ""
-    move(session, run, "failed", f"{failure.detail}{tries}", failure.code)
+    move(session, run, "failed", f"{failure.detail} ({tally})" if tally.times > 1 else failure.detail, failure.code)
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """How often what has just happened did, and may."""
+
+    what: str
+    times: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.times} of at most {self.limit}"
+
+
+def _count(run: Run, failure: Failure) -> _Tally:
+    if failure.interrupts:
+        run.interruptions += 1
+        return _Tally("interruption", run.interruptions, run.max_interruptions)
+    run.failed_attempts += 1
+    return _Tally("failed attempt", run.failed_attempts, run.max_attempts)
 
 
 def stop(session: Session, run: Run, reason: str, device_seconds: float) -> None:
@@ -97,7 +121,6 @@ def stop(session: Session, run: Run, reason: str, device_seconds: float) -> None
         cancel(session, run, device_seconds)
         return
     run.failed_device_seconds += device_seconds
-    run.max_attempts += 1
     _end_attempt(session, run, "stopped", reason, device_seconds)
     if run.pause_requested_at is not None:
         _pause(session, run, f"paused by {run.pause_requested_by}", code="paused")
@@ -111,7 +134,6 @@ def pause(session: Session, run: Run, how: Paused, device_seconds: float) -> Non
         cancel(session, run, device_seconds)
         return
     run.device_seconds += device_seconds
-    run.max_attempts += 1
     _end_attempt(session, run, "paused", None, device_seconds)
     if how.by_rule is None:
         _pause(session, run, f"paused by {run.pause_requested_by or 'its worker'} after step {how.step}", code="paused")

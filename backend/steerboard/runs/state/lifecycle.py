@@ -79,7 +79,10 @@ def create_run(
         pool=pool,
         priority=priority,
         attempt=0,
+        failed_attempts=0,
         max_attempts=max_attempts or get_settings().max_attempts,
+        interruptions=0,
+        max_interruptions=get_settings().max_interruptions,
         reuse=reuse,
         device_seconds=0.0,
         failed_device_seconds=0.0,
@@ -200,7 +203,9 @@ def why_not_resumable(session: Session, run: Run) -> RunNotResumable | None:
 def _revive(session: Session, run: Run, reason: str) -> None:
     run.error = run.not_before = run.cancel_requested_at = run.cancel_requested_by = None
     run.pause_requested_at = run.pause_requested_by = None
-    run.max_attempts = run.attempt + get_settings().max_attempts
+    settings = get_settings()
+    run.failed_attempts, run.max_attempts = 0, settings.max_attempts
+    run.interruptions, run.max_interruptions = 0, settings.max_interruptions
     move(session, run, "pending", reason)
 
 

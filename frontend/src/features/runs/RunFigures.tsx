@@ -31,12 +31,13 @@ export function RunFigures({ run }: { run: RunDetail }) {
       typeof value !== "number" ? value : result(name, value),
     ]),
   ];
-  const attempts: [string, string] = [
-    "Attempt",
-    run.attempt ? `${run.attempt} of ${run.max_attempts}` : `none of ${run.max_attempts} yet`,
+  const attempts: [string, string][] = [
+    ["Failed attempts", `${run.failed_attempts} of at most ${run.max_attempts}`],
   ];
+  if (run.interruptions > 0)
+    attempts.push(["Interruptions", `${run.interruptions} of at most ${run.max_interruptions}`]);
   // A run that had to be tried again is something to know immediately.
-  cards.splice(run.attempt > 1 || figures.length <= FIRST ? 2 : cards.length, 0, attempts);
+  cards.splice(run.attempt > 1 || figures.length <= FIRST ? 2 : cards.length, 0, ...attempts);
   const folded = cards.length > FIRST + 3 ? cards.slice(FIRST) : [];
   return (
     <>
