@@ -11,6 +11,7 @@ from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
+from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.ledger import print_ledger
 from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.numbers import short
@@ -125,6 +126,7 @@ def show(run: Reference, json: JsonOption = False) -> None:
         )
         reason = f": {attempt['reason']}" if attempt["reason"] else ""
         out.print(plain(f"attempt {attempt['attempt']}  {words}{reason}"))
+    print_held_out_changes(found, out)
     print_ledger(out, found["ledger"])
     for step in found["timeline"]:
         when = step["created_at"][:19].replace("T", " ")

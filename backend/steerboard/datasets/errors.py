@@ -154,6 +154,14 @@ class CleaningTimedOut(TooMuchWork):
     title = "The dataset takes too long to clean"
 
 
+class HeldOutFlips(BadInput):
+    """An edit flips several held-out rows, against which models are measured."""
+
+    code = "held_out_flips"
+    status = 409
+    title = "Held-out labels are not flipped in bulk"
+
+
 class NothingToClean(BadInput):
     code = "nothing_to_clean"
     status = 409

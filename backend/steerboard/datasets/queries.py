@@ -9,6 +9,7 @@ from sqlalchemy import ARRAY, Integer, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 
+from steerboard.datasets.held_out_changes import CHANGES, changes_of
 from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.schemas import DatasetOut, RewardFigures, RewardSourceOut, SampleOut
 from steerboard.datasets.statistics.service import graded_by
@@ -17,7 +18,7 @@ from steerboard.platform.row_sizes import ROW_BYTES, shown_part, weight
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind, half_of
 
-_SUMMARISED = ("figures", "rewards", "fields", "extra_columns", "prompts_as_text")
+_SUMMARISED = ("figures", "rewards", "fields", "extra_columns", "prompts_as_text", CHANGES)
 
 
 def dataset_out(session: Session, dataset: Dataset) -> DatasetOut:
@@ -44,6 +45,7 @@ def _out(dataset: Dataset, source_names: dict[uuid.UUID, str]) -> DatasetOut:
         held_out_rows=dataset.held_out_rows,
         content_hash=dataset.content_hash,
         origin={key: value for key, value in dataset.origin.items() if key not in _SUMMARISED},
+        held_out_changes=changes_of(dataset),
         base_dataset_id=dataset.base_dataset_id,
         parent_id=dataset.parent_id,
         reward_source=source_names.get(dataset.reward_source_id) if dataset.reward_source_id else None,

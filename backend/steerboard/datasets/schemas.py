@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.prompts import Normaliser, RewardPart
 from steerboard_contracts.samples import SampleKind
 
@@ -54,6 +55,10 @@ class DatasetOut(BaseModel):
     held_out_rows: int
     content_hash: str
     origin: dict[str, Any] = Field(description="Where the rows came from: a file, a hub name or a run.")
+    held_out_changes: list[HeldOutChange] = Field(
+        description="Versions in its history that changed held-out rows. Figures on them are not of the labels that "
+        "were imported."
+    )
     base_dataset_id: uuid.UUID | None
     parent_id: uuid.UUID | None = Field(description="The dataset that this one was cleaned, converted or edited from.")
     reward_source: str | None

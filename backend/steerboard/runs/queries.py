@@ -11,13 +11,14 @@ from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.datasets.held_out_changes import changes_of
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import as_id, find_by_id_end
 from steerboard.registry.tables import Model
 from steerboard.runs import queue
 from steerboard.runs.checkpoints.resumption import resumption
-from steerboard.runs.inputs import main_first
+from steerboard.runs.inputs import AFTER, main_first
 from steerboard.runs.ledger import ledger_of, phases_of
 from steerboard.runs.results.academic import without_scores
 from steerboard.runs.schemas.runs import (
@@ -33,6 +34,7 @@ from steerboard.runs.schemas.runs import (
 )
 from steerboard.runs.state import oversight
 from steerboard.runs.tables import Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
+from steerboard_contracts.held_out_changes import HeldOutChange, merged
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.summary import in_words
 from steerboard_contracts.run_kinds import evaluates, trains
@@ -164,6 +166,7 @@ def detail(session: Session, run: Run) -> RunDetail:
         error=run.error,
         reuse=run.reuse,
         inputs=_inputs(session, run),
+        held_out_changes=_held_out_changes(session, run),
         outputs=_outputs(session, run),
         timeline=[TransitionOut.model_validate(row) for row in timeline],
         pausable=oversight.pausable(run),
@@ -202,6 +205,19 @@ def _inputs(session: Session, run: Run) -> list[RunInputOut]:
         else:
             found.append(RunInputOut(name=row.name, type="model", id=row.model_id, label=model_name))
     return found
+
+
+def _held_out_changes(session: Session, run: Run) -> list[HeldOutChange]:
+    """Of the datasets that it reads, also where a run upstream made them."""
+    found = session.scalars(
+        select(Dataset)
+        .select_from(RunInput)
+        .outerjoin(RunOutput, RunOutput.run_id == RunInput.upstream_run_id)
+        .join(Dataset, Dataset.id == func.coalesce(RunInput.dataset_id, RunOutput.dataset_id))
+        .where(RunInput.run_id == run.id, ~RunInput.name.startswith(AFTER))
+        .order_by(RunInput.name)
+    )
+    return merged(*map(changes_of, found))
 
 
 def _outputs(session: Session, run: Run) -> list[RunOutputOut]:

@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.report.academic import EntrantAcademic
 from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
@@ -131,6 +132,9 @@ class EvaluationReport(BaseModel):
     length_ratios: list[LengthRatio] = []
     unfinished_parts: list[Unfinished] = []
     prompts_from: str = Field("", description="`held-out rows of things`, `prompt set mine`.")
+    held_out_changes: list[HeldOutChange] = Field(
+        [], description="Versions of datasets that changed held-out rows on which figures here are measured."
+    )
     recipe: Report | None = None
     academic: list[EntrantAcademic] = Field([], description="Academic benchmarks of the entrants that are models.")
     frontier: Frontier | None = Field(None, description="Where the evaluation names a model to compare with.")

@@ -578,7 +578,8 @@ export interface paths {
          * Edit Dataset
          * @description A new version of a dataset of pairs or of answers with a thumb, with marked rows left out or flipped: the sides
          *     of a pair change places, a thumb turns. `GET .../dropped` of
-         *     the new version lists what it lacks.
+         *     the new version lists what it lacks. One held-out row at most may be flipped; the version, and what is measured on
+         *     it, names changed held-out rows as `held_out_changes`.
          */
         post: operations["edit_dataset"];
         delete?: never;
@@ -5154,6 +5155,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Held Out Changes
+             * @description Versions in its history that changed held-out rows. Figures on them are not of the labels that were imported.
+             */
+            held_out_changes: components["schemas"]["HeldOutChange"][];
             /** Held Out Rows */
             held_out_rows: number;
             /**
@@ -5429,7 +5435,7 @@ export interface components {
             drop: number[];
             /**
              * Flip
-             * @description Rows whose sides are swapped, or whose thumb is inverted. Their margins are removed.
+             * @description Rows whose sides are swapped, or whose thumb is inverted. Their margins are removed. At most one of them may be held out.
              * @default []
              */
             flip: number[];
@@ -6024,6 +6030,12 @@ export interface components {
             hacking: components["schemas"]["HackingRow"][];
             /** @description Who wins, by how much, and with which reservations. */
             headline?: components["schemas"]["Headline"] | null;
+            /**
+             * Held Out Changes
+             * @description Versions of datasets that changed held-out rows on which figures here are measured.
+             * @default []
+             */
+            held_out_changes: components["schemas"]["HeldOutChange"][];
             /** Human */
             human: components["schemas"]["HumanReport"][];
             /** Judges */
@@ -6441,6 +6453,23 @@ export interface components {
              * @enum {string}
              */
             status: "ok" | "degraded" | "unavailable";
+        };
+        /**
+         * HeldOutChange
+         * @description How many held-out rows a version of a dataset flipped or dropped.
+         */
+        HeldOutChange: {
+            /** Dataset */
+            dataset: string;
+            /**
+             * Dataset Id
+             * Format: uuid
+             */
+            dataset_id: string;
+            /** Dropped */
+            dropped: number;
+            /** Flipped */
+            flipped: number;
         };
         /** HumanReport */
         HumanReport: {
@@ -9684,7 +9713,7 @@ export interface components {
              * Code
              * @enum {string}
              */
-            code: "not_significant" | "few_items" | "campaign_open" | "unfinished" | "annotators_disagree" | "sources_disagree" | "length" | "circular" | "reward_hacking" | "contamination" | "contamination_unchecked";
+            code: "not_significant" | "few_items" | "campaign_open" | "unfinished" | "annotators_disagree" | "sources_disagree" | "length" | "circular" | "reward_hacking" | "contamination" | "contamination_unchecked" | "held_out_changed";
             /** Text */
             text: string;
             /** Value */
@@ -9936,7 +9965,8 @@ export interface components {
          * @description `trained`: entrants that were trained on this model's rewards, which it cannot judge independently.
          *
          *     `comparison` is in `units`: z by the model's normaliser, raw where it has none. `raw`: the means as the model
-         *     gives them. `benchmarks`: the newest of this model on each dataset of pairs, whichever evaluation it is in.
+         *     gives them. `held_out_changes`: by people, of the pairs that `accuracy` is of. `benchmarks`: the newest of this
+         *     model on each dataset of pairs, whichever evaluation it is in.
          */
         RewardReport: {
             accuracy: components["schemas"]["Estimate"];
@@ -9956,6 +9986,11 @@ export interface components {
              * @default []
              */
             curves: components["schemas"]["RewardCurve"][];
+            /**
+             * Held Out Changes
+             * @default []
+             */
+            held_out_changes: components["schemas"]["HeldOutChange"][];
             /** Histogram Raw */
             histogram_raw: {
                 [key: string]: components["schemas"]["RewardBin"][];
@@ -10388,6 +10423,11 @@ export interface components {
             failed_device_seconds: number;
             /** Findings */
             findings: components["schemas"]["RunFinding"][];
+            /**
+             * Held Out Changes
+             * @description Versions of its datasets that changed held-out rows, on which it is measured.
+             */
+            held_out_changes: components["schemas"]["HeldOutChange"][];
             /**
              * Id
              * Format: uuid

@@ -16,6 +16,7 @@ from rich.text import Text
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard.cli.data import cleaning, conversions
 from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
 from steerboard.datasets.schemas import UnusedColumn
@@ -252,6 +253,7 @@ def show(
     out.print(f"  id {found['id']}, content {found['content_hash'][:16]}, created {moment(found['created_at'])}")
     origin = {key: value for key, value in found["origin"].items() if value not in (None, {}, [], 0)}
     out.print(f"  from {orjson.dumps(origin).decode()}")
+    print_held_out_changes(found, out)
     _print_figures(found, out)
     for source in found["reward_sources"]:
         figures = source["figures"]

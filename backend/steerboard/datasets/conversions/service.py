@@ -15,6 +15,7 @@ from steerboard.datasets.conversions.facts import read_facts
 from steerboard.datasets.conversions.plans import Made, Plan
 from steerboard.datasets.conversions.schemas import ConversionCreate, ConversionOrigin
 from steerboard.datasets.creation import complete, new_dataset
+from steerboard.datasets.held_out_changes import inherited_changes
 from steerboard.datasets.lookup import announce, owner_of
 from steerboard.datasets.rewards.service import get_source, pin_labelled
 from steerboard.datasets.rows.exporting import ordered_fields
@@ -64,7 +65,8 @@ def convert(session: Session, project: Project, dataset: Dataset, given: Convers
         split = {"split": "train"} if all_for_training else {}
         columns = {"extra_columns": [[column, "int"] for column in _columns(plan)]}
         made.parent_id = dataset.id
-        made.origin = {**split, **columns, **about.model_dump(), **writer.about()}
+        changed = inherited_changes(dataset)
+        made.origin = {**split, **columns, **changed, **about.model_dump(), **writer.about()}
         complete(session, made, writer, None)
         announce(session, made)
     return made

@@ -16,7 +16,10 @@ class EditCreate(BaseModel):
     drop: Annotated[Rows, Field(description="Rows to leave out.")]
     flip: Annotated[
         Rows,
-        Field(description="Rows whose sides are swapped, or whose thumb is inverted. Their margins are removed."),
+        Field(
+            description="Rows whose sides are swapped, or whose thumb is inverted. Their margins are removed. At most "
+            "one of them may be held out."
+        ),
     ]
     name: Annotated[str | None, Field(description="Name of the new version. Null: DATASET-edited-N.")] = None
 

@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.creation import complete, new_dataset
 from steerboard.datasets.edits.schemas import EditCreate, EditOrigin
+from steerboard.datasets.errors import HeldOutFlips
+from steerboard.datasets.held_out_changes import as_origin, changes_of, count_held_out
 from steerboard.datasets.lookup import announce
 from steerboard.datasets.rows.copying import INHERITED, write_changed
 from steerboard.datasets.rows.exporting import StoredRow
@@ -20,15 +22,26 @@ from steerboard.datasets.tables import Dataset, DroppedRowRecord
 from steerboard.datasets.versions import next_version
 from steerboard.platform.names import check_name
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.samples import SampleKind
 
 MARKED = "marked"
+# Labels of the held-out split are what figures are measured against: they are corrected one by one, never in bulk.
+MOST_HELD_OUT_FLIPS = 1
 
 
 def edit(session: Session, project: Project, dataset: Dataset, given: EditCreate, actor: str) -> Dataset:
-    """Raises `BadInput` (`wrong_kind`, `unknown_rows`, `invalid_name`), `EmptySelection`, `NameTaken`."""
+    """Raises `BadInput` (`wrong_kind`, `unknown_rows`, `invalid_name`), `HeldOutFlips`, `EmptySelection`,
+    `NameTaken`."""
     drop, flip = set(given.drop), set(given.flip)
     _check(dataset, drop, flip)
+    flipped_held_out = count_held_out(session, dataset, flip)
+    if flipped_held_out > MOST_HELD_OUT_FLIPS:
+        raise HeldOutFlips(
+            f"{flipped_held_out:,} rows to flip in {dataset.name!r} are held out; a version may flip one such row",
+            hint="Leave held-out rows as they are, or correct a single wrong one by hand.",
+        )
+    dropped_held_out = count_held_out(session, dataset, drop)
     name = check_name(given.name) if given.name is not None else next_version(session, project, dataset, "edited")
     making = new_dataset(
         session, project, name, cast(SampleKind, dataset.kind), hold_out=dataset.origin.get("split") != "train"
@@ -52,7 +65,13 @@ def edit(session: Session, project: Project, dataset: Dataset, given: EditCreate
         )
         inherited = {key: dataset.origin[key] for key in INHERITED if key in dataset.origin}
         made.parent_id = dataset.id
-        made.origin = {**inherited, **about.model_dump(), **writer.about()}
+        changes = changes_of(dataset)
+        if flipped_held_out or dropped_held_out:
+            here = HeldOutChange(
+                dataset=made.name, dataset_id=made.id, flipped=flipped_held_out, dropped=dropped_held_out
+            )
+            changes.append(here)
+        made.origin = {**inherited, **about.model_dump(), **writer.about(), **as_origin(changes)}
         complete(session, made, writer, None)
         if drop:
             session.execute(

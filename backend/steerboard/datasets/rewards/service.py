@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import RewardsMismatch
 from steerboard.datasets.formats.records import Source
+from steerboard.datasets.held_out_changes import CHANGES
 from steerboard.datasets.hooks import model_hash
 from steerboard.datasets.lookup import announce, check_free_name, owner_of
 from steerboard.datasets.rewards.files import GradedRow, read_rewards
@@ -35,7 +36,7 @@ from steerboard_contracts.samples import LARGEST_REWARD
 _SAME = 1e-2
 
 # What a labelled dataset records about the rows it shares with its base.
-_SHARED = ("fields", "figures", "prompts_as_text", "extra_columns")
+_SHARED = ("fields", "figures", "prompts_as_text", "extra_columns", CHANGES)
 
 
 def get_source(session: Session, project: Project, ref: str | uuid.UUID) -> RewardSource:

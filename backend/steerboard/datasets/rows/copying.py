@@ -8,6 +8,7 @@ from typing import Any, cast
 import orjson
 from sqlalchemy.orm import Session
 
+from steerboard.datasets.held_out_changes import CHANGES
 from steerboard.datasets.rows.exporting import StoredRow, ordered_fields, stored_rows
 from steerboard.datasets.rows.row_writer import COPY_SAMPLES, RowWriter, canonical_json, copy_in
 from steerboard.datasets.tables import Dataset
@@ -16,7 +17,7 @@ from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.samples import SampleKind, validate_sample
 
 # Columns of the origin that describe the rows of a version as well.
-INHERITED = ("extra_columns", "prompts_as_text", "split")
+INHERITED = ("extra_columns", "prompts_as_text", "split", CHANGES)
 
 
 def write_changed(

@@ -127,6 +127,8 @@ def _judged(
         return result
     result.outcome = "pass" if _OPS[rule.op](value, rule.value) else "fail"
     result.why = f"{_number(value)} is {'' if result.outcome == 'pass' else 'not '}{rule.op} {_number(rule.value)}"
+    if figure.note is not None:
+        result.why += f"; {figure.note}"
     return result
 
 

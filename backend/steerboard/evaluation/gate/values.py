@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from steerboard.evaluation.gate.rules import GateRule, two_of
 from steerboard.evaluation.report.sections.human import human_label
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.report.sections.reward_hacking import length_ratio
 from steerboard.evaluation.report.sources import pair_of, score_of
+from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
@@ -25,6 +26,7 @@ class Figure:
     """`stats` by name, None where there is none. `n`: what it was computed over, None where that does not matter.
 
     `by`: the source in words. `judges`: those whose validity it depends on. `why`: what is missing, where something is.
+    `note`: what to know about the figure.
     """
 
     stats: dict[str, float | bool | None]
@@ -32,6 +34,7 @@ class Figure:
     by: str | None = None
     judges: tuple[str, ...] = ()
     why: str | None = None
+    note: str | None = None
 
 
 @dataclass
@@ -129,7 +132,9 @@ def _by(rule: GateRule, label: str, section: Section, vs: str | None) -> Figure:
             mean = score_of(comparison, entrant) if rule.entrant else None
             return Figure({"value": mean.n if mean else 0 if rule.entrant else comparison.items}, None, by, judges)
         case "accuracy" if isinstance(section, RewardReport):
-            return _of_estimate(section.accuracy, by)
+            changes = in_words(section.held_out_changes)
+            note = f"people changed held-out pairs: {changes}" if changes else None
+            return replace(_of_estimate(section.accuracy, by), note=note)
         case "unparsed_rate" if isinstance(section, JudgeReport):
             rate = section.unparsed_rate if section.verdicts else None
             return Figure({"value": rate, "n": section.verdicts}, section.verdicts, by, judges)

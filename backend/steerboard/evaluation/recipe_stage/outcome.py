@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.entrants.responses import entrants_of, responses_of
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.held_out_changes import changes_of_pairs, changes_of_prompts
 from steerboard.evaluation.recipe_stage import judge, table
 from steerboard.evaluation.recipe_stage.decision import decided, decided_by
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
@@ -25,6 +26,7 @@ from steerboard.runs.errors import UnusableInput
 from steerboard.runs.inputs import log_prob_cost, resolve, training_cost
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.configs.evaluate import EvaluateConfig
+from steerboard_contracts.held_out_changes import merged
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.pipeline import EvaluationRef, Report
@@ -89,6 +91,12 @@ def _findings(session: Session, run: Run, evaluation: Evaluation, config: Evalua
         main=judges[0],
         independent=others[0] if others else None,
         quality=quality.rewards if quality is not None else None,
+        held_out_changes=merged(
+            changes_of_prompts(session, evaluation),
+            changes_of_pairs(
+                session, run.project_id, [one.summary.dataset for one in judges[:2] if one.summary.dataset]
+            ),
+        ),
         **_graded_by(by, judges[0]),
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from steerboard.evaluation.recipe_stage.judge import Judged
 from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.configs.evaluate import EvaluateConfig
+from steerboard_contracts.held_out_changes import HeldOutChange, in_words
 from steerboard_contracts.methods import baseline_methods
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
@@ -89,6 +90,7 @@ class Findings:
     quality: list[list[float]] | None
     graded_by: str | None = None
     summed: int = 0
+    held_out_changes: list[HeldOutChange] = field(default_factory=list)
     judged: Judged | None = None
 
 
@@ -245,6 +247,8 @@ def _warnings(findings: Findings, rows: list[MethodRow]) -> list[str]:
         warnings.append(
             "No independent reward model: the win rates come from the model that labelled the training data."
         )
+    if findings.held_out_changes:
+        warnings.append(f"Held-out rows were changed by people: {in_words(findings.held_out_changes)}.")
     silence = findings.judged.silence(*range(len(rows))) if findings.judged is not None else None
     if silence is not None:
         warnings.append(f"{silence[0].upper()}{silence[1:]}: its win rates are left out.")

@@ -37,6 +37,7 @@ from steerboard.platform.http.errors import NotFound
 from steerboard.runs.results.academic import academic_by_hash, academic_of_endpoint
 from steerboard.runs.results.benchmarks import newest_benchmarks
 from steerboard.runs.tables import Run
+from steerboard_contracts.held_out_changes import merged
 from steerboard_contracts.pinned_endpoint import PinnedEndpoint
 from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
 from steerboard_contracts.report.evaluation import EvaluationReport
@@ -89,6 +90,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         hacking=[],
         warnings=[],
         length_ratios=length_ratios(data, means),
+        held_out_changes=merged(data.held_out_changes, *(one.held_out_changes for one in rewards)),
         recipe=data.recipe,
         frontier=frontier(data, rewards),
         costs=data.costs,

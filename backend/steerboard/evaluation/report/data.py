@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from steerboard.evaluation.divergence import KlTo
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.benchmark import FinishedBenchmark
 from steerboard_contracts.report.evaluation import Unfinished
@@ -155,7 +156,8 @@ class JudgeFacts:
 
 @dataclass(frozen=True)
 class RewardFacts:
-    """`values`, with `row`, `entrant` and `sample` of each: raw rewards of responses."""
+    """`values`, with `row`, `entrant` and `sample` of each: raw rewards of responses. `held_out_changes`: of the pairs
+    on which its accuracy was measured."""
 
     id: uuid.UUID
     name: str
@@ -168,6 +170,7 @@ class RewardFacts:
     sample: Ints
     values: Floats
     benchmarks: list[FinishedBenchmark]
+    held_out_changes: list[HeldOutChange]
 
 
 @dataclass(frozen=True)
@@ -208,7 +211,8 @@ class CampaignFacts:
 @dataclass(frozen=True)
 class EvaluationData:
     """Everything a report needs, read at one moment. `unfinished`: in the service's words. `recipe`: the paper's table,
-    if a recipe's stage started the evaluation and has ended."""
+    if a recipe's stage started the evaluation and has ended. `held_out_changes`: of the prompts, and of the pairs that
+    judges were calibrated on."""
 
     id: uuid.UUID
     name: str
@@ -224,6 +228,7 @@ class EvaluationData:
     juries: list[JuryFacts] = field(default_factory=list)
     rewards: list[RewardFacts] = field(default_factory=list)
     campaigns: list[CampaignFacts] = field(default_factory=list)
+    held_out_changes: list[HeldOutChange] = field(default_factory=list)
     recipe: Report | None = None
     kl_to: KlTo | None = None
     costs: list[EntrantCost] = field(default_factory=list)

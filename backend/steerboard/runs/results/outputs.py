@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service as datasets
+from steerboard.datasets.held_out_changes import inherited_changes
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.platform.texts import storable
@@ -85,7 +86,7 @@ def register(
                 kind=output.kind,
                 path=path,
                 run_id=run.id,
-                origin={"run": run.kind},
+                origin={"run": run.kind, **inherited_changes(*_datasets(inputs))},
             ).id
         elif isinstance(output, RewardsOutput):
             row.dataset_id = _labelled(session, project, run, inputs, path).id
@@ -104,6 +105,10 @@ def register(
             row.document = _document(output, path)
         session.add(row)
     session.flush()
+
+
+def _datasets(inputs: Things) -> list[Dataset]:
+    return [thing for thing in inputs.values() if isinstance(thing, Dataset)]
 
 
 def output_name(session: Session, run: Run, role: str | None = None) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.runs.state.states import PipelineState, RunState
+from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.watching.health import Finding
 from steerboard_contracts.watching.ledger import Ledger, PhaseCost
 
@@ -129,6 +130,9 @@ class RunDetail(RunSummary):
     error: dict[str, Any] | None
     reuse: bool
     inputs: list[RunInputOut]
+    held_out_changes: list[HeldOutChange] = Field(
+        description="Versions of its datasets that changed held-out rows, on which it is measured."
+    )
     outputs: list[RunOutputOut]
     timeline: list[TransitionOut]
     pausable: bool = Field(description="Whether it can be paused, or is about to be.")

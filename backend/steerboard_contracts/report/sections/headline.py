@@ -21,6 +21,7 @@ ReservationCode = Literal[
     "reward_hacking",
     "contamination",
     "contamination_unchecked",
+    "held_out_changed",
 ]
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.prompts import RewardPart
 from steerboard_contracts.report.benchmark import FinishedBenchmark
 from steerboard_contracts.report.estimate import Estimate
@@ -76,7 +77,8 @@ class RewardReport(BaseModel):
     """`trained`: entrants that were trained on this model's rewards, which it cannot judge independently.
 
     `comparison` is in `units`: z by the model's normaliser, raw where it has none. `raw`: the means as the model
-    gives them. `benchmarks`: the newest of this model on each dataset of pairs, whichever evaluation it is in.
+    gives them. `held_out_changes`: by people, of the pairs that `accuracy` is of. `benchmarks`: the newest of this
+    model on each dataset of pairs, whichever evaluation it is in.
     """
 
     reward_model: str
@@ -87,6 +89,7 @@ class RewardReport(BaseModel):
     units: Literal["z", "raw"] = "raw"
     raw: list[ScoreRow] = []
     accuracy: Estimate
+    held_out_changes: list[HeldOutChange] = []
     calibration: Calibration | None
     histogram_raw: dict[str, list[RewardBin]]
     histogram_z: dict[str, list[RewardBin]]

@@ -8,6 +8,7 @@ import { runKindsQuery } from "../../api/runs/runKinds";
 import { useMay } from "../../api/accounts/session";
 import { LoadedPage } from "../../shared/Feedback";
 import { count } from "../../shared/format/format";
+import { HeldOutChanges } from "../../shared/HeldOutChanges";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
@@ -94,6 +95,7 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
       }
       actions={<DatasetActions project={project} dataset={dataset} />}
     >
+      <HeldOutChanges changes={dataset.held_out_changes} />
       <Tabs
         value={view && views.includes(view) ? view : "samples"}
         onChange={(value) =>

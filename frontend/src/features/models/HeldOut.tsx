@@ -1,7 +1,10 @@
 import { Card, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
+import { runQuery } from "../../api/runs/runs";
 import { Facts, type Fact } from "../../shared/Facts";
 import { count, percent } from "../../shared/format/format";
+import { HeldOutChanges } from "../../shared/HeldOutChanges";
 
 type Model = Pick<Schemas["ModelOut"], "role" | "info">;
 
@@ -40,4 +43,10 @@ export function HeldOut({ model }: { model: Model }) {
       <Facts facts={facts} columns={facts.length} />
     </Card>
   );
+}
+
+/** Held-out rows that people changed in the data of the run that made a model. */
+export function TrainedOnChanges({ project, run }: { project: string; run: string }) {
+  const query = useQuery(runQuery(project, run));
+  return <HeldOutChanges changes={query.data?.held_out_changes ?? []} />;
 }

@@ -12,7 +12,7 @@ import { When } from "../../shared/When";
 import { Academic } from "./Academic";
 import { Benchmarks } from "./Benchmarks";
 import { Evaluations } from "./Evaluations";
-import { HeldOut } from "./HeldOut";
+import { HeldOut, TrainedOnChanges } from "./HeldOut";
 import { ModelActions } from "./ModelActions";
 import { type Attribute, SCORE } from "../../shared/forms/condition";
 import { History, StageBadge } from "./Promotion";
@@ -84,6 +84,7 @@ export function ModelPage() {
             </>
           }
         >
+          {found.run_id && <TrainedOnChanges project={project} run={found.run_id} />}
           <SimpleGrid cols={{ base: 1, lg: 2 }}>
             <Facts model={found as Model} />
             <Stack>

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { ENDED, type RunDetail, runQuery } from "../../api/runs/runs";
 import { LoadedPage } from "../../shared/Feedback";
+import { HeldOutChanges } from "../../shared/HeldOutChanges";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
@@ -54,6 +55,7 @@ function RunView({ run }: { run: RunDetail }) {
     >
       <WhyItEnded run={run} />
       <Findings run={run} />
+      <HeldOutChanges changes={run.held_out_changes} />
       <RunProgress run={run} />
       <Grid>
         <Grid.Col span={{ base: 12, md: 8 }}>

@@ -14,6 +14,7 @@ from sqlalchemy.types import Integer
 
 from steerboard.evaluation import service
 from steerboard.evaluation.divergence import kl_to_of
+from steerboard.evaluation.held_out_changes import changes_of_pairs, changes_of_prompts
 from steerboard.evaluation.prompts.service import said_of
 from steerboard.evaluation.recipe_runs import report_of
 from steerboard.evaluation.report.data import Answers, EvaluationData, RewardFacts, Who
@@ -33,6 +34,7 @@ from steerboard.evaluation.tables import Entrant, Evaluation, Response, RewardAs
 from steerboard.registry.tables import Model
 from steerboard.runs.results.benchmarks import newest_benchmarks
 from steerboard.runs.tables import Run
+from steerboard_contracts.held_out_changes import HeldOutChange, merged
 from steerboard_contracts.prompts import Normaliser
 
 
@@ -44,6 +46,8 @@ def read(session: Session, evaluation: Evaluation) -> EvaluationData:
     entrants = _entrants(session, evaluation)
     columns = {entrant.id: column for column, entrant in enumerate(entrants)}
     places = places_of(evaluation)
+    judges = judges_of(session, evaluation, places, row_of)
+    calibrated_on = [calibration.dataset for judge in judges for calibration in judge.calibrations]
     return EvaluationData(
         id=evaluation.id,
         name=evaluation.name,
@@ -55,10 +59,13 @@ def read(session: Session, evaluation: Evaluation) -> EvaluationData:
         prompts=prompts,
         entrants=entrants,
         answers=_answers(session, places, row_of),
-        judges=judges_of(session, evaluation, places, row_of),
+        judges=judges,
         juries=juries_of(session, evaluation),
         rewards=_rewards(session, evaluation, places, row_of),
         campaigns=campaigns_of(session, evaluation, rows, columns),
+        held_out_changes=merged(
+            changes_of_prompts(session, evaluation), changes_of_pairs(session, evaluation.project_id, calibrated_on)
+        ),
         recipe=report_of(session, evaluation),
         kl_to=kl_to_of(evaluation),
         costs=entrant_costs(session, evaluation),
@@ -176,6 +183,12 @@ def _rewards(
                 sample=sample.astype(np.int64)[kept],
                 values=value[kept],
                 benchmarks=benchmarks.get(assessment.content_hash, []),
+                held_out_changes=_of_its_pairs(session, evaluation, assessment),
             )
         )
     return made
+
+
+def _of_its_pairs(session: Session, evaluation: Evaluation, assessment: RewardAssessment) -> list[HeldOutChange]:
+    dataset = (assessment.summary or {}).get("dataset")
+    return changes_of_pairs(session, evaluation.project_id, [dataset]) if dataset else []

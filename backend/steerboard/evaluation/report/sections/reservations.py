@@ -9,6 +9,7 @@ from steerboard.evaluation.report.sections.outcomes import listed, percent, sour
 from steerboard.evaluation.report.sections.reward_hacking import length_ratio
 from steerboard.evaluation.report.sections.warnings import FEW_PROMPTS
 from steerboard.evaluation.report.sources import pair_of
+from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import By, Comparison
 from steerboard_contracts.report.sections.headline import Headline, Reservation, ReservationCode
@@ -32,6 +33,7 @@ def reservations(report: EvaluationReport, answer: Headline, sources: Sources) -
         *_length(report, answer),
         *_circular(report, answer),
         *_contamination(report),
+        *_held_out_changes(report),
     ]
 
 
@@ -152,6 +154,14 @@ def _contamination(report: EvaluationReport) -> Iterator[Reservation]:
     elif not seen.checked:
         text = "The prompts were looked for in no training data."
         yield _made("contamination_unchecked", text)
+
+
+def _held_out_changes(report: EvaluationReport) -> Iterator[Reservation]:
+    """Of the held-out rows behind its prompts, and behind the accuracy of its judges and reward models."""
+    changes = report.held_out_changes
+    if changes:
+        rows = sum(change.flipped + change.dropped for change in changes)
+        yield _made("held_out_changed", f"Held-out rows were changed by people: {in_words(changes)}.", rows)
 
 
 def _made(code: ReservationCode, text: str, value: float | None = None) -> Reservation:

@@ -49,6 +49,7 @@ def _section(data: EvaluationData, facts: RewardFacts) -> tuple[RewardReport, So
         units="z" if facts.normaliser else "raw",
         raw=moved(comparison.scores, scale, shift),
         accuracy=accuracy,
+        held_out_changes=facts.held_out_changes,
         calibration=calibrated,
         histogram_raw=histograms(values),
         histogram_z=histograms(in_z) if facts.normaliser else {},

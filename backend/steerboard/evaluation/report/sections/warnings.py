@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.evaluation import EvaluationReport
 
 # Below it, intervals are wide and tests see only large differences.
@@ -27,6 +28,8 @@ def report_warnings(report: EvaluationReport) -> list[str]:
         )
     elif not seen.checked:
         found.append("the prompts were looked for in no training data")
+    if report.held_out_changes:
+        found.append(f"held-out rows were changed by people: {in_words(report.held_out_changes)}")
     if not (report.human or report.judges or report.rewards):
         found.append("no one has assessed the answers yet")
     for people in report.human:

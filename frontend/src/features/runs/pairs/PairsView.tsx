@@ -122,6 +122,7 @@ function Steps({ project, run, live, about }: ViewProperties & { about: RunPairs
             dataset={about.dataset}
             of={about.of}
             pairs={pairs.filter((one) => one.split === split)}
+            heldOut={new Set(pairs.filter((one) => one.split === "held_out").map((one) => one.row))}
           />
         )}
       </LoadedStep>
@@ -134,9 +135,11 @@ interface MarginsProperties extends ViewProperties {
   dataset: string;
   of: RunPairs["of"];
   pairs: PairMargin[];
+  /** Rows of the held-out split. */
+  heldOut: ReadonlySet<number>;
 }
 
-function Margins({ project, run, live, step, dataset, of, pairs }: MarginsProperties) {
+function Margins({ project, run, live, step, dataset, of, pairs, heldOut }: MarginsProperties) {
   const mayWrite = useMay(project, "write");
   const whole = extent(pairs);
   const [range, setRange] = useState<Range>(whole);
@@ -146,6 +149,8 @@ function Margins({ project, run, live, step, dataset, of, pairs }: MarginsProper
   const chosen = inside(pairs, range);
   const wrong = pairs.filter((one) => one.margin < 0);
   const wrongHere = chosen.filter((one) => one.margin < 0);
+  // The model is measured against these labels: in bulk it would be measured against what it prefers.
+  const inBulk = pairs.every((one) => !heldOut.has(one.row));
   const markAll = (mark: Mark) =>
     setMarks((old) => ({ ...old, ...Object.fromEntries(wrongHere.map((one) => [one.row, mark])) }));
   // While a step is being written, those of this split may be missing.
@@ -182,6 +187,7 @@ function Margins({ project, run, live, step, dataset, of, pairs }: MarginsProper
             All
           </Button>
           {mayWrite &&
+            inBulk &&
             (["flip", "drop"] as const).map((mark) => (
               <Button
                 key={mark}
@@ -194,6 +200,12 @@ function Margins({ project, run, live, step, dataset, of, pairs }: MarginsProper
               </Button>
             ))}
         </Group>
+        {mayWrite && !inBulk && (
+          <Text size="xs" c="dimmed" mt="xs">
+            Held-out labels are what the model is measured against, so they are not marked in bulk. Correct a
+            single wrong one by hand; it is shown wherever the new version is used.
+          </Text>
+        )}
       </Card>
       {chunks(chosen.slice(0, shown)).map((part) => (
         <Pairs
@@ -213,9 +225,7 @@ function Margins({ project, run, live, step, dataset, of, pairs }: MarginsProper
           Show more of {count(chosen.length)}
         </Button>
       )}
-      {mayWrite && (
-        <NewVersion project={project} dataset={dataset} marks={marks} onMade={() => setMarks({})} />
-      )}
+      {mayWrite && <NewVersion {...{ project, dataset, marks, heldOut }} onMade={() => setMarks({})} />}
     </Stack>
   );
 }
