@@ -12,26 +12,12 @@ from typing import Any
 
 import yaml
 
+from steerboard.recipes.budget import Budget
 from steerboard.recipes.errors import Faults, InvalidRecipe
+from steerboard.recipes.limits import MAX_BYTES, MAX_DEPTH, MAX_KEY, MAX_VALUES, Size, refuse_large
+from steerboard.recipes.places import Path, Place, Places
 from steerboard.recipes.scalars import CoreLoader, scalar_value
 from steerboard_contracts.errors import ErrorLocation
-
-MAX_BYTES = 256 * 1024
-MAX_NODES = 20_000
-MAX_DEPTH = 20
-
-Path = tuple[str | int, ...]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a value comes from: a line of the file (from 1), or the override that set it."""
-
-    line: int | None = None
-    override: str | None = None
-
-    def __str__(self) -> str:
-        return f"--set {self.override}" if self.override is not None else f"line {self.line}"
 
 
 def dotted(path: Path) -> str:
@@ -43,16 +29,15 @@ class Document:
     """`data` holds dicts, lists and scalars; `places` the place of each path in it."""
 
     data: dict[str, Any]
-    places: dict[Path, Place] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
     derived: set[Path] = field(default_factory=set)
     """What the planner wrote, with everything below it."""
+    budget: Budget = field(default_factory=Budget)
 
     def place(self, path: Path) -> Place | None:
         """The place of a path, or of its nearest ancestor that has one."""
-        for length in range(len(path), -1, -1):
-            if path[:length] in self.places:
-                return self.places[path[:length]]
-        return None
+        self.budget.check()
+        return self.places.nearest(path)
 
     def location(self, path: Path) -> str:
         """`stages.dt.lr (line 14)`."""
@@ -72,37 +57,31 @@ class Document:
 
     def put(self, path: Path, value: Any, place: Place) -> None:
         """Replace a value and everything below it. The parent must exist."""
+        self.budget.check()
         target: Any = self.data
         for part in path[:-1]:
             target = target[part]
         target[path[-1]] = value
-        self.places = {known: at for known, at in self.places.items() if known[: len(path)] != path}
-        self.places[path] = place
+        self.places.replace(path, place)
 
     def remove_item(self, path: Path, index: int) -> None:
         """Take an item out of a list; the places of those behind it move up with them."""
+        self.budget.check()
         target: Any = self.data
         for part in path:
             target = target[part]
         del target[index]
-        moved: dict[Path, Place] = {}
-        for known, at in self.places.items():
-            number = known[len(path)] if known[: len(path)] == path and len(known) > len(path) else None
-            if not isinstance(number, int) or number < index:
-                moved[known] = at
-            elif number > index:
-                moved[(*path, number - 1, *known[len(path) + 1 :])] = at
-        self.places = moved
+        self.places.remove_item(path, index)
 
 
-def parse(text: str, source: str = "recipe") -> Document:
+def parse(text: str, budget: Budget | None = None) -> Document:
     """Read a recipe. Raises `InvalidRecipe` with all structural faults (syntax stops at the first)."""
     size = len(text.encode(errors="surrogatepass"))
     if size > MAX_BYTES:
         raise InvalidRecipe(f"the recipe is {size:,} bytes long; the limit is {MAX_BYTES:,}", code="recipe_too_large")
-    root = _compose(text, source)
+    document = Document(data={}, budget=budget or Budget())
+    root = _compose(text, "recipe", document.budget)
     faults = Faults()
-    document = Document(data={})
     builder = _Builder(document, faults)
     value = builder.build(root, ())
     if not isinstance(value, dict):
@@ -112,16 +91,17 @@ def parse(text: str, source: str = "recipe") -> Document:
     return document
 
 
-def parse_value(text: str) -> Any:
+def parse_value(text: str, budget: Budget | None = None) -> Any:
     """One YAML value, as `--set` gives it. Raises `ValueError` with what is wrong."""
+    scratch = Document(data={}, budget=budget or Budget())
     try:
-        root = _compose(text, "value")
+        root = _compose(text, "value", scratch.budget)
     except InvalidRecipe as error:
         raise ValueError(error.errors[0].message if error.errors else error.detail) from error
     if root is None:
         return None
     faults = Faults()
-    value = _Builder(Document(data={}), faults).build(root, ())
+    value = _Builder(scratch, faults).build(root, ())
     try:
         faults.raise_if_any()
     except InvalidRecipe as error:
@@ -129,26 +109,13 @@ def parse_value(text: str) -> Any:
     return value
 
 
-def _compose(text: str, source: str) -> yaml.Node | None:
-    """The node tree. Depth and size are bounded on the event stream, before anything recursive sees it."""
+def _compose(text: str, source: str, budget: Budget) -> yaml.Node | None:
     try:
-        depth = nodes = 0
-        for event in yaml.parse(text, Loader=CoreLoader):
-            if isinstance(event, yaml.NodeEvent):
-                nodes += 1
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if depth > MAX_DEPTH or nodes > MAX_NODES:
-                what = (
-                    f"is nested more than {MAX_DEPTH} deep" if depth > MAX_DEPTH else f"has over {MAX_NODES:,} values"
-                )
-                line = event.start_mark.line + 1 if event.start_mark else 1
-                raise InvalidRecipe(
-                    f"the {source} {what}", errors=[ErrorLocation(location=f"line {line}", message=what)]
-                )
-        node: yaml.Node | None = yaml.compose(text, Loader=CoreLoader)
+        loader = _BoundedLoader(text, source, budget)
+        try:
+            node: yaml.Node | None = loader.get_single_node()
+        finally:
+            loader.dispose()
         return node
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -167,25 +134,57 @@ def _compose(text: str, source: str) -> yaml.Node | None:
         ) from error
 
 
+class _BoundedLoader(CoreLoader):
+    """Bounds depth and size before it goes deeper."""
+
+    def __init__(self, text: str, source: str, budget: Budget) -> None:
+        super().__init__(text)
+        self._source = source
+        self._budget = budget
+        self._values = self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._budget.check()
+        inner = self.check_event(yaml.CollectionStartEvent)
+        self._values += 1
+        self._depth += inner
+        if self._depth > MAX_DEPTH:
+            self._refuse(f"is nested more than {MAX_DEPTH} deep")
+        if self._values > MAX_VALUES:
+            self._refuse(f"has over {MAX_VALUES:,} values")
+        try:
+            node: yaml.Node | None = super().compose_node(parent, index)
+        finally:
+            self._depth -= inner
+        return node
+
+    def _refuse(self, what: str) -> None:
+        line = self.peek_event().start_mark.line + 1  # type: ignore[no-untyped-call]
+        raise InvalidRecipe(
+            f"the {self._source} {what}",
+            errors=[ErrorLocation(location=f"line {line}", message=what)],
+            code="recipe_too_large",
+        )
+
+
 class _Builder:
     """Nodes to data. An alias is expanded in place, and the total is bounded, which stops alias bombs."""
 
     def __init__(self, document: Document, faults: Faults) -> None:
         self._document = document
         self._faults = faults
-        self._count = 0
+        self._size = Size()
         self._open: list[yaml.Node] = []
 
     def build(self, node: yaml.Node | None, path: Path) -> Any:
         if node is None:
             return None
         line = node.start_mark.line + 1
-        self._document.places.setdefault(path, Place(line=line))
-        self._count += 1
-        if self._count > MAX_NODES:
-            raise InvalidRecipe(
-                f"the aliases of the recipe expand to over {MAX_NODES:,} values", code="recipe_too_large"
-            )
+        if path not in self._document.places:
+            self._document.places[path] = Place(line=line)
+        self._document.budget.check()
+        self._size += Size(1, len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+        refuse_large(f"line {line}", self._size, " once its aliases are expanded")
         if any(node is outer for outer in self._open):
             self._fault(path, line, "contains itself through an alias")
             return None
@@ -212,6 +211,9 @@ class _Builder:
                 self._fault(path, line, "has a key that is not a plain word")
                 continue
             key = str(key_node.value)
+            if len(key) > MAX_KEY:
+                self._fault(path, line, f"has a key of {len(key):,} characters; the limit is {MAX_KEY}")
+                continue
             if key in seen:
                 self._fault((*path, key), line, f"is given twice, first in line {seen[key]}")
                 continue

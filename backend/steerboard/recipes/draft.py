@@ -9,9 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from steerboard.recipes.document import Document, Path
+from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import NAME, NAME_RULE
+from steerboard.recipes.limits import MAX_REFERENCES, refuse_many
+from steerboard.recipes.places import Path
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import STAGE_OPTIONS
 from steerboard_contracts.methods import methods
@@ -68,6 +70,7 @@ def read_stages(document: Document, faults: Faults) -> dict[str, Draft]:
     """Check every stage's keys, values and references' form. Stages at fault are left out or have no config."""
     found: dict[str, Draft] = {}
     for name, fields in document.data["stages"].items():
+        document.budget.check()
         draft = _read_stage(document, name, fields, faults)
         if draft is not None:
             found[name] = draft
@@ -93,6 +96,8 @@ def _read_stage(document: Document, name: str, fields: Any, faults: Faults) -> D
         at = (*path, slot_name)
         if slot_name in kind.config.model_fields and isinstance(rest[slot_name], dict):
             continue  # a field of the config takes the place of the input: an endpoint that judges
+        if isinstance(rest[slot_name], list):
+            refuse_many(document.location(at), "items", len(rest[slot_name]), MAX_REFERENCES)
         if not slot.many:
             _add_reference(document, draft, slot_name, rest.pop(slot_name), at, faults)
         elif slot_name == "parts":

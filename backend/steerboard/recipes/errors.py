@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from steerboard_contracts.errors import BadInput, ErrorLocation
 
+# That are shown, and that are looked for.
 MAX_ERRORS = 100
+_MAX_FAULTS = 1000
+# Of one fault: what is wrong may be repeated in it.
+_MAX_TEXT = 500
+# Names are shorter; to compare long texts takes seconds.
+_MAX_WORD = 100
 
 
 class InvalidRecipe(BadInput):
@@ -44,6 +50,8 @@ class Faults:
         self._found: list[Fault] = []
         self._derived: list[Fault] = []
         self._codes: set[str | None] = set()
+        self._places: set[tuple[str, str]] = set()
+        self._sections: set[str] = set()
 
     def add(
         self,
@@ -55,22 +63,31 @@ class Faults:
         derived: bool = False,
         code: str | None = None,
     ) -> None:
-        """`derived`: in what the planner wrote itself, so shown only where nothing that people wrote is at fault.
+        """Raises `InvalidRecipe` once there are more than anyone reads.
+
+        `derived`: in what the planner wrote itself, so shown only where nothing that people wrote is at fault.
 
         `code`: where a program can do something about it; the error has it when all of its faults do."""
         self._codes.add(code)
+        location, message = _shortened(location), _shortened(message)
         fault = Fault(field, location, message, line)
         if derived:
             self._derived.append(fault)
-        elif all((location, message) != (other.location, other.message) for other in self._found):
+        elif (location, message) not in self._places:
+            self._places.add((location, message))
+            section, dot, _ = location.partition(".")
+            if dot:
+                self._sections.add(section)
             self._found.append(fault)
+        if len(self._found) + len(self._derived) > _MAX_FAULTS:
+            self.raise_if_any()
 
     def __bool__(self) -> bool:
         return bool(self._found or self._derived)
 
     def mentions(self, section: str) -> bool:
         """Whether a fault was found somewhere in this section, so its consequences need not be reported."""
-        return any(fault.location.startswith(f"{section}.") for fault in self._found)
+        return section in self._sections
 
     def ordered(self) -> list[Fault]:
         """By line, at most `MAX_ERRORS`; those of overrides come last."""
@@ -83,17 +100,27 @@ class Faults:
         if not count:
             return
         raise InvalidRecipe(
-            "the recipe has an error" if count == 1 else f"the recipe has {count} errors",
+            _counted(count),
             errors=[ErrorLocation(location=fault.location, message=fault.message) for fault in self.ordered()],
             code=next(iter(self._codes)) if len(self._codes) == 1 else None,
             hint="Nothing was started.",
         )
 
 
+def _counted(count: int) -> str:
+    if count > _MAX_FAULTS:
+        return f"the recipe has over {_MAX_FAULTS:,} errors"
+    return "the recipe has an error" if count == 1 else f"the recipe has {count} errors"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + "..."
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean "lr"?`, or the list of what there is when nothing is close and the list is short."""
-    names = sorted(set(known))
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    names = sorted({name for name in known if len(name) <= _MAX_WORD})
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) if len(word) <= _MAX_WORD else []
     if close:
         return f"; did you mean `{close[0]}`?"
     if 0 < len(names) <= 12:

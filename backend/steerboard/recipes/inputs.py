@@ -9,9 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from steerboard.recipes.document import Document, Path
+from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.limits import MAX_INPUTS, refuse_many
 from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
+from steerboard.recipes.places import Path
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import misfit
 from steerboard_contracts.files.base_sources import source_type
@@ -70,6 +72,7 @@ def declarations(document: Document, faults: Faults) -> dict[str, Declaration]:
     if not isinstance(raw, dict):
         document.fault(faults, ("inputs",), "must be a mapping of names to {type: model} or {type: dataset, kind: ...}")
         return {}
+    refuse_many(document.location(("inputs",)), "inputs", len(raw), MAX_INPUTS)
     found: dict[str, Declaration] = {}
     for name, fields in raw.items():
         path: Path = ("inputs", name)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.recipes.document import Document, Path, Place, dotted, parse_value
+from steerboard.recipes.budget import Budget
+from steerboard.recipes.document import Document, dotted, parse_value
 from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.limits import MAX_DEPTH
+from steerboard.recipes.places import Path, Place
 from steerboard_contracts.decoding import NAMED
 
 MAX_OVERRIDES = 200
@@ -39,7 +42,7 @@ def field_of(path: tuple[str, ...]) -> str:
     return dotted(("inputs" if len(path) == 1 else "stages", *path))
 
 
-def parse_overrides(texts: list[str], faults: Faults) -> list[Override]:
+def parse_overrides(texts: list[str], faults: Faults, budget: Budget) -> list[Override]:
     """Split and type each `path=value`. A later one wins over an earlier one."""
     if len(texts) > MAX_OVERRIDES:
         faults.add("--set", f"{len(texts)} overrides; the limit is {MAX_OVERRIDES}")
@@ -53,16 +56,19 @@ def parse_overrides(texts: list[str], faults: Faults) -> list[Override]:
         if not equals or not all(path):
             faults.add(f"--set {text}", "is not of the form name=value or stage.field=value")
             continue
+        if len(path) > MAX_DEPTH:
+            faults.add(f"--set {text}", f"is nested more than {MAX_DEPTH} deep")
+            continue
         try:
-            found.append(Override(text=text, path=path, value=_value(raw), raw=raw.strip()))
+            found.append(Override(text=text, path=path, value=_value(raw, budget), raw=raw.strip()))
         except ValueError as error:
             faults.add(f"--set {text}", f"the value is not valid YAML: {error}", field=field_of(path))
     return found
 
 
-def _value(raw: str) -> Any:
+def _value(raw: str, budget: Budget) -> Any:
     # YAML keeps `@` for itself, so `@production` is a name and nothing else.
-    return raw.strip() if raw.strip().startswith("@") else parse_value(raw)
+    return raw.strip() if raw.strip().startswith("@") else parse_value(raw, budget)
 
 
 def apply_to_stage(document: Document, override: Override, faults: Faults) -> None:

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from steerboard.recipes.document import MAX_BYTES, parse
+from steerboard.recipes.document import parse
 from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef
+from steerboard.recipes.limits import MAX_BYTES
 from steerboard.recipes.lookup import KnownDataset
 from steerboard.recipes.overrides import MAX_OVERRIDES
 from steerboard.recipes.planning.plan import Plan, PlannedStage, Reading

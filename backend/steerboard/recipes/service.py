@@ -15,9 +15,9 @@ from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import names_like, next_name
 from steerboard.platform.package_files import folder as shipped_folder
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.recipes.document import MAX_BYTES
 from steerboard.recipes.errors import UnknownRecipe, did_you_mean
 from steerboard.recipes.inputs import StageRef
+from steerboard.recipes.limits import MAX_BYTES
 from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.recipes.planning.plan import Plan, Reading, make_plan, read_recipe
 from steerboard.recipes.sources import Source

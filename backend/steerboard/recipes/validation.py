@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steerboard.recipes.document import Document, Path
+from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.places import Path
 
 
 def add_validation_faults(
@@ -17,6 +18,7 @@ def add_validation_faults(
     messages: dict[Path, list[str]] = {}
     got: dict[Path, str] = {}
     for problem in error.errors(include_url=False, include_context=False):
+        document.budget.check()
         loc = problem["loc"]
         at = _existing(document, path, loc)
         if problem["type"] == "missing":

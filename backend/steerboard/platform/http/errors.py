@@ -81,6 +81,14 @@ class ServiceUnavailable(SteerboardError):
     title = "A service is not available"
 
 
+class ClientGone(SteerboardError):
+    """The caller has closed the connection, so no one reads this."""
+
+    code = "client_gone"
+    status = 499
+    title = "The client closed the request"
+
+
 class Problem(BaseModel):
     """A problem document. `code` is stable, `hint` suggests what to do next."""
 

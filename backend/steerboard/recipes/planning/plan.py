@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steerboard.recipes.document import Document, Path, parse
+from steerboard.recipes.budget import Budget
+from steerboard.recipes.document import Document, parse
 from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, Value, declarations, resolve
+from steerboard.recipes.limits import MAX_STAGES, refuse_large, refuse_many, size_of
 from steerboard.recipes.lookup import Catalogue, KnownModel
 from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
+from steerboard.recipes.places import Path
 from steerboard.recipes.planning.graph import cycles, ordered
 from steerboard.recipes.planning.implied import Implied
 from steerboard.recipes.planning.rounds import ROUND, unroll
@@ -28,7 +31,6 @@ from steerboard_contracts.recipes.sweep import PlannedSweep
 from steerboard_contracts.run_config import RunConfig
 
 TOP_KEYS = ("name", "description", "inputs", "stages", ROUNDS, ROUND, SWEEP)
-MAX_STAGES = 200
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,9 @@ class Reading:
     rounds: PlannedRounds | None = None
 
 
-def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
+def make_plan(text: str, overrides: list[str], catalogue: Catalogue, budget: Budget | None = None) -> Plan:
     """Raises `InvalidRecipe` with every fault, each with its line. Starts nothing."""
-    reading = read_recipe(text, overrides, catalogue)
+    reading = read_recipe(text, overrides, catalogue, budget)
     reading.faults.raise_if_any()
     stages = []
     for name in reading.order:
@@ -103,20 +105,21 @@ def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
     )
 
 
-def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Reading:
-    """Collects faults instead of raising them. Raises `InvalidRecipe` only where there is no stage to read: broken
-    YAML, or no `stages`."""
-    document = parse(text)
+def read_recipe(text: str, overrides: list[str], catalogue: Catalogue, budget: Budget | None = None) -> Reading:
+    """Collects faults instead of raising them. Raises `InvalidRecipe` only where there is no stage to read (broken
+    YAML, or no `stages`), and for what is too large or takes too long."""
+    document = parse(text, budget)
     faults = Faults()
     _check_top(document, faults)
     if not isinstance(document.data.get("stages"), dict):
         faults.raise_if_any()
+    _check_size(document)
     declared = declarations(document, faults)
-    changes, rounds = unroll(document, parse_overrides(overrides, faults), faults)
+    changes, rounds = unroll(document, parse_overrides(overrides, faults, document.budget), faults)
     changes = set_sweep(document, changes)
     set_values, later = _apply(document, list(declared), changes, faults)
+    _check_size(document)
     sweep = write_variants(document, faults)
-    _check_number(document, faults)
     values = resolve(document, declared, set_values, catalogue, faults)
     judge_by_comparing(document, values)
     implied = Implied(document, declared, values, catalogue, faults)
@@ -166,10 +169,11 @@ def _check_top(document: Document, faults: Faults) -> None:
         data["stages"] = None
 
 
-def _check_number(document: Document, faults: Faults) -> None:
+def _check_size(document: Document) -> None:
+    """Also of what overrides have set."""
     stages = document.data["stages"]
-    if len(stages) > MAX_STAGES:
-        document.fault(faults, ("stages",), f"has {len(stages)} stages; the limit is {MAX_STAGES}")
+    refuse_many(document.location(("stages",)), "stages", len(stages), MAX_STAGES)
+    refuse_large(document.location(("stages",)), size_of(stages))
 
 
 def _apply(

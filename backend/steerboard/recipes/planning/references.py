@@ -6,7 +6,8 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from steerboard.recipes.document import Document, Path, Place
+from steerboard.recipes.document import Document
+from steerboard.recipes.places import Path, Place
 from steerboard_contracts.run_kinds import kind_of
 
 
@@ -46,9 +47,8 @@ def rewired(fields: Any, wired: Callable[[str], str]) -> Any:
 
 def write_copy(document: Document, template: Path, path: Path, fields: Any) -> None:
     """Puts a stage's changed copy at `path`, each value at the place that it has in the file."""
-    places = {known: at for known, at in document.places.items() if known[: len(template)] == template}
-    document.put(path, fields, places.get(template) or Place(line=1))
-    document.places |= {(*path, *known[len(template) :]): at for known, at in places.items()}
+    document.put(path, fields, Place(line=1))
+    document.places.copy(template, path)
 
 
 def widen_list(document: Document, path: Path, items: Mapping[int, Path], meant: Callable[[str], list[str]]) -> None:
@@ -63,4 +63,6 @@ def widen_list(document: Document, path: Path, items: Mapping[int, Path], meant:
         for name in meant(str(value_at(item, items[i]))):
             found.append(({**item, items[i][0]: name} if items[i] else name, place))
     document.put(path, [item for item, _ in found], document.place(path) or Place(line=1))
-    document.places |= {(*path, i): place for i, (_, place) in enumerate(found) if place}
+    for i, (_, place) in enumerate(found):
+        if place:
+            document.places[(*path, i)] = place

@@ -20,6 +20,7 @@ from typing import Any
 
 from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.limits import MAX_STAGES, Size, refuse_large, refuse_many, size_of
 from steerboard.recipes.overrides import Override
 from steerboard.recipes.planning.references import references, replace_at, rewired, value_at, widen_list, write_copy
 from steerboard.recipes.planning.stop_rule import (
@@ -63,6 +64,7 @@ def unroll(document: Document, changes: list[Override], faults: Faults) -> tuple
                 at = (ROUNDS, STOP) if name == CHECK else (ROUND, "stages", name)
                 document.fault(faults, at, f"there is also a stage `{taken}` outside of the rounds")
                 return changes, None
+    _refuse_many(document, repeated, number)
     _widen(document, stages, repeated, number)
     for round_ in range(1, number + 1):
         for name in repeated:
@@ -82,6 +84,23 @@ def unroll(document: Document, changes: list[Override], faults: Faults) -> tuple
         ],
     )
     return [one for change in changes for one in _of_each_round(document, change, written, number)], planned
+
+
+def _refuse_many(document: Document, repeated: list[str], number: int) -> None:
+    """Counts what the rounds come to before they are written out."""
+    stages, rounds, round_ = (document.data[key] for key in ("stages", ROUNDS, ROUND))
+    in_round = size_of(round_["stages"]) + (size_of(rounds) if isinstance(rounds, dict) else Size())
+    widened = [
+        size_of(value_at(fields, at[:2]))
+        for fields in stages.values()
+        if isinstance(fields, dict)
+        for at in references(fields)
+        if len(at) > 1 and str(value_at(fields, at)).partition(".")[0] in repeated
+    ]
+    written = len(repeated) + is_stop_rule(document)
+    refuse_many(document.location((ROUNDS,)), "stages in all its rounds", len(stages) + number * written, MAX_STAGES)
+    size = size_of(stages) + sum([in_round, *widened], Size()) * number
+    refuse_large(document.location((ROUNDS,)), size, " in all its rounds")
 
 
 def _set_rounds(document: Document, changes: list[Override], faults: Faults) -> list[Override]:

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steerboard.recipes.document import Document, Path, Place
+from steerboard.recipes.document import Document
 from steerboard.recipes.draft import Draft
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import StageRef, Value
 from steerboard.recipes.lookup import Catalogue, KnownModel
+from steerboard.recipes.places import Path, Place
 from steerboard.recipes.sources import Source
 from steerboard.runs.inputs import AFTER
 from steerboard_contracts.methods import method_of

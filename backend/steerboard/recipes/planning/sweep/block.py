@@ -24,9 +24,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from steerboard.recipes.document import Document, Path, Place
+from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.limits import MAX_DEPTH
 from steerboard.recipes.overrides import Override
+from steerboard.recipes.places import Path, Place
 from steerboard.recipes.planning.rounds import ROUND
 from steerboard.recipes.planning.stop_rule import ROUNDS
 from steerboard.recipes.planning.sweep.halving import HalvingBlock
@@ -38,6 +40,8 @@ from steerboard_contracts.run_kinds import kind_of
 
 SWEEP = "sweep"
 MOST_VARIANTS = 64
+_MOST_FIELDS = 32
+_MOST_VALUES = 1000
 # Draws of a random search are rounded to this many digits, so that a value can be read, and written by hand.
 _DIGITS = 3
 _TRIES = 1000
@@ -168,6 +172,9 @@ def _fields(document: Document, block: SweepBlock, faults: Faults) -> Fields | N
     if not block.vary:
         document.fault(faults, (SWEEP, "vary"), "names no field: write `STAGE.FIELD: [one value, another]`")
         return None
+    if len(block.vary) > _MOST_FIELDS:
+        document.fault(faults, (SWEEP, "vary"), f"names {len(block.vary):,} fields; the limit is {_MOST_FIELDS}")
+        return None
     found: dict[str, list[Choice] | Range] = {}
     for name, values in block.vary.items():
         at = (SWEEP, "vary", name)
@@ -196,6 +203,8 @@ def _unknown(document: Document, name: str) -> str | None:
     if kind.evaluates:
         return f"`{stage}` compares the variants, so it must be the same for all of them"
     first, *inner = field.split(".")
+    if len(inner) > MAX_DEPTH:
+        return f"is nested more than {MAX_DEPTH} deep"
     if first in ("run", "method", *STAGE_OPTIONS):
         return f"`{first}` cannot vary; give each its own stage, and name them all in one evaluation"
     known = [one for one in (*kind.config.model_fields, *kind.slots) if one not in ("run", "method")]
@@ -224,7 +233,11 @@ def _list(document: Document, at: Path, values: Any, faults: Faults) -> list[Cho
         got = "an empty list" if values == [] else repr(values)
         document.fault(faults, at, f"needs a list of values, or {{min: ..., max: ...}} of a random search; got {got}")
         return None
+    if len(values) > _MOST_VALUES:
+        document.fault(faults, at, f"has {len(values):,} values; the limit is {_MOST_VALUES:,}")
+        return None
     for i, value in enumerate(values):
+        document.budget.check()
         first = values.index(value)
         if first != i and type(values[first]) is type(value):
             document.fault(faults, (*at, i), f"{value!r} is in the list twice")
@@ -272,6 +285,7 @@ def _drawn(document: Document, block: SweepBlock, fields: Fields, faults: Faults
     found: list[dict[str, Choice]] = []
     seen: set[str] = set()
     for _ in range(_TRIES):
+        document.budget.check()
         row = {}
         for name, values in fields.items():
             if isinstance(values, list):

@@ -87,10 +87,7 @@ def write_rungs(document: Document, planned: PlannedHalving) -> None:
             place = last.stages.index(name)
             for rung in planned.rungs[:-1]:
                 copied = rung.stages[place]
-                path = ("stages", name)
-                document.places |= {
-                    ("stages", copied, *at[2:]): where for at, where in list(document.places.items()) if at[:2] == path
-                }
+                document.places.copy(("stages", name), ("stages", copied))
                 written[copied] = {**fields, STEPS: rung.steps}
             fields = {**fields, STEPS: last.steps}
         written[name] = fields

@@ -15,11 +15,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from steerboard.recipes.document import Document, Path
+from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.overrides import Override
+from steerboard.recipes.places import Path
 from steerboard.recipes.planning.references import references, rewired, value_at, widen_list, write_copy
 from steerboard.recipes.planning.sweep.block import SWEEP, Sweep, read_sweep
+from steerboard.recipes.planning.sweep.copies import refuse_many_copies
 from steerboard.recipes.planning.sweep.halving import check_rungs, plan_halving, write_rungs
 from steerboard.recipes.planning.sweep.metric import Decision, Metric, run_of
 from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedSweep, PlannedVariant
@@ -63,6 +65,7 @@ class Variants:
 
     def _set(self, choices: Mapping[str, Any]) -> Stages:
         """The recipe's stages with the values of one variant."""
+        self._document.budget.check()
         stages = copy.deepcopy(self._templates)
         for field, choice in choices.items():
             self._set_field(stages, field, choice.value)
@@ -108,6 +111,7 @@ class Variants:
                 stage, dot, output = reference.partition(".")
                 return identity(stage, (*above, name)) + dot + output if stage in stages else reference
 
+            self._document.budget.check()
             text = json.dumps([name, rewired(stages[name], wired)], sort_keys=True, default=str)
             found[name] = hashlib.sha256(text.encode()).hexdigest()
             return found[name]
@@ -138,8 +142,7 @@ class Variants:
             stage, *parts = field.split(".")
             if stage == template and choice.place is not None:
                 at = (*path, *(int(part) if part.isdigit() else part for part in parts))
-                self._document.places = {k: v for k, v in self._document.places.items() if k[: len(at)] != at}
-                self._document.places[at] = choice.place
+                self._document.places.replace(at, choice.place)
 
     def _widen(self, name: str) -> None:
         """The entrants of an evaluation: a stage that varies means that of every variant."""
@@ -258,9 +261,12 @@ class Variants:
 
 def write_variants(document: Document, faults: Faults) -> PlannedSweep | None:
     """Writes the stages of the sweep's variants into the document. None where there is no sweep, or none that can be
-    written out; the stages are as they were then."""
+    written out; the stages are as they were then. Raises `InvalidRecipe` for too many of them."""
     sweep = read_sweep(document, faults)
-    return None if sweep is None else Variants(document, sweep, faults).write()
+    if sweep is None:
+        return None
+    refuse_many_copies(document, sweep)
+    return Variants(document, sweep, faults).write()
 
 
 def variant_of(planned: PlannedSweep | None, change: Override) -> str | None:
