@@ -1,14 +1,14 @@
 """edits made before now name the held-out rows that they changed
 
-Revision: 0035, after 0034.
+Revision: 0036, after 0035.
 """
 
 from __future__ import annotations
 
 from alembic import op
 
-revision = "0035"
-down_revision = "0034"
+revision = "0036"
+down_revision = "0035"
 branch_labels = None
 depends_on = None
 
