@@ -27,6 +27,8 @@ RunKind = Literal[
 Precision = Literal["auto", "fp32", "bf16"]
 
 Positive = Annotated[Finite, Field(gt=0)]
+# A slower judge would be asked less than once in 100 minutes, and hold its process all that time.
+RequestsPerMinute = Annotated[Finite, Field(ge=0.01, le=1_000_000)]
 NonNegative = Annotated[Finite, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 

@@ -8,7 +8,7 @@ from steerboard.accounts.tables import User
 from steerboard.arena.pairing import draw
 from steerboard.arena.tables import Arena, Battle, Vote
 from steerboard.platform.database import transaction
-from support.rows.arena_world import NAMES, ArenaWorld, places_of
+from support.rows.arena_world import NAMES, PROJECT, ArenaWorld, places_of
 
 
 def drawn(world: ArenaWorld, arena: str, number: int, texts: Sequence[str] = ("x", "y")) -> list[list[int]]:
@@ -22,14 +22,20 @@ def drawn(world: ArenaWorld, arena: str, number: int, texts: Sequence[str] = ("x
     return found
 
 
-def test_the_same_seed_and_votes_give_the_same_pairs_and_sides(world: ArenaWorld) -> None:
-    for name, seed in (("one", 7), ("two", 7), ("three", 8)):
-        world.arena(name, names=NAMES[:3], seed=seed)
-    one, two, three = (drawn(world, name, 8) for name in ("one", "two", "three"))
+def test_who_knows_the_seed_but_not_the_servers_secret_cannot_tell_who_meets(world: ArenaWorld) -> None:
+    for name in ("one", "two", "three"):
+        world.arena(name, names=NAMES[:3], seed=7)
+    one, two = (drawn(world, name, 8) for name in ("one", "two"))
     assert one == two
-    assert one != three
-    # As it was before a battle could have more than two sides.
-    assert one == FORMER
+    world.key("another key")
+    assert drawn(world, "three", 8) != one
+    # What a seed alone gave, before pairs were keyed.
+    assert one != [[0, 2], [2, 1], [1, 2], [1, 0], [2, 0], [0, 1], [0, 1], [0, 2]]
+
+
+def test_nobody_chooses_the_seed_of_an_arena(world: ArenaWorld) -> None:
+    body = {"name": "mine", "entrants": [{"endpoint": name} for name in NAMES[:2]], "seed": 7}
+    assert world.owner.post(f"{PROJECT}/arenas", json=body).status_code == 422
 
 
 def test_groups_are_seeded_and_nobody_is_in_one_twice(world: ArenaWorld) -> None:
@@ -43,7 +49,7 @@ def test_groups_are_seeded_and_nobody_is_in_one_twice(world: ArenaWorld) -> None
 
 def test_those_about_whom_little_is_known_join_each_other(world: ArenaWorld) -> None:
     """Of four, only the first two have met. The others would be in 130 of 200 groups if the third joined by lot."""
-    made = world.arena(names=NAMES, sides=3)
+    made, key = world.arena(names=NAMES, sides=3), world.key("a key")
     with transaction(world.sessions) as session:
         session.add(user := User(name="anna"))
         session.flush()
@@ -56,11 +62,8 @@ def test_those_about_whom_little_is_known_join_each_other(world: ArenaWorld) -> 
             session.add(Vote(battle_id=battle.id, counts=True, conversations=[], **about, **told))
     with world.sessions() as session:
         arena = session.get_one(Arena, uuid.UUID(made["id"]))
-        groups = [set(draw(session, arena, range(4), number).entrants) for number in range(200)]
+        groups = [set(draw(session, arena, range(4), number, key).entrants) for number in range(200)]
     assert sum({2, 3} <= group for group in groups) > 145
-
-
-FORMER = [[0, 2], [2, 1], [1, 2], [1, 0], [2, 0], [0, 1], [0, 1], [0, 2]]
 
 
 def test_a_pair_that_has_met_often_meets_less(world: ArenaWorld) -> None:

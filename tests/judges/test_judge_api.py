@@ -40,6 +40,16 @@ def test_settings_that_do_not_fit_are_refused_by_field(
         assert field in {place["location"] for place in answer.json()["errors"]}
 
 
+@pytest.mark.parametrize(("rate", "status"), [(1e-300, 422), (0.009, 422), (0.01, 201)])
+def test_a_judge_asks_at_least_once_in_a_hundred_minutes(world: JudgeWorld, rate: float, status: int) -> None:
+    world.evaluation()
+    body = {"style": "single", "endpoint": "gpt-judge", "settings": {"requests_per_minute": rate}}
+    answer = post(world, body)
+    assert answer.status_code == status, answer.text
+    if status == 422:
+        assert [place["location"] for place in answer.json()["errors"]] == ["body.settings.requests_per_minute"]
+
+
 def test_names_are_free_or_found(world: JudgeWorld) -> None:
     world.evaluation()
     body = {"style": "single", "endpoint": "gpt-judge"}

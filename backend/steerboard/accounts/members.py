@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from dataclasses import dataclass
 
-from sqlalchemy import ARRAY, TEXT, Select, cast, func, not_, select, update
+from sqlalchemy import ARRAY, TEXT, Select, cast, delete, func, not_, select, update
 from sqlalchemy.orm import Session
 
-from steerboard.accounts import service, signing_in
+from steerboard.accounts import hooks, service, signing_in
 from steerboard.accounts.access import Caller
 from steerboard.accounts.roles import OPERATOR, Role, Scope, TokenScope, allowed
-from steerboard.accounts.tables import ApiToken, Membership, Project, User
+from steerboard.accounts.tables import ApiToken, Membership, Project, SignInLink, User
 from steerboard.platform.http.errors import Conflict, Forbidden, NotFound
 
 INVITATION_LIFE = dt.timedelta(days=3)
@@ -73,16 +74,28 @@ def change_role(session: Session, project: Project, name: str, role: Role) -> tu
     return member, before, _end_tokens(session, member, allowed(role))
 
 
-def remove(session: Session, project: Project, name: str) -> tuple[str, list[str]]:
-    """It holds from this transaction's end. The role, and the names of their tokens, which end with it.
+@dataclass(frozen=True)
+class Removed:
+    """What ended with a membership: names of tokens, ids of links to reports."""
+
+    role: str
+    tokens: list[str]
+    links: list[str]
+
+
+def remove(session: Session, project: Project, name: str) -> Removed:
+    """It holds from this transaction's end. Someone who is in no other project loses their sign-in links.
 
     Raises `NotFound`, `Conflict` (`last_owner`)."""
-    member, _ = find(session, project, name)
+    member, user = find(session, project, name)
     if member.role == "owner":
         _refuse_last(session, project, name)
     session.delete(member)
     session.flush()
-    return member.role, _end_tokens(session, member, frozenset())
+    if session.scalar(select(Membership.project_id).where(Membership.user_id == user.id).limit(1)) is None:
+        session.execute(delete(SignInLink).where(SignInLink.user_id == user.id))
+    links = hooks.revoke_links(session, project, user)
+    return Removed(member.role, _end_tokens(session, member, frozenset()), links)
 
 
 def _end_tokens(session: Session, member: Membership, may: frozenset[Scope]) -> list[str]:

@@ -65,9 +65,11 @@ def change_member(user: str, body: MemberChange, session: Db, access: Owner) -> 
 
 @router.delete("/{user}", status_code=204, responses=problems(404, 409))
 def remove_member(user: str, session: Db, access: Owner) -> None:
-    """They see nothing of the project from the next request on, and the tokens that they made end."""
-    role, ended = members.remove(session, access.project, user)
-    audit(session, access, "member.remove", f"user {user}", {"role": role} | _tokens(ended))
+    """They see nothing of the project from the next request on. The tokens and the links to reports that they made
+    end."""
+    removed = members.remove(session, access.project, user)
+    links = {"links_ended": removed.links} if removed.links else {}
+    audit(session, access, "member.remove", f"user {user}", {"role": removed.role} | _tokens(removed.tokens) | links)
 
 
 @router.post("/{user}/sign-in-link", status_code=201, responses=problems(404))

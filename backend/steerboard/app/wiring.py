@@ -7,6 +7,7 @@ import uuid
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from steerboard.accounts import hooks as accounts
 from steerboard.accounts.access import Access
 from steerboard.datasets import hooks as datasets
 from steerboard.datasets.cleaning import jobs as cleaning
@@ -16,6 +17,7 @@ from steerboard.evaluation.entrants import responses
 from steerboard.evaluation.imports import importers as evaluation_importers
 from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
+from steerboard.evaluation.report import links
 from steerboard.registry.tables import Model
 from steerboard.runs import hooks as runs
 from steerboard.runs import references
@@ -48,6 +50,7 @@ def _import_request(what: str, session: Session, access: Access, given: datasets
 
 def wire() -> None:
     """Every process that starts the API or ends runs calls it first; again is harmless."""
+    accounts.revoke_links.set(links.revoke_of)
     datasets.stage_output.set(references.stage_output)
     datasets.used_by_run.set(references.used_by_run)
     datasets.model_hash.set(_model_hash)

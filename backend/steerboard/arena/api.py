@@ -112,10 +112,11 @@ def create_arena_preferences(arena: str, body: PairsIn, session: Db, access: Wri
 
 
 @router.post("/arenas/{arena}/battles", status_code=201, responses=problems(404, 409, 422, 429))
-def begin_battle(arena: str, body: BattleIn, session: Db, voter: Voting, lease: Lease) -> BattleOut:
+def begin_battle(arena: str, body: BattleIn, session: Db, voter: Voting, lease: Lease, request: Request) -> BattleOut:
     """Ask the entrants that the server draws; follow their answers at `battles/{battle}/stream`."""
     found = service.get_arena(session, voter.project, arena)
-    battle = service.begin(session, voter.project, voter.user_id, found, body)
+    key = request.app.state.secrets.derived("arena pairing")
+    battle = service.begin(session, voter.project, voter.user_id, found, body, key)
     audit(session, voter.access, "arena.battle", f"battle {battle.id}", {"arena": found.name})
     return battle_out(session, battle, lease)
 

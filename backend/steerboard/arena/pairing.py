@@ -1,7 +1,12 @@
-"""Which entrants meet, and on which side: drawn by the arena's seed and the number of the battle."""
+"""Which entrants meet, and on which side: drawn by the arena's seed and the number of the battle.
+
+Keyed with a secret of the server: with the seed and the votes so far alone, a voter could otherwise name the sides.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,13 +28,14 @@ class Pairing:
     seed: int
 
 
-def draw(session: Session, arena: Arena, places: Sequence[int], number: int) -> Pairing:
+def draw(session: Session, arena: Arena, places: Sequence[int], number: int, key: bytes) -> Pairing:
     """`places`: the entrants that can answer, two or more. A pair is drawn, then others join it one by one until the
-    arena's sides are taken. The same votes, seed and number give the same entrants."""
+    arena's sides are taken. The same votes, seed, number and key give the same
+    entrants."""
     wins = _wins(session, arena)[np.ix_(places, places)]
     chances = pair_chances(wins)
     rows, columns = np.triu_indices(len(places), k=1)
-    drawn = random.Random(f"{arena.seed} {number}")
+    drawn = random.Random(hmac.digest(key, f"{arena.seed} {number}".encode(), hashlib.sha256))
     [at] = drawn.choices(range(len(rows)), weights=chances[rows, columns].tolist())
     meeting = [int(rows[at]), int(columns[at])]
     while len(meeting) < min(arena.sides, len(places)):

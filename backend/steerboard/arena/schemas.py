@@ -26,8 +26,6 @@ class ArenaEntrantIn(ColumnIn):
 
 
 class ArenaIn(BaseModel):
-    """`seed` decides who meets. It is drawn where none is given, and no answer has it."""
-
     model_config = ConfigDict(extra="forbid")
 
     name: str
@@ -36,7 +34,6 @@ class ArenaIn(BaseModel):
         int, Field(ge=FEWEST_SIDES, le=MOST_SIDES, description="How many of the entrants answer side by side.")
     ] = 2
     categories: Annotated[list[Category], Field(max_length=50, description="That a battle may be filed under.")] = []
-    seed: Annotated[int | None, Field(ge=0, le=2**53)] = None
 
     @model_validator(mode="after")
     def _possible(self) -> ArenaIn:

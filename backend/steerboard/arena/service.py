@@ -41,7 +41,7 @@ def create(session: Session, project: Project, given: ArenaIn, actor: str) -> Ar
         entrants=_entrants(session, project, given.entrants),
         sides=given.sides,
         categories=given.categories,
-        seed=secrets.randbelow(2**53) if given.seed is None else given.seed,
+        seed=secrets.randbelow(2**63),
         state="open",
         created_by=actor,
     )
@@ -95,8 +95,10 @@ def close(arena: Arena) -> bool:
     return was_open
 
 
-def begin(session: Session, project: Project, user_id: uuid.UUID, arena: Arena, given: BattleIn) -> Battle:
-    """A battle with its first turn.
+def begin(
+    session: Session, project: Project, user_id: uuid.UUID, arena: Arena, given: BattleIn, pairing_key: bytes
+) -> Battle:
+    """A battle with its first turn. `pairing_key`: as for `pairing.draw`.
 
     Raises `ArenaClosed`, `TooFast`, `BadEntrants`, `BadInput` (`unknown_category`).
     """
@@ -115,7 +117,7 @@ def begin(session: Session, project: Project, user_id: uuid.UUID, arena: Arena, 
     if len(places) < 2:
         raise BadEntrants("fewer than two of its entrants are left", hint="Choose another arena.")
     number = session.scalar(select(func.count()).select_from(Battle).where(Battle.arena_id == arena.id)) or 0
-    pairing = draw(session, arena, places, number)
+    pairing = draw(session, arena, places, number, pairing_key)
     battle = Battle(
         project_id=project.id,
         arena_id=arena.id,

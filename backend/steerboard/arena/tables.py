@@ -21,8 +21,7 @@ class Arena(Base):
     """`entrants`: [{name, model or endpoint (an id), score, decoding}]; a battle names `sides` of them by their place,
     or fewer where others were deleted.
 
-    `seed` decides who meets and on which side, and never leaves the server: with it and the votes so far they could be
-    computed.
+    `seed` is drawn by the server and, with its secret key, decides who meets and on which side (`arena.pairing`).
     """
 
     __tablename__ = "arenas"

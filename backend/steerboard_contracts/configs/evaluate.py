@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.decoding import MOST_SAMPLES, BestOf, WithDecoding
-from steerboard_contracts.fields import Config, Count, Positive
+from steerboard_contracts.fields import Config, Count, RequestsPerMinute
 
 
 class Entrant(Config):
@@ -46,9 +46,9 @@ class EndpointJudge(Config):
         Field(description="`pairwise`: two answers, in both orders; `single`: one answer, from 1 to 10."),
     ] = "pairwise"
     criteria: Annotated[str | None, Field(max_length=4000, description="What to weigh, in the judge's prompt.")] = None
-    requests_per_minute: Annotated[
-        Positive | None, Field(le=1_000_000, description="By default as fast as it answers.")
-    ] = None
+    requests_per_minute: Annotated[RequestsPerMinute | None, Field(description="By default as fast as it answers.")] = (
+        None
+    )
     concurrency: Annotated[int, Field(ge=1, le=64, description="Requests in flight at the same time.")] = 4
 
 

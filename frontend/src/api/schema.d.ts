@@ -1726,7 +1726,8 @@ export interface paths {
         post?: never;
         /**
          * Remove Member
-         * @description They see nothing of the project from the next request on, and the tokens that they made end.
+         * @description They see nothing of the project from the next request on. The tokens and the links to reports that they made
+         *     end.
          */
         delete: operations["remove_member"];
         options?: never;
@@ -3936,10 +3937,7 @@ export interface components {
             name?: string | null;
             score?: components["schemas"]["Condition"] | null;
         };
-        /**
-         * ArenaIn
-         * @description `seed` decides who meets. It is drawn where none is given, and no answer has it.
-         */
+        /** ArenaIn */
         ArenaIn: {
             /**
              * Categories
@@ -3951,8 +3949,6 @@ export interface components {
             entrants: components["schemas"]["ArenaEntrantIn"][];
             /** Name */
             name: string;
-            /** Seed */
-            seed?: number | null;
             /**
              * Sides
              * @description How many of the entrants answer side by side.

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.runs.state.states import RunState
+from steerboard_contracts.fields import RequestsPerMinute
 
 JudgeStyle = Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference"]
 VerdictStatus = Literal["ok", "unparsed", "refused", "error"]
@@ -50,7 +51,7 @@ class JudgeSettings(BaseModel):
     ] = None
     temperature: Annotated[float | None, Field(ge=0, le=2, allow_inf_nan=False, description="0 by default.")] = None
     max_tokens: Annotated[int, Field(ge=1, le=100_000, description="Tokens of the judge's answer.")] = 2048
-    requests_per_minute: Annotated[float | None, Field(gt=0, le=1_000_000, allow_inf_nan=False)] = None
+    requests_per_minute: RequestsPerMinute | None = None
     concurrency: Annotated[int, Field(ge=1, le=64, description="Requests in flight at the same time.")] = 4
     reference: Annotated[
         bool, Field(description="Show the reference answer of math, reasoning and coding prompts that have one.")

@@ -6,9 +6,10 @@ import datetime as dt
 import uuid
 from collections.abc import Sequence
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.tables import ApiToken, Project, User
 from steerboard.evaluation.report.tables import ReportLink
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import Conflict, NotFound
@@ -57,6 +58,31 @@ def revoke(session: Session, evaluation: Evaluation, link_id: uuid.UUID) -> Repo
     if link.revoked_at is None:
         link.revoked_at = session.scalar(select(func.now()))
     return link
+
+
+def revoke_of(session: Session, project: Project, user: User) -> list[str]:
+    """Those to reports of the project that this person made, in the browser or with a token. Returns their ids."""
+    with_token = exists().where(
+        ApiToken.user_id == user.id,
+        ReportLink.created_by == "token:" + ApiToken.name,
+        # The name of a revoked token may be another person's by now.
+        ReportLink.created_at >= ApiToken.created_at,
+        or_(ApiToken.revoked_at.is_(None), ReportLink.created_at <= ApiToken.revoked_at),
+    )
+    evaluations = select(Evaluation.id).where(Evaluation.project_id == project.id)
+    revoked = (
+        update(ReportLink)
+        .where(
+            ReportLink.evaluation_id.in_(evaluations),
+            ReportLink.revoked_at.is_(None),
+            ReportLink.expires_at > func.now(),
+            or_(ReportLink.created_by == f"user:{user.name}", with_token),
+        )
+        .values(revoked_at=func.clock_timestamp())
+        .returning(ReportLink.id)
+        .execution_options(synchronize_session=False)
+    )
+    return sorted(map(str, session.scalars(revoked)))
 
 
 def evaluation_behind(session: Session, code: str) -> uuid.UUID | None:

@@ -63,6 +63,10 @@ class Secrets:
             self._known = (version, _lines(path))
         return self._known[1]
 
+    def derived(self, purpose: str) -> bytes:
+        """A key for something else than sealing, which is different after a rotation."""
+        return _derived(self.known()[0], f"steerboard {purpose} 1".encode())
+
     def seal(self, text: str) -> str:
         """Encrypted and authenticated; another text every time."""
         return _cipher(self.known()[0]).encrypt(text.encode()).decode()
@@ -97,8 +101,11 @@ def write_key_file(home: Path, content: str) -> None:
 @lru_cache(maxsize=8)
 def _cipher(key: str) -> Fernet:
     """The file's content and the variable are used alike, so that one can be moved into the other."""
-    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE).derive(key.encode())
-    return Fernet(base64.urlsafe_b64encode(derived))
+    return Fernet(base64.urlsafe_b64encode(_derived(key, _PURPOSE)))
+
+
+def _derived(key: str, purpose: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(key.encode())
 
 
 def _make_key_file(path: Path, content: str) -> None:

@@ -91,7 +91,7 @@ export function JudgeSettings({
         <NumberInput
           label="Requests per minute"
           placeholder="no limit"
-          min={1}
+          min={0.01}
           value={settings.requests_per_minute ?? ""}
           error={error("settings.requests_per_minute")}
           onChange={(value) => set({ requests_per_minute: number(value) })}

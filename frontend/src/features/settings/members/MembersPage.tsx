@@ -131,8 +131,8 @@ export function MembersPage() {
         onGo={() => removing && remove.mutate(removing)}
       >
         {removing === me ? "You lose" : `${removing} loses`} access to this project immediately, and the
-        tokens that {removing === me ? "you" : "they"} made here are revoked. Data, runs and models stay. So
-        does the account, which can be added again.
+        tokens and the links to reports that {removing === me ? "you" : "they"} made here are revoked. Data,
+        runs and models stay. So does the account, which can be added again.
       </Confirm>
     </Stack>
   );

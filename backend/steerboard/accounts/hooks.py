@@ -1,0 +1,11 @@
+"""What accounts hand to the domains above them."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project, User
+from steerboard.platform.hooks import Hook
+
+# Someone is no longer a member: revokes the links to reports that they made. Returns their ids.
+revoke_links: Hook[[Session, Project, User], list[str]] = Hook("accounts.revoke_links")
