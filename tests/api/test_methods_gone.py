@@ -41,7 +41,7 @@ def test_they_are_listed_and_shown_as_they_are(world: ApiWorld) -> None:
 def test_to_start_one_again_says_what_is_missing(world: ApiWorld) -> None:
     run = of_another_package(world)
     refused = world.post(f"runs/{run}/clone", {}, status=422)
-    assert "is not a run kind; known: train sft" in refused["errors"][0]["message"]
+    assert "`gone` is not a method that is installed here; known: sft, " in refused["errors"][0]["message"]
     changed = world.post(f"runs/{run}/resume", {"config": {"micro_tokens": 64}}, status=422)
     assert (changed["code"], changed["detail"]) == ("unknown_method", "method gone is not installed here")
 

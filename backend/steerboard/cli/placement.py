@@ -12,7 +12,9 @@ from pydantic import ValidationError
 
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
 from steerboard.cli.output.listing import Column, print_table
-from steerboard_contracts.errors import BadInput
+from steerboard.cli.settings import config_of
+from steerboard_contracts.complaints import complaints
+from steerboard_contracts.errors import BadInput, ErrorLocation
 
 if TYPE_CHECKING:
     from steerboard_contracts.planning.placement_plan import PlacedRole, PlacementPlan
@@ -84,11 +86,15 @@ def placement(
     if shape is None:
         raise BadInput(f"{model} does not describe a plain decoder", code="unknown_model")
     spec = needed_method(method)
+    given = config_of(set_ or [], {"method": method})
     try:
-        config = spec.config.model_validate(_fields(method, set_ or []))
+        config = spec.config.model_validate(given)
     except ValidationError as error:
-        wrong = [f"{'.'.join(map(str, one['loc'])) or method}: {one['msg']}" for one in error.errors()]
-        raise BadInput("; ".join(wrong), code="bad_config") from error
+        wrong = [
+            ErrorLocation(location=".".join(map(str, one.place)) or method, message=one.message)
+            for one in complaints(error, given, spec.config)
+        ]
+        raise BadInput("the settings cannot be used", code="bad_config", errors=wrong) from error
     if not isinstance(config, OnlineConfig):
         online = [name for name, one in methods().items() if one.online]
         raise BadInput(
@@ -121,22 +127,6 @@ def _config_of(model: str) -> dict[str, Any]:
             hint=f"Give {', '.join(_SIZES)}, or a folder with config.json.",
         ) from error
     return found if isinstance(found, dict) else {}
-
-
-def _fields(method: str, changes: list[str]) -> dict[str, Any]:
-    from steerboard.recipes.document import parse_value
-
-    fields: dict[str, Any] = {"method": method}
-    for text in changes:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise BadInput(f"--set {text} is not of the form field=value", code="bad_config")
-        *parents, last = name.split(".")
-        into = fields
-        for part in parents:
-            into = into.setdefault(part, {})
-        into[last] = parse_value(value)
-    return fields
 
 
 def _show(found: PlacementPlan, parameters: int) -> None:

@@ -105,6 +105,14 @@ def run(
     json: JsonOption = False,
     report: Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")] = None,
     reuse: Annotated[bool, typer.Option(help="Reuse the outputs of identical finished stages.")] = True,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="STAGE",
+            help="Run this stage and those after it; take what they read of others from identical finished stages.",
+        ),
+    ] = None,
     examples: Annotated[
         bool | None, typer.Option(help="Show example answers; by default only those of synthetic data.")
     ] = None,
@@ -116,10 +124,11 @@ def run(
 ) -> None:
     """Start a recipe. With --wait: exit 0 only if every stage succeeded, 1 if one failed, 2 for an invalid recipe. With
     --gate: 0 pass, 1 fail, 2 invalid or a stage failed, 64 wrong usage or an invalid recipe, 69 no server answers."""
+    how = {"reuse": reuse, "from_stage": from_}
     if gate is not None:
-        _run_gated(recipe, set_, gate, junit, json=json, report=report, reuse=reuse, examples=examples)
+        _run_gated(recipe, set_, gate, junit, json=json, report=report, how=how, examples=examples)
     client = Client()
-    pipeline = post_recipe(client, "pipelines", recipe, set_, {"reuse": reuse})
+    pipeline = post_recipe(client, "pipelines", recipe, set_, how)
     if not (wait or report):
         if json:
             print_json(pipeline)
@@ -141,7 +150,7 @@ def _run_gated(
     *,
     json: bool,
     report: Path | None,
-    reuse: bool,
+    how: dict[str, Any],
     examples: bool | None,
 ) -> NoReturn:
     """Pipeline, evaluation and gate. With `json` the verdict is what standard output gets."""
@@ -153,7 +162,7 @@ def _run_gated(
         check = post_recipe(client, "recipes/check", recipe, overrides, {}, invalid=EXIT_USAGE)
         # Hours of training are too late to hear of a misspelled entrant.
         parse_rules(given, _entrants(check))
-        pipeline = post_recipe(client, "pipelines", recipe, overrides, {"reuse": reuse}, invalid=EXIT_USAGE)
+        pipeline = post_recipe(client, "pipelines", recipe, overrides, how, invalid=EXIT_USAGE)
         out.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
         try:
             found = finish(client, out, pipeline, json=False, report_path=report, examples=examples)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from json import loads
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +17,7 @@ from steerboard.cli.output.numbers import short
 from steerboard.cli.output.progress import ENDED, STYLES, doing
 from steerboard.cli.output.run_rows import print_runs, run_name
 from steerboard.cli.output.watch import wait_for
+from steerboard.cli.settings import config_of
 from steerboard_contracts.errors import BadInput
 
 app = typer.Typer(
@@ -66,7 +66,8 @@ def start(
         list[str], typer.Option("--input", metavar="NAME=REFERENCE", help="A model or dataset; may be repeated.")
     ] = [],  # noqa: B006
     changes: Annotated[
-        list[str], typer.Option("--set", metavar="FIELD=VALUE", help="A setting; may be repeated.")
+        list[str],
+        typer.Option("--set", metavar="FIELD=VALUE", help="A setting in YAML, such as lora.rank=8; may be repeated."),
     ] = [],  # noqa: B006
     name: Annotated[str | None, typer.Option(help="[default: generated]")] = None,
     pool: Annotated[str, typer.Option(help="Pool whose workers take it.")] = "default",
@@ -77,8 +78,7 @@ def start(
     client = Client()
     key = next((one for one in client.get("schemas") if one["key"] == kind), None)
     config = {"run": key["kind"], "method": key["method"]} if key else {"run": kind}
-    config = {field: value for field, value in config.items() if value is not None}
-    config |= {field: _value(text) for field, text in map(_pair, changes)}
+    config = config_of(changes, {field: value for field, value in config.items() if value is not None})
     body = {"name": name, "config": config, "inputs": dict(map(_pair, given)), "pool": pool}
     run = client.post("runs", body)
     if wait:
@@ -98,14 +98,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not sign:
         raise typer.BadParameter(f"write NAME=VALUE instead of {text!r}")
     return name, value
-
-
-def _value(text: str) -> Any:
-    """As JSON where it is that: numbers, true, null, lists; otherwise the text itself."""
-    try:
-        return loads(text)
-    except ValueError:
-        return text
 
 
 @app.command()
@@ -247,7 +239,7 @@ def change(
     settings: Annotated[list[str], typer.Argument(metavar="FIELD=VALUE...", help="Such as lr=1e-6 kl_weight=0.1.")],
 ) -> None:
     """Other settings of a training run, from its next step on; without a checkpoint lost or a step repeated."""
-    config = {name: _value(text) for name, text in map(_pair, settings)}
+    config = config_of(settings, {})
     found = Client().post(path_of("runs", run, "change"), {"config": config})
     print(f"{run_name(found)}: " + ", ".join(f"{name} {value:g}" for name, value in found["changeable"].items()))
 

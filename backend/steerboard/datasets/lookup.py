@@ -15,7 +15,7 @@ from steerboard.datasets.search.indexing import delete_segments
 from steerboard.datasets.tables import Dataset, DroppedRowRecord, Reward, RewardSource, SampleRow
 from steerboard.platform.events.log import emit
 from steerboard.platform.http.errors import NotFound
-from steerboard.platform.names import check_name, find
+from steerboard.platform.names import MOST_SUGGESTED, check_name, find
 
 
 def get_dataset(session: Session, project: Project, ref: str | uuid.UUID) -> Dataset:
@@ -27,6 +27,12 @@ def get_dataset(session: Session, project: Project, ref: str | uuid.UUID) -> Dat
     if dataset is None:
         raise NotFound(f"there is no dataset {str(ref)!r}", hint="List them with `steerboard datasets list`.")
     return dataset
+
+
+def dataset_names(session: Session, project: Project) -> list[str]:
+    """The newest names, for suggestions."""
+    mine = select(Dataset.name).where(Dataset.project_id == project.id)
+    return list(session.scalars(mine.order_by(Dataset.id.desc()).limit(MOST_SUGGESTED)))
 
 
 def check_free_name(session: Session, project: Project, name: str) -> str:

@@ -59,8 +59,9 @@ def start_pipeline(body: PipelineCreate, request: Request, session: Db, access: 
     """Check a recipe and start it: the pipeline and all its runs, or nothing."""
     folders, store = folders_for(request, access), request.app.state.store
     planned = service.plan(session, access.project, _text(body), body.set, folders, store)
-    pipeline = service.start(session, access.project, planned, access.actor, reuse=body.reuse)
+    pipeline = service.start(session, access.project, planned, access.actor, reuse=body.reuse, first=body.from_stage)
     detail = {"recipe": planned.name, "set": body.set, "stages": [stage.name for stage in planned.stages]}
+    detail |= {"from": body.from_stage} if body.from_stage is not None else {}
     audit(session, access, "pipeline.start", f"pipeline {pipeline.name} {pipeline.id}", detail)
     return pipelines.detail(session, pipeline)
 

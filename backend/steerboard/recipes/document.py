@@ -33,6 +33,8 @@ class Document:
     derived: set[Path] = field(default_factory=set)
     """What the planner wrote, with everything below it."""
     budget: Budget = field(default_factory=Budget)
+    copies: dict[str, Path] = field(default_factory=dict)
+    """By stage that is a copy, such as that of a round, what it is a copy of."""
 
     def place(self, path: Path) -> Place | None:
         """The place of a path, or of its nearest ancestor that has one."""
@@ -53,7 +55,16 @@ class Document:
         derived = any(path[:length] in self.derived for length in range(len(path) + 1))
         derived = derived and (place is None or place.override is None)
         line = place.line if place else None
-        faults.add(self.location(path), message, line, field=dotted(field or path), derived=derived, code=code)
+        # A fault of a stage of which there are copies is one fault, not one for each.
+        written = self.written(path)
+        of = f"{dotted(written)} ({place})" if written != path else None
+        faults.add(self.location(path), message, line, field=dotted(field or path), derived=derived, code=code, of=of)
+
+    def written(self, path: Path) -> Path:
+        """Where in the file this part of a stage is written."""
+        while path[:1] == ("stages",) and len(path) > 1 and path[1] in self.copies:
+            path = (*self.copies[str(path[1])], *path[2:])
+        return path
 
     def put(self, path: Path, value: Any, place: Place) -> None:
         """Replace a value and everything below it. The parent must exist."""

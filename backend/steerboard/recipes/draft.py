@@ -10,12 +10,13 @@ from pydantic import ValidationError
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from steerboard.recipes.document import Document
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import NAME, NAME_RULE
 from steerboard.recipes.limits import MAX_REFERENCES, refuse_many
 from steerboard.recipes.places import Path
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import STAGE_OPTIONS
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.methods import methods
 from steerboard_contracts.run_config import RUN_CONFIG, RunConfig
 from steerboard_contracts.run_kinds import kind_of, run_words
@@ -216,6 +217,6 @@ def _validate(document: Document, draft: Draft, rest: dict[str, Any], faults: Fa
     try:
         return RUN_CONFIG.validate_python(draft.kind.config.model_validate(rest, strict=True))
     except ValidationError as error:
-        known = [*draft.kind.config.model_fields, *draft.kind.slots, *STAGE_OPTIONS]
-        add_validation_faults(document, draft.path, error, known, faults)
+        more = (*draft.kind.slots, *STAGE_OPTIONS)
+        add_validation_faults(document, draft.path, error, draft.kind.config, faults, more)
         return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from steerboard_contracts.errors import BadInput, ErrorLocation
@@ -13,8 +11,6 @@ MAX_ERRORS = 100
 _MAX_FAULTS = 1000
 # Of one fault: what is wrong may be repeated in it.
 _MAX_TEXT = 500
-# Names are shorter; to compare long texts takes seconds.
-_MAX_WORD = 100
 
 
 class InvalidRecipe(BadInput):
@@ -50,7 +46,7 @@ class Faults:
         self._found: list[Fault] = []
         self._derived: list[Fault] = []
         self._codes: set[str | None] = set()
-        self._places: set[tuple[str, str]] = set()
+        self._known: set[tuple[str, str]] = set()
         self._sections: set[str] = set()
 
     def add(
@@ -62,19 +58,24 @@ class Faults:
         field: str = "",
         derived: bool = False,
         code: str | None = None,
+        of: str | None = None,
     ) -> None:
         """Raises `InvalidRecipe` once there are more than anyone reads.
 
         `derived`: in what the planner wrote itself, so shown only where nothing that people wrote is at fault.
 
-        `code`: where a program can do something about it; the error has it when all of its faults do."""
+        `code`: where a program can do something about it; the error has it when all of its faults do. `of`: what makes
+        faults with the same message one; their location, where it is not given."""
+        identity = (of or location, message)
+        if identity in self._known:
+            return
+        self._known.add(identity)
         self._codes.add(code)
         location, message = _shortened(location), _shortened(message)
         fault = Fault(field, location, message, line)
         if derived:
             self._derived.append(fault)
-        elif (location, message) not in self._places:
-            self._places.add((location, message))
+        else:
             section, dot, _ = location.partition(".")
             if dot:
                 self._sections.add(section)
@@ -115,14 +116,3 @@ def _counted(count: int) -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + "..."
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "lr"?`, or the list of what there is when nothing is close and the list is short."""
-    names = sorted({name for name in known if len(name) <= _MAX_WORD})
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) if len(word) <= _MAX_WORD else []
-    if close:
-        return f"; did you mean `{close[0]}`?"
-    if 0 < len(names) <= 12:
-        return f"; known: {', '.join(names)}"
-    return ""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steerboard.recipes.document import Document
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_INPUTS, refuse_many
 from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.recipes.places import Path
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import misfit
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.specs.slots import datasets
@@ -92,14 +93,11 @@ def _declaration(document: Document, path: Path, fields: Any, faults: Faults) ->
         at = (*path, "type") if "type" in fields else path
         document.fault(faults, at, "needs `type: model` or `type: dataset`")
         return None
-    adapter: TypeAdapter[Declaration] = TypeAdapter(
-        ModelDeclaration if fields["type"] == "model" else DatasetDeclaration
-    )
+    declaration: type[Declaration] = ModelDeclaration if fields["type"] == "model" else DatasetDeclaration
     try:
-        return adapter.validate_python(fields, strict=True)
+        return declaration.model_validate(fields, strict=True)
     except ValidationError as error:
-        known = DatasetDeclaration.model_fields if fields["type"] == "dataset" else ModelDeclaration.model_fields
-        add_validation_faults(document, path, error, list(known), faults)
+        add_validation_faults(document, path, error, declaration, faults)
         return None
 
 
@@ -109,15 +107,16 @@ def resolve(
     set_values: Mapping[str, str | None],
     catalogue: Catalogue,
     faults: Faults,
+    unread: Collection[str] = (),
 ) -> dict[str, Value]:
-    """Look every input up. None: optional and not given (implied.py may still find a stand-in)."""
+    """Look every input up. None: not given, and optional or `unread` (implied.py may still find a stand-in)."""
     values: dict[str, Value] = {}
     for name, declaration in declared.items():
         path: Path = ("inputs", name)
         ref = set_values.get(name) if name in set_values else declaration.default
         if not ref:
             values[name] = None
-            if not declaration.optional:
+            if not declaration.optional and name not in unread:
                 document.fault(
                     faults, path, f"needs a value: --set {name}={'MODEL' if declaration.type == 'model' else 'DATASET'}"
                 )

@@ -7,9 +7,10 @@ from typing import Any
 
 from steerboard.recipes.budget import Budget
 from steerboard.recipes.document import Document, dotted, parse_value
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_DEPTH
 from steerboard.recipes.places import Path, Place
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.decoding import NAMED
 
 MAX_OVERRIDES = 200
@@ -99,6 +100,6 @@ def apply_to_stage(document: Document, override: Override, faults: Faults) -> No
     document.put(path, override.value, override.place)
 
 
-def unknown_target(override: Override, inputs: list[str], stages: list[str]) -> str:
+def unknown_target(override: Override, known: list[str]) -> str:
     """Why an override's head is nothing that can be set."""
-    return f"the recipe has no input or stage `{override.head}`" + did_you_mean(override.head, [*inputs, *stages])
+    return f"the recipe has no input or stage `{override.head}`" + did_you_mean(override.head, known)

@@ -37,9 +37,17 @@ class RecipeRequest(BaseModel):
 
 
 class PipelineCreate(RecipeRequest):
-    """`reuse: false` runs every stage again, even if an equal one has finished."""
+    """`reuse: false` runs every stage again, even if an equal one has finished. `from_stage` runs this stage and those
+    after it again; what they read of others is taken from finished equal runs, and the start refused without one."""
 
     reuse: bool = True
+    from_stage: Annotated[str | None, Field(max_length=64)] = None
+
+    @model_validator(mode="after")
+    def _takes_or_not(self) -> Self:
+        if self.from_stage is not None and not self.reuse:
+            raise ValueError("`from_stage` takes what finished runs made, which `reuse: false` forbids")
+        return self
 
 
 class RecipeInputOut(BaseModel):

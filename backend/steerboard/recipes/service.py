@@ -9,30 +9,32 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.conversions.launch import rows_fault
+from steerboard.datasets.lookup import dataset_names
 from steerboard.datasets.service import get_dataset
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import names_like, next_name
 from steerboard.platform.package_files import folder as shipped_folder
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.recipes.errors import UnknownRecipe, did_you_mean
+from steerboard.recipes.errors import UnknownRecipe
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.limits import MAX_BYTES
 from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.recipes.planning.plan import Plan, Reading, make_plan, read_recipe
 from steerboard.recipes.sources import Source
+from steerboard.recipes.starting_stage import check_made, read_by, stages_from
 from steerboard.registry.base_sources import PinnedSource, pinned
 from steerboard.registry.endpoints.service import endpoints_of
-from steerboard.registry.service import get_model
+from steerboard.registry.service import get_model, model_names
 from steerboard.registry.tables import Model
 from steerboard.registry.tokenizers import tokenizer_fault
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 SHIPPED = shipped_folder("recipes")
-SUGGESTIONS = 1000
 
 
 class ProjectCatalogue:
@@ -74,12 +76,10 @@ class ProjectCatalogue:
         return tokenizer_fault(self._session, self._store, *both)
 
     def dataset_names(self) -> list[str]:
-        mine = select(Dataset.name).where(Dataset.project_id == self._project.id)
-        return list(self._session.scalars(mine.order_by(Dataset.id.desc()).limit(SUGGESTIONS)))
+        return dataset_names(self._session, self._project)
 
     def model_names(self) -> list[str]:
-        mine = select(Model.name).where(Model.project_id == self._project.id)
-        return list(self._session.scalars(mine.order_by(Model.id.desc()).limit(SUGGESTIONS)))
+        return model_names(self._session, self._project)
 
     def endpoint_names(self) -> list[str]:
         return [endpoint.name for endpoint in endpoints_of(self._session, self._project)]
@@ -112,8 +112,15 @@ def read(
     return read_recipe(text, overrides, ProjectCatalogue(session, project, folders, store))
 
 
-def start(session: Session, project: Project, planned: Plan, actor: str, *, reuse: bool = True) -> Pipeline:
-    """Create the pipeline, named RECIPE-N, and its runs. The caller commits; all of it or nothing is there then."""
+def start(
+    session: Session, project: Project, planned: Plan, actor: str, *, reuse: bool = True, first: str | None = None
+) -> Pipeline:
+    """Create the pipeline, named RECIPE-N, and its runs. The caller commits; all of it or nothing is there then.
+
+    `first`: the stage that it starts from. It and all after it run; what others made must be there. Raises
+    `InvalidRecipe`."""
+    running = None if first is None else stages_from(planned, first)
+    stages = planned.stages if running is None else read_by(planned.stages, running)
     pipeline = Pipeline(
         project_id=project.id,
         name=_next_name(session, project, planned.name),
@@ -125,7 +132,7 @@ def start(session: Session, project: Project, planned: Plan, actor: str, *, reus
     session.add(pipeline)
     session.flush()
     runs: dict[str, Run] = {}
-    for stage in planned.stages:
+    for stage in stages:
         runs[stage.name] = create_run(
             session,
             project,
@@ -134,9 +141,11 @@ def start(session: Session, project: Project, planned: Plan, actor: str, *, reus
             inputs={name: _input_ref(source, runs) for name, source in stage.inputs.items()},
             pipeline_id=pipeline.id,
             pool=stage.pool,
-            reuse=reuse and stage.reuse,
+            reuse=reuse and stage.reuse if running is None else stage.name not in running,
             created_by=actor,
         )
+    if first is not None and running is not None:
+        check_made(first, [name for name, run in runs.items() if name not in running and run.state != "succeeded"])
     return pipeline
 
 

@@ -8,12 +8,13 @@ from typing import Any
 from steerboard.datasets.conversions.launch import MORE_ANSWERS
 from steerboard.recipes.document import Document
 from steerboard.recipes.draft import Draft, Reference
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import Outside, StageRef, Value
 from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.recipes.places import Path
 from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.texts import all_held_out
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig

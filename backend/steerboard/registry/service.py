@@ -15,7 +15,7 @@ from steerboard.datasets.hooks import stage_output, used_by_run
 from steerboard.datasets.tables import RewardSource
 from steerboard.platform.events.log import emit
 from steerboard.platform.http.errors import NotFound
-from steerboard.platform.names import check_name, find
+from steerboard.platform.names import MOST_SUGGESTED, check_name, find
 from steerboard.platform.storage import store_lock
 from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
 from steerboard.registry.folders import check_folder, read_info
@@ -41,6 +41,12 @@ def get_model(session: Session, project: Project, ref: str | uuid.UUID) -> Model
             f"there is no model {str(ref)!r}", code="unknown_model", hint="List them with `steerboard models list`."
         )
     return model
+
+
+def model_names(session: Session, project: Project) -> list[str]:
+    """The newest names, for suggestions."""
+    mine = select(Model.name).where(Model.project_id == project.id)
+    return list(session.scalars(mine.order_by(Model.id.desc()).limit(MOST_SUGGESTED)))
 
 
 def register_model(

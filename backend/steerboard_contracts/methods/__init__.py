@@ -17,6 +17,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import get_args
 
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import RunKind
 from steerboard_contracts.specs.method import BadMethod, MethodSpec
@@ -115,7 +116,8 @@ def needed_method(name: str) -> MethodSpec:
     if spec is None:
         known = ", ".join(methods())
         hint = f"Install the package that provides it; installed here: {known}."
-        raise BadInput(f"method {name} is not installed here", code="unknown_method", hint=hint)
+        message = f"method {name} is not installed here{did_you_mean(name, methods())}"
+        raise BadInput(message, code="unknown_method", hint=hint)
     return spec
 
 

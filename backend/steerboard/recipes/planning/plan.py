@@ -12,7 +12,7 @@ from typing import Any
 from steerboard.recipes.budget import Budget
 from steerboard.recipes.document import Document, parse
 from steerboard.recipes.draft import Draft, read_stages
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, Value, declarations, resolve
 from steerboard.recipes.limits import MAX_STAGES, refuse_large, refuse_many, size_of
 from steerboard.recipes.lookup import Catalogue, KnownModel
@@ -20,12 +20,14 @@ from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrid
 from steerboard.recipes.places import Path
 from steerboard.recipes.planning.graph import cycles, ordered
 from steerboard.recipes.planning.implied import Implied
-from steerboard.recipes.planning.rounds import ROUND, unroll
+from steerboard.recipes.planning.left_out import LeftOut, leave_out
+from steerboard.recipes.planning.rounds import ROUND, unroll, without_stages
 from steerboard.recipes.planning.stop_rule import ROUNDS, await_checks, check_endpoints, check_judge, judge_by_comparing
 from steerboard.recipes.planning.sweep.block import SWEEP, set_sweep
 from steerboard.recipes.planning.sweep.halving import await_rungs
 from steerboard.recipes.planning.sweep.variants import summary_of, variant_of, write_variants
 from steerboard.recipes.sources import Source, Sources
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.recipes.sweep import PlannedSweep
 from steerboard_contracts.run_config import RunConfig
@@ -62,6 +64,8 @@ class Plan:
     notes: list[str] = field(default_factory=list)
     sweep: PlannedSweep | None = None
     rounds: PlannedRounds | None = None
+    copy_of: dict[str, str] = field(default_factory=dict)
+    """By stage that was written several times, as in each round, how the file calls it."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def make_plan(text: str, overrides: list[str], catalogue: Catalogue, budget: Bud
         notes=reading.notes,
         sweep=reading.sweep,
         rounds=reading.rounds,
+        copy_of={name: str(reading.document.written(("stages", name))[-1]) for name in reading.document.copies},
     )
 
 
@@ -117,10 +122,13 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue, budget: B
     declared = declarations(document, faults)
     changes, rounds = unroll(document, parse_overrides(overrides, faults, document.budget), faults)
     changes = set_sweep(document, changes)
-    set_values, later = _apply(document, list(declared), changes, faults)
+    kept = [name for one in (rounds.rounds if rounds else ()) for name in (one.policy, one.check) if name]
+    set_values, later, left_out = _apply(document, list(declared), changes, kept, faults)
+    if rounds is not None:
+        rounds = without_stages(rounds, document.data["stages"])
     _check_size(document)
     sweep = write_variants(document, faults)
-    values = resolve(document, declared, set_values, catalogue, faults)
+    values = resolve(document, declared, set_values, catalogue, faults, left_out.unread)
     judge_by_comparing(document, values)
     implied = Implied(document, declared, values, catalogue, faults)
     implied.add_all()
@@ -137,7 +145,7 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue, budget: B
     if sweep is not None and sweep.halving is not None:
         await_rungs(sweep.halving, inputs)
     order = _order(document, drafts, inputs, faults)
-    notes = [*implied.notes, *([summary_of(sweep)] if sweep else [])]
+    notes = [*left_out.notes, *implied.notes, *([summary_of(sweep)] if sweep else [])]
     return Reading(document, drafts, inputs, order, implied.stages, notes, faults, sweep, rounds)
 
 
@@ -177,11 +185,13 @@ def _check_size(document: Document) -> None:
 
 
 def _apply(
-    document: Document, declared: list[str], changes: list[Override], faults: Faults
-) -> tuple[dict[str, str | None], list[Override]]:
-    """Overrides of inputs and of written stages. Those that name neither wait for the implied stages."""
+    document: Document, declared: list[str], changes: list[Override], kept: list[str], faults: Faults
+) -> tuple[dict[str, str | None], list[Override], LeftOut]:
+    """Overrides of inputs and of written stages. Those that name neither wait for the implied stages. `kept` as for
+    `leave_out`."""
     set_values: dict[str, str | None] = {}
-    later = []
+    later: list[Override] = []
+    without: list[Override] = []
     stages = document.data["stages"]
     for change in changes:
         if len(change.path) == 1 and change.head in declared:
@@ -191,14 +201,16 @@ def _apply(
             apply_to_stage(document, change, faults)
         elif len(change.path) == 1 and change.head == "name":
             document.put(("name",), change.value, change.place)
+        elif len(change.path) == 1 and change.head in stages and change.value is None:
+            without.append(change)
         elif len(change.path) == 1 and change.head in stages:
-            message = f"`{change.head}` is a stage: set one of its fields, {change.head}.FIELD"
+            message = f"`{change.head}` is a stage: set one of its fields, {change.head}.FIELD, or null"
             faults.add(f"--set {change.text}", message, field=change.field)
         else:
             later.append(change)
     if isinstance(document.data.get("name"), str) and not NAME.match(document.data["name"]):
         document.fault(faults, ("name",), NAME_RULE)
-    return set_values, later
+    return set_values, later, leave_out(document, without, kept, faults) if without else LeftOut()
 
 
 def _apply_later(
@@ -209,12 +221,16 @@ def _apply_later(
     sweep: PlannedSweep | None,
     faults: Faults,
 ) -> None:
-    stages = [name for name in document.data["stages"] if name not in implied]
+    written = [str(document.written(("stages", name))[-1]) for name in document.data["stages"]]
+    known = [*declared, *written, *(key for key in (SWEEP, ROUNDS, "name") if key in document.data)]
     for change in later:
         if change.head in implied and len(change.path) > 1:
             apply_to_stage(document, change, faults)
+        elif change.head in implied and change.value is None:
+            message = f"`{change.head}` is implied by the stages that need it: change those"
+            faults.add(f"--set {change.text}", message, field=change.field)
         else:
-            message = variant_of(sweep, change) or unknown_target(change, declared, [*stages, *implied])
+            message = variant_of(sweep, change) or unknown_target(change, known)
             faults.add(f"--set {change.text}", message, field=change.field)
 
 

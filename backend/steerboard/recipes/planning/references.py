@@ -49,6 +49,7 @@ def write_copy(document: Document, template: Path, path: Path, fields: Any) -> N
     """Puts a stage's changed copy at `path`, each value at the place that it has in the file."""
     document.put(path, fields, Place(line=1))
     document.places.copy(template, path)
+    document.copies[str(path[1])] = template
 
 
 def widen_list(document: Document, path: Path, items: Mapping[int, Path], meant: Callable[[str], list[str]]) -> None:

@@ -14,12 +14,12 @@ Each round generates from its own part of the prompts. `rounds: {count: 3, stop:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
 from steerboard.recipes.document import Document
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_STAGES, Size, refuse_large, refuse_many, size_of
 from steerboard.recipes.overrides import Override
 from steerboard.recipes.planning.references import references, replace_at, rewired, value_at, widen_list, write_copy
@@ -35,6 +35,7 @@ from steerboard.recipes.planning.stop_rule import (
     name_of_judge,
     write_check_places,
 )
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.run_kinds import kind_of
 
@@ -101,6 +102,12 @@ def _refuse_many(document: Document, repeated: list[str], number: int) -> None:
     refuse_many(document.location((ROUNDS,)), "stages in all its rounds", len(stages) + number * written, MAX_STAGES)
     size = size_of(stages) + sum([in_round, *widened], Size()) * number
     refuse_large(document.location((ROUNDS,)), size, " in all its rounds")
+
+
+def without_stages(planned: PlannedRounds, stages: Collection[str]) -> PlannedRounds:
+    """With those of its stages that are not left out."""
+    rounds = [one.model_copy(update={"stages": [n for n in one.stages if n in stages]}) for one in planned.rounds]
+    return planned.model_copy(update={"rounds": rounds})
 
 
 def _set_rounds(document: Document, changes: list[Override], faults: Faults) -> list[Override]:
@@ -240,7 +247,7 @@ def _of_each_round(document: Document, change: Override, repeated: list[str], nu
     found = []
     for round_ in range(1, number + 1):
         of_this = next((_named(name, round_) for name in repeated if change.head in (name, _named(name, round_))), None)
-        if of_this is None or len(change.path) == 1:
+        if of_this is None or (len(change.path) == 1 and change.value is not None):
             continue
         value = change.value
         fields = document.data["stages"][of_this]

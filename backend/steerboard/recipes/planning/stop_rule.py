@@ -16,12 +16,13 @@ from typing import Any
 
 from steerboard.recipes.document import Document
 from steerboard.recipes.draft import Draft
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef, Value
 from steerboard.recipes.lookup import Catalogue, KnownModel
 from steerboard.recipes.places import Path, Place
 from steerboard.recipes.sources import Source
 from steerboard.runs.inputs import AFTER
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.run_kinds import kind_that

@@ -15,9 +15,10 @@ from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.runs.schemas.requests import RunWork
 from steerboard.runs.standalone.given_inputs import check_training_rows, given_inputs, tokenizer_faults
 from steerboard.runs.state.lifecycle import InputRef
+from steerboard_contracts.complaints import complaints, did_you_mean
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.files.local_folders import LocalFolders
-from steerboard_contracts.methods import needed_method
+from steerboard_contracts.methods import methods, needed_method
 from steerboard_contracts.run_config import RUN_CONFIG, RunConfig
 from steerboard_contracts.run_kinds import any_kind_of, kind_of, run_kinds, trains
 from steerboard_contracts.specs.run_kind import RunKindSpec
@@ -103,21 +104,34 @@ def _is_endpoint(session: Session, project: Project, ref: str) -> bool:
 def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSpec | None, RunConfig | None]:
     kind = kind_of(raw.get("run"), raw.get("method"))
     if kind is None:
-        words = ", ".join(k.word for k in run_kinds())
-        at = "config.method" if trains(raw.get("run")) else "config.run"
-        message = f"is not a run kind; known: {words}"
-        if any_kind_of(raw.get("run")) is not None:
-            message = "is started by its evaluation, and cannot be started alone"
-        faults.append(ErrorLocation(location=at, message=message))
+        faults.append(_unknown_kind(raw))
         return None, None
     try:
         return kind, RUN_CONFIG.validate_python(kind.config.model_validate(raw))
     except ValidationError as error:
-        for problem in error.errors(include_url=False, include_context=False):
-            location = ".".join(["config", *(str(part) for part in problem["loc"])])
-            message = problem["msg"].removeprefix("Value error, ")
-            faults.append(ErrorLocation(location=location, message=message))
+        for one in complaints(error, raw, kind.config):
+            # A form shows what is missing where it would be.
+            place = one.place if one.missing is None else (*one.place, one.missing)
+            faults.append(ErrorLocation(location=".".join(map(str, ("config", *place))), message=one.message))
         return kind, None
+
+
+def _unknown_kind(raw: dict[str, Any]) -> ErrorLocation:
+    run = raw.get("run")
+    if any_kind_of(run) is not None and not trains(run):
+        message = f"`{run}` is started by its evaluation, and cannot be started alone"
+        return ErrorLocation(location="config.run", message=message)
+    if trains(run):
+        method = raw.get("method")
+        what = "needs a method" if method is None else f"`{method}` is not a method that is installed here"
+        return ErrorLocation(location="config.method", message=what + _nearest(method, [*methods()]))
+    what = "needs a run kind" if run is None else f"`{run}` is not a method or a run kind"
+    return ErrorLocation(location="config.run", message=what + _nearest(run, [kind.key for kind in run_kinds()]))
+
+
+def _nearest(word: object, known: list[str]) -> str:
+    """The nearest one, or else all of them."""
+    return did_you_mean(str(word), known) or f"; known: {', '.join(known)}"
 
 
 def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocation]) -> None:

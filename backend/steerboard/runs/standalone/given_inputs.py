@@ -9,16 +9,18 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.conversions.launch import rows_fault
+from steerboard.datasets.lookup import dataset_names
 from steerboard.datasets.service import get_dataset
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.registry.service import get_model
+from steerboard.registry.service import get_model, model_names
 from steerboard.registry.tables import Model
 from steerboard.registry.tokenizers import tokenizer_fault
 from steerboard.runs.errors import NoTrainingRows
 from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.texts import all_held_out
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RunConfig
@@ -41,17 +43,18 @@ def given_inputs(
     for name, ref in names.items():
         slot = slots.get(name.partition(".")[0])
         if slot is None or not re.fullmatch(r"[a-z]+\.\d+" if slot.many else r"[a-z0-9_]+", name):
-            known = ", ".join(f"{n}.0" if s.many else n for n, s in kind.slots.items())
-            faults.append(
-                ErrorLocation(location=f"inputs.{name}", message=f"is not an input of {kind.word}; known: {known}")
-            )
+            known = [f"{n}.0" if s.many else n for n, s in kind.slots.items()]
+            message = f"is not an input of {kind.word}{did_you_mean(name, known)}"
+            faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
             continue
         try:
             refs[name] = _look_up(session, project, slot, name, ref, config, faults)
             if slot.thing == "dataset":
                 _check_rows(session, project, name, ref, kind, faults)
         except NotFound as error:
-            faults.append(ErrorLocation(location=f"inputs.{name}", message=error.detail))
+            known_names = dataset_names if slot.thing == "dataset" else model_names
+            message = error.detail + did_you_mean(ref, known_names(session, project))
+            faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
     return refs
 
 

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from steerboard.recipes.document import Document
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_DEPTH
 from steerboard.recipes.overrides import Override
 from steerboard.recipes.places import Path, Place
@@ -34,6 +34,7 @@ from steerboard.recipes.planning.stop_rule import ROUNDS
 from steerboard.recipes.planning.sweep.halving import HalvingBlock
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import STAGE_OPTIONS
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.recipes.sweep import SweepGoal, SweepSearch
 from steerboard_contracts.run_kinds import kind_of
@@ -154,7 +155,7 @@ def read_sweep(document: Document, faults: Faults) -> Sweep | None:
     try:
         block = SweepBlock.model_validate(raw, strict=True)
     except ValidationError as error:
-        add_validation_faults(document, (SWEEP,), error, list(SweepBlock.model_fields), faults)
+        add_validation_faults(document, (SWEEP,), error, SweepBlock, faults)
         return None
     fields = _fields(document, block, faults)
     if fields is None:
@@ -249,7 +250,7 @@ def _range(document: Document, at: Path, values: dict[str, Any], faults: Faults)
     try:
         found = Range.model_validate(values)
     except ValidationError as error:
-        add_validation_faults(document, at, error, list(Range.model_fields), faults)
+        add_validation_faults(document, at, error, Range, faults)
         return None
     if document.data[SWEEP].get("search", "grid") == "grid":
         document.fault(faults, at, "a grid needs a list of values; a range is drawn from with `search: random`")

@@ -88,6 +88,7 @@ def write_rungs(document: Document, planned: PlannedHalving) -> None:
             for rung in planned.rungs[:-1]:
                 copied = rung.stages[place]
                 document.places.copy(("stages", name), ("stages", copied))
+                document.copies[copied] = ("stages", name)
                 written[copied] = {**fields, STEPS: rung.steps}
             fields = {**fields, STEPS: last.steps}
         written[name] = fields

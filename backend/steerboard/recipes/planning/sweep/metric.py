@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from steerboard.recipes.document import Document
-from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.planning.references import references, value_at
 from steerboard.recipes.planning.sweep.block import SWEEP, SweepBlock
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.recipes.sweep import SweepGoal
 from steerboard_contracts.run_kinds import evaluates, trains

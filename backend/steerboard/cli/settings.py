@@ -1,0 +1,36 @@
+"""`--set FIELD=VALUE` of one run: YAML values at dotted paths, as a recipe takes them for a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from steerboard_contracts.errors import BadInput, ErrorLocation
+
+_RUN = "run"
+
+
+def config_of(texts: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` with what each `FIELD=VALUE` sets. Raises `BadInput` (`bad_config`) with all that cannot be read."""
+    # Imported here: most commands set nothing, and none of them waits for YAML.
+    from steerboard.recipes.document import Document
+    from steerboard.recipes.errors import Faults
+    from steerboard.recipes.overrides import apply_to_stage, parse_overrides
+
+    faults = Faults()
+    document = Document(data={"stages": {_RUN: dict(given)}})
+    for change in parse_overrides(list(texts), faults):
+        apply_to_stage(document, replace(change, path=(_RUN, *change.path)), faults)
+    if faults:
+        raise BadInput(
+            "the settings cannot be used",
+            code="bad_config",
+            errors=[
+                ErrorLocation(location=one.location, message=one.message.replace(f"stages.{_RUN}.", ""))
+                for one in faults.ordered()
+            ],
+            hint="Write FIELD=VALUE, or FIELD.INNER=VALUE.",
+        )
+    config: dict[str, Any] = document.data["stages"][_RUN]
+    return config
