@@ -40,6 +40,10 @@ class PlaygroundDecoding(_In):
     max_new_tokens: Annotated[
         int | None, Field(ge=1, le=100_000, description="By default 256, or half of a smaller model's window.")
     ] = None
+    stop: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=200)]],
+        Field(max_length=16, description="Texts that end an answer, and are not part of it."),
+    ] = []
 
 
 class ColumnIn(_In):

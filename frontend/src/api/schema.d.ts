@@ -3923,6 +3923,7 @@ export interface components {
         ArenaEntrantIn: {
             /**
              * @default {
+             *       "stop": [],
              *       "temperature": 0,
              *       "top_k": 0,
              *       "top_p": 1
@@ -4778,6 +4779,7 @@ export interface components {
         ColumnIn: {
             /**
              * @default {
+             *       "stop": [],
              *       "temperature": 0,
              *       "top_k": 0,
              *       "top_p": 1
@@ -5006,6 +5008,7 @@ export interface components {
             data?: string | null;
             /**
              * @default {
+             *       "stop": [],
              *       "temperature": 0,
              *       "top_k": 0,
              *       "top_p": 1
@@ -8721,9 +8724,12 @@ export interface components {
         };
         /**
          * PipelineCreate
-         * @description `reuse: false` runs every stage again, even if an equal one has finished.
+         * @description `reuse: false` runs every stage again, even if an equal one has finished. `from_stage` runs this stage and those
+         *     after it again; what they read of others is taken from finished equal runs, and the start refused without one.
          */
         PipelineCreate: {
+            /** From Stage */
+            from_stage?: string | null;
             /**
              * Recipe
              * @description Name of a shipped recipe.
@@ -8898,6 +8904,12 @@ export interface components {
              * @description By default 256, or half of a smaller model's window.
              */
             max_new_tokens?: number | null;
+            /**
+             * Stop
+             * @description Texts that end an answer, and are not part of it.
+             * @default []
+             */
+            stop: string[];
             /**
              * Temperature
              * @default 0
