@@ -140,7 +140,7 @@ class Asker:
 
 
 def _converse(asker: Asker, system: str | None, *, quiet: bool) -> list[dict[str, Any]]:
-    """Each message is asked with all that was said before it."""
+    """Each message is asked with the turns before it."""
     turns: Turns = [] if system is None else [{"role": "system", "content": system}]
     answers: list[dict[str, Any]] = []
     for line in _lines():

@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.3
 
 
 def finished(client: Client, comparison: dict[str, Any]) -> dict[str, Any]:
-    """The comparison when all of its answers have ended. What they wait for is said on standard error. A person who
+    """The comparison when all of its answers have ended. What they wait for is printed on standard error. A person who
     interrupts ends them."""
     path = f"playground/comparisons/{comparison['id']}"
     said = None
