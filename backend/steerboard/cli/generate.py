@@ -72,7 +72,8 @@ def generate(
     if system is not None:
         conversations = [_with_system(turns, system) for turns in conversations]
     decoding = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "max_new_tokens": max_new_tokens}
-    asker = Asker(Client(), model, list(score or [None]), decoding | {"stop": stop or []}, seed)
+    scores: list[str | None] = [*score] if score else [None]
+    asker = Asker(Client(), model, scores, decoding | {"stop": stop or []}, seed)
     answers: list[dict[str, Any]] = []
     try:
         if chat:

@@ -20,7 +20,7 @@ def config_of(texts: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
 
     faults = Faults()
     document = Document(data={"stages": {_RUN: dict(given)}})
-    for change in parse_overrides(list(texts), faults):
+    for change in parse_overrides(list(texts), faults, document.budget):
         apply_to_stage(document, replace(change, path=(_RUN, *change.path)), faults)
     if faults:
         raise BadInput(
