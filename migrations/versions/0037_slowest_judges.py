@@ -1,14 +1,14 @@
 """judges ask at least once in 100 minutes
 
-Revision: 0036, after 0035.
+Revision: 0037, after 0036.
 """
 
 from __future__ import annotations
 
 from alembic import op
 
-revision = "0036"
-down_revision = "0035"
+revision = "0037"
+down_revision = "0036"
 branch_labels = None
 depends_on = None
 
