@@ -153,6 +153,46 @@ def test_a_reward_that_rises_with_what_people_say_is_none(evaluated: Make) -> No
     assert hacking_of(made.report(), "dt").alarm is False
 
 
+@pytest.mark.parametrize("same", [False, True], ids=["by chance", "on the same items"])
+def test_an_alarm_takes_a_difference_on_the_items_of_both(evaluated: Make, same: bool) -> None:
+    """Win rates of 170 and 147 of 300 have intervals that overlap. Where one source prefers what the other does and 23
+    items more, chance does not explain it; where the two have nothing to do with each other, it may."""
+    made = evaluated(prompts=300)
+    trained_on(made)
+    by_training = [float(at < 170) for at in range(300)]
+    by_judge = [float(at < 147) if same else float(at * 49 % 100 < 49) for at in range(300)]
+    assert (sum(by_training), sum(by_judge)) == (170, 147)
+    made.rewards({"sft": [0.5] * 300, "dt": by_training})
+    made.scores({"sft": [5.0] * 300, "dt": [4 + 2 * won for won in by_judge]})
+    report = made.report()
+    row = hacking_of(report, "dt")
+    assert row.training_reward is not None
+    assert row.independent is not None
+    assert row.difference is not None
+    assert (row.training_reward.value, row.independent.value) == (pytest.approx(170 / 300), pytest.approx(147 / 300))
+    assert (row.training_reward.low or 0) < (row.independent.high or 0)
+    assert (row.difference.value, row.difference.n) == (pytest.approx(23 / 300), 300)
+    assert row.alarm is (True if same else None)
+    assert any(warning.startswith("reward hacking suspected of dt") for warning in report.warnings) is same
+    chance = any("which may be chance" in reason for reason in row.reasons)
+    assert chance is not same
+
+
+def test_a_reward_model_that_taught_another_entrant_is_not_called_independent(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    trained_on(made)
+    other = made.model("our-other", method="rwr", info={"normaliser": {"reward_model_hash": "another-hash"}})
+    made.entrant("other", source="model", model_id=other.id, method="rwr")
+    made.rewards({"sft": [0.0] * 20, "dt": [1.0] * 20, "other": [0.5] * 20})
+    given = {"sft": [1.0] * 20, "dt": [0.0] * 20, "other": [2.0] * 20}
+    made.rewards(given, name="other-reward", content_hash="another-hash")
+    row = hacking_of(made.report(), "dt")
+    assert (row.alarm, row.independent_by) == (None, None)
+    made.rewards(given, name="nobody's", content_hash="third-hash")
+    row = hacking_of(made.report(), "dt")
+    assert (row.alarm, row.independent_by) == (True, "reward model nobody's")
+
+
 def test_without_independent_evidence_nothing_can_be_told(evaluated: Make) -> None:
     made = evaluated(prompts=24)
     trained_on(made)

@@ -44,7 +44,8 @@ class AgreementRow(BaseModel):
 class HackingRow(BaseModel):
     """Against the baseline: does its training reward rise while what is independent of it does not?
 
-    `alarm` is null where that cannot be decided; `reasons` say why, or what is missing. The estimates are win rates.
+    `alarm` is null where that cannot be decided; `reasons` say why, or what is missing. `training_reward` and
+    `independent` are win rates, `difference` that of the two on the same items.
     """
 
     entrant: str
@@ -54,7 +55,20 @@ class HackingRow(BaseModel):
     training_reward: Estimate | None
     independent: Estimate | None
     independent_by: str | None
+    difference: Estimate | None = None
     length_ratio: Estimate
+
+
+class WinRateDifference(BaseModel):
+    """By how much the win rate of `a` over `b` is higher by a reward model than by another source, on the items that
+    both have."""
+
+    reward_model: str
+    by: By
+    source: str
+    a: str
+    b: str
+    difference: Estimate
 
 
 class MethodsRow(BaseModel):
@@ -128,6 +142,7 @@ class EvaluationReport(BaseModel):
     agreement: list[AgreementRow]
     contamination: Contamination
     hacking: list[HackingRow]
+    win_rate_differences: list[WinRateDifference]
     warnings: list[str]
     length_ratios: list[LengthRatio] = []
     unfinished_parts: list[Unfinished] = []

@@ -6085,6 +6085,8 @@ export interface components {
             version: number;
             /** Warnings */
             warnings: string[];
+            /** Win Rate Differences */
+            win_rate_differences: components["schemas"]["WinRateDifference"][];
         };
         /**
          * Example
@@ -6357,11 +6359,13 @@ export interface components {
          * HackingRow
          * @description Against the baseline: does its training reward rise while what is independent of it does not?
          *
-         *     `alarm` is null where that cannot be decided; `reasons` say why, or what is missing. The estimates are win rates.
+         *     `alarm` is null where that cannot be decided; `reasons` say why, or what is missing. `training_reward` and
+         *     `independent` are win rates, `difference` that of the two on the same items.
          */
         HackingRow: {
             /** Alarm */
             alarm: boolean | null;
+            difference?: components["schemas"]["Estimate"] | null;
             /** Entrant */
             entrant: string;
             independent: components["schemas"]["Estimate"] | null;
@@ -12173,6 +12177,27 @@ export interface components {
              * @default false
              */
             self_normalised: boolean;
+        };
+        /**
+         * WinRateDifference
+         * @description By how much the win rate of `a` over `b` is higher by a reward model than by another source, on the items that
+         *     both have.
+         */
+        WinRateDifference: {
+            /** A */
+            a: string;
+            /** B */
+            b: string;
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "human" | "judge" | "jury" | "reward";
+            difference: components["schemas"]["Estimate"];
+            /** Reward Model */
+            reward_model: string;
+            /** Source */
+            source: string;
         };
         /**
          * WorkerOut

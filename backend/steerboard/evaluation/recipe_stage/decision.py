@@ -6,6 +6,7 @@ import numpy as np
 
 from steerboard.evaluation.recipe_stage.judge import Judged
 from steerboard.evaluation.recipe_stage.table import Scores
+from steerboard.evaluation.report.sources import mirrored
 from steerboard.runs.errors import UnusableInput
 from steerboard_contracts.report.decision import WIN_RATE, RoundDecision
 from steerboard_contracts.report.estimate import Estimate
@@ -42,7 +43,7 @@ def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
     pair = next(iter(found.pairs), None)
     wins = pair.win_rate if pair is not None else None
     won = wins or Estimate(value=None, n=0)
-    return _decision(judge.name, WIN_RATE, found.items, _turned(won), won, pair)
+    return _decision(judge.name, WIN_RATE, found.items, mirrored(won, 1.0), won, pair)
 
 
 def _by_scores(judge: str, units: str, before: Floats, after: Floats, seed: int) -> RoundDecision:
@@ -65,9 +66,3 @@ def _decision(
         p=pair.p if pair is not None else None,
         fell=pair is not None and pair.significant and difference is not None and (difference.value or 0.0) < 0,
     )
-
-
-def _turned(share: Estimate) -> Estimate:
-    """The share of the other of two."""
-    ends = {"value": share.value, "low": share.high, "high": share.low}
-    return Estimate(n=share.n, **{name: None if value is None else 1 - value for name, value in ends.items()})

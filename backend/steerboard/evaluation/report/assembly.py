@@ -31,6 +31,7 @@ from steerboard.evaluation.report.sections.length_matched import add_length_matc
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.report.sections.rewards import reward_sections
 from steerboard.evaluation.report.sections.several_rewards import reward_correlations, reward_sums
+from steerboard.evaluation.report.sections.win_rate_differences import win_rate_differences
 from steerboard.evaluation.report.sources import lengths
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationReportRow
 from steerboard.platform.http.errors import NotFound
@@ -88,6 +89,9 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         agreement=agreement_rows([*people, *voices, *panels, *models], seed=data.seed),
         contamination=contamination(data),
         hacking=[],
+        win_rate_differences=win_rate_differences(
+            data, rewards, models, [*people, *(voice for voice in voices if voice.valid)]
+        ),
         warnings=[],
         length_ratios=length_ratios(data, means),
         held_out_changes=merged(data.held_out_changes, *(one.held_out_changes for one in rewards)),

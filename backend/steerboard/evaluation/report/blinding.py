@@ -67,6 +67,7 @@ def blinded(report: EvaluationReport, salt: str) -> EvaluationReport:
         agreement=_agreement(report.agreement, labels),
         contamination=_contamination(report.contamination),
         hacking=[],
+        win_rate_differences=[],
         warnings=[],
         length_ratios=_ratios(report.length_ratios, names),
     )

@@ -119,14 +119,14 @@ def turned(row: PairRow) -> PairRow:
             "b": row.a,
             "wins": row.losses,
             "losses": row.wins,
-            "win_rate": _mirrored(row.win_rate, 1.0),
-            "difference": None if row.difference is None else _mirrored(row.difference, 0.0),
-            "length_matched": None if row.length_matched is None else _mirrored(row.length_matched, 1.0),
+            "win_rate": mirrored(row.win_rate, 1.0),
+            "difference": None if row.difference is None else mirrored(row.difference, 0.0),
+            "length_matched": None if row.length_matched is None else mirrored(row.length_matched, 1.0),
         }
     )
 
 
-def _mirrored(estimate: Estimate, around: float) -> Estimate:
+def mirrored(estimate: Estimate, around: float) -> Estimate:
     """`around` - x."""
 
     def turn(value: float | None) -> float | None:

@@ -141,6 +141,12 @@ export function Hacking({ rows }: { rows: Report["hacking"] }) {
                   {row.independent_by} wins <Figure of={row.independent} format={asPercent} stacked={false} />
                 </Text>
               )}
+              {row.difference && (
+                <Text size="sm" component="div">
+                  Difference on the same items{" "}
+                  <Figure of={row.difference} format={asPercent} stacked={false} />
+                </Text>
+              )}
               <Text size="sm" component="div">
                 Length ratio <Figure of={row.length_ratio} stacked={false} />
               </Text>

@@ -1,0 +1,80 @@
+"""Whether a reward model prefers an entrant more often than a source that is independent of it does.
+
+Two win rates on the same items are not independent of each other, so that their intervals may overlap although they
+differ, and the other way round. The test is on the difference at each item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from steerboard.evaluation.report.data import EvaluationData, Floats
+from steerboard.evaluation.report.sources import Source, mirrored, pair_columns
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.evaluation import EvaluationReport, WinRateDifference
+from steerboard_contracts.report.sections.comparison import By
+from steerboard_contracts.report.sections.rewards import RewardReport
+from steerboard_statistics.bootstrap import Resamples, estimates
+from steerboard_statistics.proportions import win_rate_interval
+
+# Fewer items are not evidence for or against.
+MIN_ITEMS = 10
+
+
+def win_rate_differences(
+    data: EvaluationData, rewards: Sequence[RewardReport], models: Sequence[Source], others: Iterable[Source]
+) -> list[WinRateDifference]:
+    """Of every reward model that may have trained an entrant, against each source that may be evidence: `others`, and
+    the models from whose scores nothing here learned. `models` are the sources of `rewards`."""
+    unknown = any(not who.known_origin for who in data.entrants)
+    teachers = [model for one, model in zip(rewards, models, strict=True) if one.trained or unknown]
+    evidence = [*others, *(model for one, model in zip(rewards, models, strict=True) if not one.trained)]
+    return [
+        row for teacher in teachers for other in evidence if other is not teacher for row in _rows(data, teacher, other)
+    ]
+
+
+def difference_of(
+    report: EvaluationReport, reward_model: str, by: By, source: str, entrant: str, vs: str
+) -> Estimate | None:
+    """As seen from `entrant`."""
+    for row in report.win_rate_differences:
+        if (row.reward_model, row.by, row.source) == (reward_model, by, source):
+            if (row.a, row.b) == (entrant, vs):
+                return row.difference
+            if (row.b, row.a) == (entrant, vs):
+                return mirrored(row.difference, 0.0)
+    return None
+
+
+def _rows(data: EvaluationData, teacher: Source, other: Source) -> Iterator[WinRateDifference]:
+    differences = (teacher.signs - other.signs) / 2
+    counts = np.isfinite(differences).sum(axis=0)
+    columns = np.flatnonzero(counts >= MIN_ITEMS)
+    if not len(columns):
+        return
+    found = differences[:, columns]
+    drawn = Resamples(len(found), seed=data.seed).means(found)
+    first, second = pair_columns(len(data.entrants))
+    made = estimates(np.nanmean(found, axis=0), drawn, counts[columns].tolist())
+    for column, one in zip(columns, made, strict=True):
+        yield WinRateDifference(
+            reward_model=teacher.label,
+            by=other.by,
+            source=other.label,
+            a=data.entrants[first[column]].name,
+            b=data.entrants[second[column]].name,
+            difference=one if one.low is not None else _of_equal_items(one, differences[:, column]),
+        )
+
+
+def _of_equal_items(mean: Estimate, differences: Floats) -> Estimate:
+    """Equal items resample to an interval without width, which they don't prove: here it is that of as many points won
+    and lost."""
+    points = differences[np.isfinite(differences)]
+    won, lost = float(points[points > 0].sum()), float(-points[points < 0].sum())
+    share = win_rate_interval(won, len(points) - won - lost, lost)
+    low, high = (None if end is None else 2 * end - 1 for end in (share.low, share.high))
+    return Estimate(value=mean.value, low=low, high=high, n=mean.n)
