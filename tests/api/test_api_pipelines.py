@@ -246,8 +246,9 @@ def test_a_report_says_in_words_what_the_command_line_does(world: ApiWorld) -> N
     assert report["baseline"] == "SFT"
     summary = report["summary"]
     assert summary == {
-        "verdict": "RWR won with reward 1.00 [0.90, 1.10]. RWR is 1.00 above SFT, the next best.",
-        "cost": "Device-seconds, generation and scoring included: SFT 2.0, RWR 2.0.",
+        "verdict": "An earlier version made this report, which does not say whether there is a winner.",
+        "cost": "Device-seconds, of training with the sampling and labelling of its data, without SFT and the reward "
+        "model: SFT 2.0, RWR 2.0.",
         "checks": [{"text": "Spearman of requested and achieved is at least 0.9", "met": False}],
     }
     (shown,) = world.get("runs/small-1.judge")["outputs"]

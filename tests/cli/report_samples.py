@@ -11,6 +11,7 @@ from steerboard_contracts.report.pipeline import (
     RewardModelSummary,
     StageRow,
 )
+from steerboard_contracts.report.sections.headline import Headline, Reservation
 
 SCORES = [-5.0, -2.5, 0.0, 2.5, 5.0]
 ACHIEVED = [-1.6, -0.9, 0.1, 0.8, 1.2]
@@ -38,6 +39,9 @@ def row(
         quality_low=0.5,
         quality_high=0.7,
         device_seconds=20.0,
+        name=method if score is None else f"{method}_{score:g}",
+        own_device_seconds=5.0,
+        total_device_seconds=20.0,
     )
 
 
@@ -46,7 +50,12 @@ def report(rows: list[MethodRow], **changes: object) -> Report:
         stages=[StageRow(name="sft", status="succeeded", seconds=12.3, device_seconds=11.9)],
         methods=rows,
         reward_model=RewardModelSummary(
-            held_out_accuracy=0.912, pairs=123, independent_held_out_accuracy=0.9, independent_pairs=120
+            name="reward",
+            held_out_accuracy=0.912,
+            pairs=123,
+            independent_name="other",
+            independent_held_out_accuracy=0.9,
+            independent_pairs=120,
         ),
         control=Control(requested=SCORES, achieved=ACHIEVED, spearman=1.0),
         labelled_rewards=LabelledRewards(p20=-1.0, p50=0.1, p80=0.9, n=1000),
@@ -57,7 +66,15 @@ def report(rows: list[MethodRow], **changes: object) -> Report:
 
 def clear_win() -> Report:
     conditioned = [row("decision_transformer", a, score=s) for s, a in zip(SCORES, ACHIEVED, strict=True)]
-    return report([row("sft", 0.2), row("mle_filter", 0.6), row("rwr", 0.3), *conditioned])
+    headline = Headline(
+        text="decision_transformer_5 wins: against mle_filter, the closest of 7 rivals, its win rate is 75.0%.",
+        winner="decision_transformer_5",
+        by="reward",
+        source="reward",
+        reservations=[Reservation(code="circular", text="Reward model reward is circular.")],
+    )
+    rows = [row("sft", 0.2), row("mle_filter", 0.6), row("rwr", 0.3), *conditioned]
+    return report(rows, headline=headline)
 
 
 def with_examples(synthetic: bool) -> Report:

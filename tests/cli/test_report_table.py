@@ -10,8 +10,11 @@ from report_samples import clear_win, report, row, with_examples
 from rich.console import Console
 
 from steerboard.cli.output.report_table import print_report, print_stages
-from steerboard_contracts.report.pipeline import Report
-from steerboard_contracts.report.summary import best_rows, checks, cost_line, verdict
+from steerboard.platform.database import new_id
+from steerboard_contracts.report.pipeline import EvaluationRef, Report
+from steerboard_contracts.report.sections.costs import SharedRun
+from steerboard_contracts.report.sections.headline import Headline
+from steerboard_contracts.report.summary import best_rows, checks, cost_line, summarise
 
 
 def printed(found: Report, width: int = 140, **options: bool) -> str:
@@ -21,43 +24,46 @@ def printed(found: Report, width: int = 140, **options: bool) -> str:
     return out.getvalue()
 
 
-def test_a_clear_winner_is_named_with_its_lead_over_sft_and_the_next_best() -> None:
-    words = verdict(clear_win())
-    assert words == (
-        "Decision Transformer at 5.0 won with reward 1.20 [1.15, 1.25]. "
-        "Decision Transformer at 5.0 is 1.00 above SFT and 0.60 above MLE with filtering, the next best."
-    )
+def verdict(found: Report) -> str:
+    summary = summarise(found)
+    assert summary is not None
+    return summary.verdict
 
 
-def test_no_winner_is_named_when_intervals_overlap() -> None:
-    words = verdict(report([row("sft", 0.2), row("mle_filter", 0.6, 0.2), row("rwr", 0.5, 0.2)]))
-    assert words.startswith("No winner is clear: the interval of MLE with filtering [0.40, 0.80] overlaps")
-    assert "RWR [0.30, 0.70]" in words
-    assert "won" not in words
+def test_the_verdict_is_the_evaluations_word_for_word_with_its_source_and_reservations() -> None:
+    found = clear_win()
+    assert found.headline is not None
+    assert verdict(found) == found.headline.text
+    text = " ".join(printed(found).split())
+    assert f"{found.headline.text} (by reward model reward)" in text
+    assert "! Reward model reward is circular." in text
 
 
-def test_touching_intervals_are_no_clear_win() -> None:
-    assert "No winner is clear" in verdict(report([row("sft", 0.0, 0.25), row("rwr", 0.5, 0.25)]))
+def test_nobody_wins_where_the_evaluation_names_no_winner_whatever_the_intervals() -> None:
+    words = "No winner: sft and rwr are within noise."
+    found = report([row("sft", 0.0), row("rwr", 9.0)], headline=Headline(text=words, leader="rwr"))
+    assert verdict(found) == words
+    assert "won" not in printed(found)
 
 
-def test_sft_can_win() -> None:
-    assert verdict(report([row("sft", 1.0), row("rwr", 0.5)])).startswith("SFT won with reward 1.00")
+def test_a_report_of_an_earlier_version_names_no_winner_and_the_evaluation_that_does() -> None:
+    ref = EvaluationRef(id=new_id(), name="demo-1.report")
+    words = verdict(report([row("sft", 0.0), row("rwr", 9.0)], evaluation=ref))
+    assert words.endswith("does not say whether there is a winner; the evaluation demo-1.report does.")
+    assert words in " ".join(printed(report([row("sft", 0.0), row("rwr", 9.0)], evaluation=ref)).split())
 
 
 def test_two_scores_of_one_policy_do_not_compete_with_each_other() -> None:
     rows = [row("sft", 0.0), *(row("decision_transformer", 1.0 + s / 100, 0.2, score=s) for s in (4.0, 5.0))]
     assert [r.score and r.score.score for r in best_rows(report(rows))] == [5.0, None]
-    assert "Decision Transformer at 5.0 won" in verdict(report(rows))
 
 
 def test_the_best_of_several_answers_is_a_row_of_its_own_and_no_baseline() -> None:
     rows = [row("sft", 1.5, best_of=8), row("sft", 0.5), row("mle_filter", 0.7)]
-    rows[0].device_seconds = 25.0
+    rows[0].total_device_seconds = 25.0
     found = report(rows)
     assert [(r.method, r.best_of) for r in best_rows(found)] == [("sft", 8), ("mle_filter", None), ("sft", None)]
-    assert verdict(found).startswith("SFT (best of 8) won with reward 1.50 [1.45, 1.55]. ")
-    assert "1.00 above SFT and 0.80 above MLE with filtering" in verdict(found)
-    assert "SFT 20.0, MLE with filtering 20.0, SFT (best of 8) 25.0." in cost_line(found)
+    assert "SFT 5.0 / 20.0, MLE with filtering 5.0 / 20.0, SFT (best of 8) 5.0 / 25.0." in cost_line(found)
 
 
 def test_wins_are_against_the_reports_baseline_by_name() -> None:
@@ -70,13 +76,38 @@ def test_cost_is_given_for_each_method_once() -> None:
     assert cost_line(clear_win()).count("Decision Transformer") == 1
 
 
+def test_a_method_costs_its_own_run_and_all_that_it_needs_with_what_is_shared_by_name() -> None:
+    rows = [row("sft", 0.2), row("ppo", 0.6), row("base", 0.1)]
+    sft, reward = (SharedRun(name=name, kind="train", device_seconds=s) for name, s in (("sft", 16.9), ("reward", 8.0)))
+    costs = {"sft": (16.9, 16.9, [sft]), "ppo": (6.7, 31.6, [sft, reward]), "base": (None, None, [])}
+    for one in rows:
+        one.own_device_seconds, one.total_device_seconds, one.shared_runs = costs[one.method]
+    found = report(rows)
+    assert cost_line(found) == (
+        "Device-seconds, own run / with all it needs: demo-1.base unknown / unknown, SFT 16.9 / 16.9, PPO 6.7 / 31.6. "
+        "Shared by several: sft 16.9, reward 8.0."
+    )
+    assert "6.7 / 31.6" in printed(found)
+
+
+def test_costs_of_an_earlier_version_are_said_to_be_what_they_are() -> None:
+    rows = [row("sft", 0.2), row("ppo", 0.6)]
+    for one, cost in zip(rows, (16.9, 6.7), strict=True):
+        one.device_seconds, one.own_device_seconds, one.total_device_seconds = cost, None, None
+    assert cost_line(report(rows)) == (
+        "Device-seconds, of training with the sampling and labelling of its data, without SFT and the reward model: "
+        "PPO 6.7, SFT 16.9."
+    )
+
+
 def test_log_probs_of_a_reference_are_said_to_be_paid_once() -> None:
     rows = [row("sft", 0.2), row("dpo", 0.6), row("ipo", 0.5)]
     assert "Log-probs" not in cost_line(report(rows))
     for place, shared in ((1, 0.0), (2, 12.5)):
         rows[place] = rows[place].model_copy(update={"log_prob_seconds": 12.5, "log_prob_seconds_shared": shared})
     assert cost_line(report(rows)).endswith(
-        " Log-probs of the reference are part of that (DPO 12.5, IPO 12.5, paid once: IPO used those of another run)."
+        " The totals include log-probs of the reference (DPO 12.5, IPO 12.5, computed once: IPO used those of another "
+        "run)."
     )
     rows.append(row("kto", 0.4).model_copy(update={"log_prob_seconds": 14.0}))
     assert cost_line(report(rows)).endswith("IPO used those of another run; DPO and KTO each computed their own).")
@@ -94,7 +125,6 @@ def test_the_papers_claim_is_about_the_methods_of_its_table_alone() -> None:
     further = [row("dpo", 3.0), row("kto", 3.0), row("sft", 3.0, best_of=8)]
     found = clear_win().model_copy(update={"methods": [*clear_win().methods, *further]})
     assert checks(found) == checks(clear_win())
-    assert verdict(found).startswith("No winner is clear")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 99, 100, 140, 200])
@@ -113,7 +143,7 @@ def test_the_whole_story_is_there() -> None:
         "50%",
         "0.60",
         "91.2% of 123 held-out pairs",
-        "90.0% of 120",
+        "other, the independent one: 90.0% of 120",
         "requested score",
         "Spearman of requested and achieved: 1.00",
         "over 100 held-out prompts",

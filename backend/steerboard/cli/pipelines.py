@@ -59,7 +59,8 @@ def list_pipelines(
 @app.command()
 def show(pipeline: Reference, json: JsonOption = False) -> None:
     """A pipeline and its stages."""
-    found = Client().get(path_of("pipelines", pipeline))
+    client = Client()
+    found = client.get(path_of("pipelines", pipeline))
     if json:
         print_json(found)
         return
@@ -67,6 +68,9 @@ def show(pipeline: Reference, json: JsonOption = False) -> None:
     if out.is_terminal:
         out.print(_headline(found))
     print_runs(out, found["runs"])
+    summary = client.get(f"pipelines/{found['id']}/report")["summary"] if out.is_terminal else None
+    if summary is not None:
+        out.print(summary["verdict"], markup=False)
 
 
 def _headline(found: dict[str, Any]) -> str:
@@ -118,7 +122,7 @@ def report(
         bool | None, typer.Option(help="Show example answers; by default only those of synthetic data.")
     ] = None,
 ) -> None:
-    """The report: which method won, by how much, at what cost."""
+    """The report: whether a method won, every method's figures, and what it cost."""
     client = Client()
     document = client.get(path_of("pipelines", pipeline, "report"), stage=stage)
     if output is not None:

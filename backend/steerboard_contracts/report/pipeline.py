@@ -13,6 +13,8 @@ from pydantic import BaseModel, model_validator
 
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.report.decision import RoundDecision
+from steerboard_contracts.report.sections.costs import SharedRun
+from steerboard_contracts.report.sections.headline import Headline
 
 _FORMER_WIN_RATES = ("win_rate_vs_sft", "independent_win_rate_vs_sft", "judge_win_rate_vs_sft")
 
@@ -24,8 +26,11 @@ class MethodRow(BaseModel):
     `variant`: the entrant, where several are of one method, such as those of a sweep.
     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
     entrant in the evaluation, as rules of a gate call it.
-    `device_seconds` include `log_prob_seconds`, what the log-probs of its reference took; of them,
-    `log_prob_seconds_shared` were computed by another run.
+    `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
+    where no run here made it, and in reports of earlier versions. `device_seconds`: by the former definition, of its
+    training with the sampling and labelling of its data, without SFT and the reward model. It and the total include
+    `log_prob_seconds`, what the log-probs of its reference took; of them, `log_prob_seconds_shared` were computed by
+    another run.
     """
 
     method: str
@@ -51,6 +56,9 @@ class MethodRow(BaseModel):
     quality_low: float | None = None
     quality_high: float | None = None
     device_seconds: float
+    own_device_seconds: float | None = None
+    total_device_seconds: float | None = None
+    shared_runs: list[SharedRun] = []
     log_prob_seconds: float = 0.0
     log_prob_seconds_shared: float = 0.0
 
@@ -67,8 +75,12 @@ class MethodRow(BaseModel):
 
 
 class RewardModelSummary(BaseModel):
+    """The one that the rewards are by, and one from whose scores nothing in the evaluation learned, if there is one."""
+
+    name: str | None = None
     held_out_accuracy: float | None
     pairs: int
+    independent_name: str | None = None
     independent_held_out_accuracy: float | None = None
     independent_pairs: int | None = None
 
@@ -111,7 +123,7 @@ class ReportCheck(BaseModel):
 
 
 class ReportSummary(BaseModel):
-    """The report in words. `verdict` names a winner only if its interval is above that of every other method."""
+    """The report in words. `verdict`: the text of the report's `headline`, and the only one that may name a winner."""
 
     verdict: str
     cost: str
@@ -145,6 +157,8 @@ class Report(BaseModel):
     """Who compared the answers in addition to the reward models: an LLM at an endpoint, or a preference model."""
     decision: RoundDecision | None = None
     """Of the evaluation of a round, where a rule may stop the rounds."""
+    headline: Headline | None = None
+    """Who won by the evaluation, as it was when the stage ended; null in reports of earlier versions."""
     baseline: str | None = None
     """The method whose answers the win rates are against. Found when the report is read, as `summary` is."""
     summary: ReportSummary | None = None

@@ -1,5 +1,5 @@
-"""A report in words: the winner if there is one, its lead, its cost, and whether control worked. The
-command line and the dashboard show the same."""
+"""A report in words: the evaluation's verdict, what the methods cost, and whether control worked. The command line and
+the dashboard show the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def summarise(report: Report) -> ReportSummary | None:
     if not report.methods:
         return None
     found = [ReportCheck(text=text, met=met) for text, met in checks(report)]
-    return ReportSummary(verdict=verdict(report), cost=cost_line(report), checks=found)
+    return ReportSummary(verdict=_verdict(report), cost=cost_line(report), checks=found)
 
 
 def label(row: MethodRow) -> str:
@@ -45,37 +45,12 @@ def best_rows(report: Report) -> list[MethodRow]:
     return sorted(best.values(), key=lambda row: row.reward_mean, reverse=True)
 
 
-def _interval(row: MethodRow) -> str:
-    return f"[{row.reward_low:.2f}, {row.reward_high:.2f}]"
-
-
-def verdict(report: Report) -> str:
-    """Names a winner only if its interval is above that of every other method."""
-    best = best_rows(report)
-    if not best:
-        return "There is nothing to compare."
-    first, others = best[0], best[1:]
-    if not others:
-        return f"{label(first)} is the only method: reward {first.reward_mean:.2f} {_interval(first)}."
-    close = [row for row in others if row.reward_high >= first.reward_low]
-    if close:
-        names = " and of ".join(f"{label(row)} {_interval(row)}" for row in close)
-        overlap = f"the interval of {label(first)} {_interval(first)} overlaps with that of {names}"
-        return f"No winner is clear: {overlap}.{_lead(first, others)}"
-    return f"{label(first)} won with reward {first.reward_mean:.2f} {_interval(first)}.{_lead(first, others)}"
-
-
-def _lead(first: MethodRow, others: list[MethodRow]) -> str:
-    """By how much the best row leads the baseline and the next best."""
-    usual = next((row for row in others if _is_baseline(row)), None)
-    parts = []
-    if usual is not None:
-        parts.append(f"{first.reward_mean - usual.reward_mean:.2f} above {label(usual)}")
-    if others[0] is not usual:
-        parts.append(f"{first.reward_mean - others[0].reward_mean:.2f} above {label(others[0])}, the next best")
-    if usual is not None and others[0] is usual:
-        parts[0] += ", the next best"
-    return f" {label(first)} is {' and '.join(parts)}." if parts else ""
+def _verdict(report: Report) -> str:
+    """The evaluation's, word for word. Means and intervals alone are not a test, so without it there is no winner."""
+    if report.headline is not None:
+        return report.headline.text
+    where = f"; the evaluation {report.evaluation.name} does" if report.evaluation is not None else ""
+    return f"An earlier version made this report, which does not say whether there is a winner{where}."
 
 
 def baseline_of(rows: Iterable[MethodRow]) -> str | None:
@@ -88,25 +63,48 @@ def _is_baseline(row: MethodRow) -> bool:
 
 
 def cost_line(report: Report) -> str:
-    """Device-seconds of every method, the cheapest first."""
-    costs: dict[str, float] = {}
+    """Device-seconds of every method's own run, and of all runs that it needs, the cheapest first."""
+    rows: dict[str, MethodRow] = {}
     for row in report.methods:
-        costs.setdefault(_unscored_label(row), row.device_seconds)
-    parts = [f"{name} {cost:.1f}" for name, cost in sorted(costs.items(), key=lambda pair: pair[1])]
-    return f"Device-seconds, generation and scoring included: {', '.join(parts)}.{_reference_costs(report)}"
+        rows.setdefault(_unscored_label(row), row)
+    if all(row.total_device_seconds is None for row in rows.values()):
+        return _former_cost_line(rows)
+    by_total = sorted(rows.items(), key=lambda pair: pair[1].total_device_seconds or 0.0)
+    parts = [f"{name} {device_seconds(row)}" for name, row in by_total]
+    shared = {run.name: run.device_seconds for row in rows.values() for run in row.shared_runs}
+    words = f"Device-seconds, own run / with all it needs: {', '.join(parts)}."
+    if shared:
+        words += f" Shared by several: {', '.join(f'{name} {cost:.1f}' for name, cost in shared.items())}."
+    return words + _reference_costs(rows)
 
 
-def _reference_costs(report: Report) -> str:
-    """What each method's cost counts of its reference's log-probs, and which were not paid again."""
-    rows = {_unscored_label(row): row for row in report.methods if row.log_prob_seconds}
+def device_seconds(row: MethodRow) -> str:
+    """`6.7 / 45.3`: of its own run, and of all runs that it needs."""
+    return " / ".join(
+        "unknown" if one is None else f"{one:.1f}" for one in (row.own_device_seconds, row.total_device_seconds)
+    )
+
+
+def _former_cost_line(rows: dict[str, MethodRow]) -> str:
+    costs = sorted(((name, row.device_seconds) for name, row in rows.items()), key=lambda pair: pair[1])
+    parts = ", ".join(f"{name} {cost:.1f}" for name, cost in costs)
+    return (
+        "Device-seconds, of training with the sampling and labelling of its data, without SFT and the reward model: "
+        f"{parts}."
+    )
+
+
+def _reference_costs(rows: dict[str, MethodRow]) -> str:
+    """What each total counts of its reference's log-probs, and which were not computed again."""
+    rows = {name: row for name, row in rows.items() if row.log_prob_seconds}
     if not rows:
         return ""
     parts = ", ".join(f"{name} {row.log_prob_seconds:.1f}" for name, row in rows.items())
     reused = " and ".join(name for name, row in rows.items() if row.log_prob_seconds_shared)
-    paid = f", paid once: {reused} used those of another run" if reused else ""
+    paid = f", computed once: {reused} used those of another run" if reused else ""
     alone = [name for name, row in rows.items() if not row.log_prob_seconds_shared]
     own = f"; {' and '.join(alone)} each computed their own" if len(alone) > 1 else ""
-    return f" Log-probs of the reference are part of that ({parts}{paid}{own})."
+    return f" The totals include log-probs of the reference ({parts}{paid}{own})."
 
 
 def checks(report: Report) -> list[tuple[str, bool]]:

@@ -5557,14 +5557,20 @@ export interface components {
         };
         /**
          * EntrantCost
-         * @description One entrant: every run in its lineage once, and of best-of-n the sampling and choosing. `shared` are those of
-         *     them that entrants of other models have in theirs. Their `shared_device_seconds` are part of the ledger, as are
-         *     those of reference log-probs that another run had computed.
+         * @description What it takes to make one entrant, in attempts that the runs use.
+         *
+         *     `own_device_seconds`: of the run that made its model, or for best-of-n of the sampling and choosing; null where no
+         *     run here did. `ledger`: of all that it needs, every run in its lineage once, such as SFT, the reward model, sampling
+         *     and labelling; known where `runs` is above 0. `shared` are those of them that entrants of other models have in
+         *     theirs. Their `shared_device_seconds` are part of the ledger, as are those of reference log-probs that another run
+         *     had computed.
          */
         EntrantCost: {
             /** Entrant */
             entrant: string;
             ledger: components["schemas"]["Ledger"];
+            /** Own Device Seconds */
+            own_device_seconds?: number | null;
             /** Runs */
             runs: number;
             /**
@@ -5778,6 +5784,8 @@ export interface components {
             n: number;
             /** Name */
             name?: string | null;
+            /** Own Device Seconds */
+            own_device_seconds?: number | null;
             /** Quality High */
             quality_high?: number | null;
             /** Quality Low */
@@ -5793,6 +5801,13 @@ export interface components {
             /** Reward Mean */
             reward_mean: number;
             score: components["schemas"]["Condition"] | null;
+            /**
+             * Shared Runs
+             * @default []
+             */
+            shared_runs: components["schemas"]["SharedRun"][];
+            /** Total Device Seconds */
+            total_device_seconds?: number | null;
             /** Truncated */
             truncated: number;
             /** Variant */
@@ -7878,8 +7893,11 @@ export interface components {
          *     `variant`: the entrant, where several are of one method, such as those of a sweep.
          *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
          *     entrant in the evaluation, as rules of a gate call it.
-         *     `device_seconds` include `log_prob_seconds`, what the log-probs of its reference took; of them,
-         *     `log_prob_seconds_shared` were computed by another run.
+         *     `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
+         *     where no run here made it, and in reports of earlier versions. `device_seconds`: by the former definition, of its
+         *     training with the sampling and labelling of its data, without SFT and the reward model. It and the total include
+         *     `log_prob_seconds`, what the log-probs of its reference took; of them, `log_prob_seconds_shared` were computed by
+         *     another run.
          */
         MethodRow: {
             /** Best Of */
@@ -7918,6 +7936,8 @@ export interface components {
             n: number;
             /** Name */
             name?: string | null;
+            /** Own Device Seconds */
+            own_device_seconds?: number | null;
             /** Quality High */
             quality_high?: number | null;
             /** Quality Low */
@@ -7931,6 +7951,13 @@ export interface components {
             /** Reward Mean */
             reward_mean: number;
             score: components["schemas"]["Condition"] | null;
+            /**
+             * Shared Runs
+             * @default []
+             */
+            shared_runs: components["schemas"]["SharedRun"][];
+            /** Total Device Seconds */
+            total_device_seconds?: number | null;
             /** Truncated */
             truncated: number;
             /** Variant */
@@ -9594,6 +9621,7 @@ export interface components {
              * @default []
              */
             examples: components["schemas"]["Example"][];
+            headline?: components["schemas"]["Headline"] | null;
             /** Judge */
             judge?: string | null;
             labelled_rewards: components["schemas"]["LabelledRewards"] | null;
@@ -9695,7 +9723,7 @@ export interface components {
         };
         /**
          * ReportSummary
-         * @description The report in words. `verdict` names a winner only if its interval is above that of every other method.
+         * @description The report in words. `verdict`: the text of the report's `headline`, and the only one that may name a winner.
          */
         ReportSummary: {
             /** Checks */
@@ -9936,14 +9964,21 @@ export interface components {
             /** Source */
             source: string;
         };
-        /** RewardModelSummary */
+        /**
+         * RewardModelSummary
+         * @description The one that the rewards are by, and one from whose scores nothing in the evaluation learned, if there is one.
+         */
         RewardModelSummary: {
             /** Held Out Accuracy */
             held_out_accuracy: number | null;
             /** Independent Held Out Accuracy */
             independent_held_out_accuracy?: number | null;
+            /** Independent Name */
+            independent_name?: string | null;
             /** Independent Pairs */
             independent_pairs?: number | null;
+            /** Name */
+            name?: string | null;
             /** Pairs */
             pairs: number;
         };

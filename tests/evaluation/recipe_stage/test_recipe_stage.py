@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import html
+import io
+import json
 import math
+import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 from evaluation_world import WORDS, EvaluationWorld
+from rich.console import Console
 from sqlalchemy import select
 
+from steerboard.cli.output.report_table import print_report
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
+from steerboard.registry.tables import Model
 from steerboard.runs.state.sweeper import settle_all
+from steerboard.runs.tables import Run, RunAttempt
+from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.samples import Message, is_held_out, prompt_hash
 from steerboard_workers.synthetic import quality
 from steerboard_workers.synthetic.topics import SITUATIONS, TOPICS
@@ -33,6 +42,7 @@ stages:
     decoding: {temperature: 0.0, max_new_tokens: 6}
 """
 GIVEN = ["sft=sft", "dt=dt", "reward=reward", "prompts=asked"]
+MODELS = ("reward", "second", "third")
 N = {"metric": "n", "op": ">", "value": 1, "min_n": 1}
 
 
@@ -82,6 +92,7 @@ def test_the_stage_is_an_evaluation_whose_runs_are_the_stages_own(asked: Evaluat
     ended = asked.get("runs/compare-1.report")
     assert ended["device_seconds"] == 4.0
     assert ended["summary"]["evaluation"] == "compare-1.report"
+    assert ended["summary"]["winner"] == "none"
     assert [run["state"] for run in ended["shards"]] == ["succeeded"] * 4
 
 
@@ -137,6 +148,76 @@ def test_the_evaluations_report_has_the_papers_table_and_what_every_stage_took(a
     later = asked.get("evaluations/compare-1.report/report")
     assert [row["entrant"] for row in later["methods"]] == ["sft", "dt_-5", "dt_5", "again"]
     assert later["recipe"]["methods"] == report["methods"]
+
+
+def test_the_verdict_of_a_pipeline_is_its_evaluations_word_for_word_wherever_it_is_read(asked: EvaluationWorld) -> None:
+    """Few prompts, and the best of four is judged by the model that chose it: means alone would make it the winner."""
+    salt, fraction = asked.project.split_salt, asked.project.held_out_fraction
+    prompts = (f"ask {number}" for number in range(1000))
+    unseen = (p for p in prompts if is_held_out(prompt_hash([Message(role="user", content=p)], salt), fraction))
+    asked.dataset("few", [{"prompt": next(unseen)} for _ in range(5)])
+    report = finished(asked, "prompts=few", text=BEST)
+    means = {row["name"]: row["reward_mean"] for row in report["methods"]}
+    assert max(means, key=lambda name: means[name]) == "sft_best_of_4"
+    headline = asked.get("evaluations/compare-1.report/report")["headline"]
+    assert headline["text"].startswith("No winner: ")
+    assert report["headline"] == headline
+    assert report["summary"]["verdict"] == headline["text"]
+    assert {one["code"] for one in headline["reservations"]} >= {"not_significant", "few_items", "circular"}
+    (output,) = asked.get("runs/compare-1.report")["outputs"]
+    assert output["document"]["summary"]["verdict"] == headline["text"]
+    assert asked.get("runs/compare-1.report")["summary"]["winner"] == "none"
+    page = asked.client.get(asked.url("evaluations/compare-1.report/report.html")).text
+    assert html.escape(headline["text"]) in page
+    printed = io.StringIO()
+    print_report(Console(file=printed, soft_wrap=True), Report.model_validate(report), "compare-1")
+    assert f"{headline['text']} (by reward model reward)" in printed.getvalue()
+    assert "won" not in printed.getvalue()
+
+
+def test_the_costs_of_a_method_are_those_of_the_evaluation(asked: EvaluationWorld) -> None:
+    asked.dataset("learned", [{"prompt": "say red", "response": "red"}], kind="instructions")
+    asked.trained_on("sft", "learned")
+    with transaction(asked.sessions) as session:
+        run = session.scalars(select(Run).where(Run.name == "train-sft")).one()
+        session.add(
+            RunAttempt(run_id=run.id, attempt=1, worker="w", devices=1, device_seconds=9.0, outcome="succeeded")
+        )
+        session.scalars(select(Model).where(Model.name == "dt")).one().parent_id = session.scalars(
+            select(Model.id).where(Model.name == "sft")
+        ).one()
+    rows = {row["name"]: row for row in finished(asked, text=BEST)["methods"]}
+    costs = {one["entrant"]: one for one in asked.get("evaluations/compare-1.report/report")["costs"]}
+    assert {name: (row["own_device_seconds"], row["total_device_seconds"]) for name, row in rows.items()} == {
+        "sft_best_of_4": (1.0, 10.0),
+        "sft": (9.0, 9.0),
+        "dt_-5": (None, 9.0),
+        "dt_5": (None, 9.0),
+    }
+    for name, row in rows.items():
+        assert row["own_device_seconds"] == costs[name]["own_device_seconds"]
+        assert row["total_device_seconds"] == costs[name]["ledger"]["device_seconds"]
+        assert [run["name"] for run in row["shared_runs"]] == ["train-sft"]
+
+
+def test_a_reward_model_that_chose_answers_of_an_entrant_is_not_the_independent_one(asked: EvaluationWorld) -> None:
+    reward = asked.folders / "reward"
+    asked.folders = asked.settings.home
+    for name in ("second", "third"):
+        folder = asked.folders / name
+        shutil.copytree(reward, folder)
+        info = json.loads((folder / "steerboard.json").read_text())
+        (folder / "steerboard.json").write_text(json.dumps({**info, "parameters": info["parameters"] + len(name)}))
+        asked.register(name, name)
+    text = BEST.replace("  reward: {type: model}", "".join(f"  {name}: {{type: model}}\n" for name in MODELS).rstrip())
+    text = text.replace("best_of: 4, reward: $reward", "best_of: 4, reward: $second")
+    for rewards, independent in (("$reward, $second", None), ("$reward, $second, $third", "third")):
+        report = finished(
+            asked, "second=second", "third=third", text=text.replace("rewards: [$reward]", f"rewards: [{rewards}]")
+        )
+        assert report["reward_model"]["independent_name"] == independent
+        rates = [row["independent_win_rate_vs_baseline"] for row in report["methods"] if row["name"] != "sft"]
+        assert [rate is not None for rate in rates] == [independent is not None] * 3
 
 
 def test_an_evaluation_that_somebody_made_has_no_such_table(asked: EvaluationWorld) -> None:

@@ -25,7 +25,7 @@ LABELLED = RewardPercentiles(n=100, p0_1=-5.0, p20=-1.0, p50=1.0, p80=3.0, p99_9
 
 def entry(name: str, method: str = "sft", score: float | str | None = None, **given: Any) -> Entry:
     fields: dict[str, Any] = {"info": None, "texts": ["a b", "a c"], "tokens": [2, 4], "finished": [True, True]}
-    fields |= {"id": new_id(), "name": name, "model": f"p-1.{name}", "device_seconds": 3.0, **given}
+    fields |= {"id": new_id(), "name": name, "model": f"p-1.{name}", "device_seconds": 3.0, "cost": None, **given}
     asked = None if score is None else Condition.model_validate(score)
     return Entry(method=method, score=asked, best_of=None, **fields)
 
@@ -129,13 +129,24 @@ def test_few_prompts_cut_answers_and_scores_written_otherwise_are_warned_about()
     assert "Only 2 held-out prompts: the intervals are wide and may not hold." in warnings
     assert "p-1.dt_50: score 50 is written as 5.00." in warnings
     assert "p-1.dt_50 at 50: 50% of the answers were cut at the token limit." in warnings
-    assert any("No independent reward model" in warning for warning in warnings)
+
+
+def test_without_an_independent_reward_model_those_that_learned_from_the_judge_are_named() -> None:
+    main = scores([1.0, 1.0], [2.0, 2.0])
+    named = "No independent reward model: the win rates are by rm, from which dt learned, or which chose their answers."
+    found = made([entry("sft"), entry("dt")], replace(main, name="rm"), taught=["dt"])
+    assert named in found.warnings
+    assert found.reward_model.independent_name is None
+    watched = made([entry("sft"), entry("dt")], main, replace(main, name="other"), taught=["dt"])
+    assert not any("No independent" in warning for warning in watched.warnings)
+    assert watched.reward_model.independent_name == "other"
+    # Nothing learned from the one that judges.
+    assert not any("No independent" in warning for warning in made([entry("sft"), entry("dt")], main).warnings)
 
 
 def test_grades_of_somebody_else_are_named() -> None:
     found = made([entry("sft")], scores([1.0, 1.0], labelled=LABELLED), graded_by="graded-hh")
     assert any("those of graded-hh, not of the reward model that judges here" in w for w in found.warnings)
-    assert not any("No independent reward model" in w for w in found.warnings)
 
 
 def test_a_sum_of_rewards_is_named_and_its_scores_are_not_compared_with_one_rewards_percentiles() -> None:
@@ -145,7 +156,6 @@ def test_a_sum_of_rewards_is_named_and_its_scores_are_not_compared_with_one_rewa
     entries = [entry("dt_5", "decision_transformer", 5.0, info=info)]
     warnings = made(entries, scores([1.0, 1.0], labelled=LABELLED), graded_by="p-1.both", summed=2).warnings
     assert any("those of p-1.both, a sum of 2 rewards" in warning for warning in warnings)
-    assert any("No independent reward model" in warning for warning in warnings)
     assert not any("percentile" in warning for warning in warnings)
 
 

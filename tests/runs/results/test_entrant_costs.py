@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from steerboard.datasets.tables import Dataset
+from steerboard.evaluation.report.document.blocks import Grid
+from steerboard.evaluation.report.document.contents import document_of
 from steerboard.evaluation.tables import Entrant
 from steerboard.platform.database import transaction
 from steerboard.runs import progress_log
@@ -73,7 +75,8 @@ def test_every_run_of_a_lineage_counts_once_and_what_is_shared_is_told(made: Eva
     found = costs(made)
     assert list(found) == ["dt", "mle"]  # what was imported cost no one knows what
     dt = found["dt"]
-    assert (dt.runs, dt.ledger.device_seconds) == (4, 24.0)
+    assert (dt.own_device_seconds, dt.runs, dt.ledger.device_seconds) == (3.0, 4, 24.0)
+    assert found["mle"].own_device_seconds == 2.0
     assert [(one.phase, one.device_seconds) for one in dt.ledger.phases] == [("score", 4.0), ("update", 20.0)]
     assert {(one.name, one.kind, one.device_seconds) for one in dt.shared} == {
         ("sft", "train", 10.0),
@@ -98,3 +101,15 @@ def test_one_model_asked_for_several_scores_shares_nothing_with_itself(made: Eva
         alone.entrant(f"dt_{score}", source="model", model_id=model, score=Condition.model_validate(score))
     for dt in costs(alone).values():
         assert (dt.runs, dt.ledger.device_seconds, dt.shared, dt.shared_device_seconds) == (4, 24.0, [], 0.0)
+
+
+def test_a_model_that_no_run_made_has_no_cost_of_its_own(made: Evaluated) -> None:
+    other = Evaluated(made.sessions, made.project, name="other", prompts=2)
+    other.entrant("base", source="model", model_id=other.model("base", role="base").id)
+    report = other.report()
+    (base,) = report.costs
+    assert (base.own_device_seconds, base.runs) == (None, 0)
+    (costs,) = [fold for fold in document_of(report).folds if fold.title == "Costs"]
+    (grid,) = costs.blocks
+    assert isinstance(grid, Grid)
+    assert [cell.text for cell in grid.rows[0]] == ["base", "unknown", "unknown", "unknown", ""]

@@ -11,6 +11,7 @@ from steerboard.cli.output.numbers import short
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
+from steerboard_contracts.report.sections.costs import cost_cells
 from steerboard_contracts.report.sections.headline import Headline
 
 _KINDS = {"human": "People of", "jury": "Jury", "judge": "Judge", "reward": "Reward model"}
@@ -22,7 +23,7 @@ def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
     prompts = f"{report.prompts} prompts" + (f" ({report.prompts_from})" if report.prompts_from else "")
     console.print(Text(f"{report.evaluation}: {prompts}, version {report.version}", style="bold"))
     if report.headline is not None:
-        _print_headline(console, report.headline)
+        print_headline(console, report.headline)
     _table(console, "Answers", {"Characters": [(row.entrant, row.length) for row in report.methods]})
     for field, kind in _KINDS.items():
         columns = {
@@ -39,6 +40,7 @@ def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
     for one in report.academic:
         console.print(Text(f"Academic benchmarks of {one.entrant}", style="bold"))
         print_academic(console, one.rows)
+    _print_costs(console, report)
     for label, comparison in _comparisons(report):
         console.print(f"{label}: {comparison.why}", markup=False, soft_wrap=True)
     for row in (row for row in report.agreement if row.item.value is not None or row.spearman.value is not None):
@@ -51,11 +53,13 @@ def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
         console.print(f"! {warning}", markup=False, style="yellow", soft_wrap=True)
 
 
-def _print_headline(console: Console, found: Headline) -> None:
+def print_headline(console: Console, found: Headline) -> None:
+    """The verdict with the source that it is by, and the reservations about it."""
     by = "" if found.by is None else f" (by {_KINDS[found.by].lower()} {found.source})"
-    console.print(Text(f"{found.text}{by}", style="bold"), soft_wrap=True)
+    whole = not console.is_terminal
+    console.print(Text(f"{found.text}{by}", style="bold"), soft_wrap=whole)
     for one in found.reservations:
-        console.print(f"! {one.text}", markup=False, style="yellow", soft_wrap=True)
+        console.print(f"! {one.text}", markup=False, style="yellow", soft_wrap=whole)
 
 
 def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Estimate | None]]]) -> None:
@@ -68,6 +72,20 @@ def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Esti
     ]
     shown = [Column("Entrant"), *(Column(heading, right=True) for heading in columns)]
     print_table(console, shown, rows, heading=True)
+
+
+def _print_costs(console: Console, report: EvaluationReport) -> None:
+    if not report.costs:
+        return
+    console.print(Text("Device-seconds", style="bold"))
+    columns = (
+        Column("Entrant"),
+        Column("Own run", right=True),
+        Column("With all it needs", right=True),
+        Column("of it shared", right=True, drop=2),
+        Column("Shared runs", drop=1),
+    )
+    print_table(console, columns, [cost_cells(one) for one in report.costs], heading=True)
 
 
 def _comparisons(report: EvaluationReport) -> list[tuple[str, Comparison]]:

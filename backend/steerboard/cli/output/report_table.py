@@ -1,9 +1,8 @@
-"""The report on a terminal: which method won, by how much, at what cost."""
+"""The report of a pipeline on a terminal: the evaluation's verdict, every method's figures, and what it cost."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -11,11 +10,12 @@ from rich.panel import Panel
 from rich.text import Text
 
 from steerboard.cli.output.console import condition_label
+from steerboard.cli.output.evaluation_report import print_headline
 from steerboard.cli.output.listing import Column, print_table
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.methods import label_of, short_label_of
 from steerboard_contracts.report.pipeline import Control, Example, Report
-from steerboard_contracts.report.summary import baseline_of, best_rows, summarise
+from steerboard_contracts.report.summary import baseline_of, device_seconds, summarise
 
 WIDE = 100
 EXAMPLE_SCORES = (5.0, 0.0, -5.0)
@@ -32,8 +32,15 @@ def print_report(console: Console, report: Report, title: str, examples: bool | 
     console.print(heading)
     if report.methods:
         _print_methods(console, report)
-    for part in _below(report):
-        console.print(part)
+        console.print(Text(_units(report), style="dim"))
+    if summary := summarise(report):
+        console.print()
+        if report.headline is not None:
+            print_headline(console, report.headline)
+        else:
+            console.print(Text(summary.verdict, style="bold"))
+        console.print(Text(summary.cost))
+    console.print(_reward_model(report))
     if report.control is not None and report.control.requested:
         _print_control(console, report.control)
     _print_checks(console, report)
@@ -63,16 +70,17 @@ def _print_methods(console: Console, report: Report) -> None:
     """With short words on a terminal below 100 characters."""
     wide = console.width >= WIDE or not console.is_terminal
     baseline = baseline_of(report.methods) or "the baseline"
+    independent = report.reward_model.independent_name or "independent"
     columns = (
         Column("method"),
         Column("score", right=True),
         Column(f"reward ({report.units}) [95% interval]" if wide else "reward [95%]", right=True),
         Column("length", right=True, drop=3),
         Column(f"wins against {baseline}" if wide else "win", right=True, drop=1),
-        Column("by independent judge" if wide else "indep.", right=True, drop=5),
+        Column(f"by {independent}" if wide else "indep.", right=True, drop=5),
         *([Column(f"by {report.judge}" if wide else "judge", right=True, drop=5)] if report.judge else []),
         Column("known quality" if wide else "quality", right=True, drop=4),
-        Column("device-seconds" if wide else "dev-s", right=True, drop=2),
+        Column("device-seconds, own run / all" if wide else "dev-s", right=True, drop=2),
     )
     rows = [
         (
@@ -86,12 +94,12 @@ def _print_methods(console: Console, report: Report) -> None:
             _percent(row.independent_win_rate_vs_baseline),
             *([_percent(row.judge_win_rate_vs_baseline)] if report.judge else []),
             None if row.quality_mean is None else f"{row.quality_mean:.2f}",
-            f"{row.device_seconds:.1f}",
+            device_seconds(row),
         )
         for row in report.methods
     ]
-    best = best_rows(report)
-    bold = report.methods.index(best[0]) if best else None
+    winner = report.headline.winner if report.headline is not None else None
+    bold = next((place for place, row in enumerate(report.methods) if winner and row.name == winner), None)
     print_table(console, columns, rows, heading=True, bold=bold)
 
 
@@ -99,29 +107,23 @@ def _percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.0f}%"
 
 
-def _below(report: Report) -> Iterator[RenderableType]:
-    if report.methods:
-        units = f"z units of {report.units_of}" if report.units == "z" else "raw"
-        words = f"Rewards are {units}, over {report.prompts} held-out prompts."
-        if any(row.win_rate_vs_baseline is not None for row in report.methods):
-            words += " A tie is half a win."
-        yield Text(words, style="dim")
-        yield ""
-        if summary := summarise(report):
-            yield Text(summary.verdict, style="bold")
-            yield Text(summary.cost)
-    yield _reward_model(report)
+def _units(report: Report) -> str:
+    units = f"z units of {report.units_of}" if report.units == "z" else "raw"
+    words = f"Rewards are {units}, over {report.prompts} held-out prompts."
+    if any(row.win_rate_vs_baseline is not None for row in report.methods):
+        words += " A tie is half a win."
+    return words
 
 
 def _reward_model(report: Report) -> RenderableType:
-    judge = report.reward_model
-    if judge.held_out_accuracy is None:
+    model = report.reward_model
+    if model.held_out_accuracy is None:
         return Text("Reward model: no held-out pairs to check it on.") if report.methods else Group()
-    words = f"Reward model: {100 * judge.held_out_accuracy:.1f}% of {judge.pairs} held-out pairs right"
-    if judge.independent_held_out_accuracy is not None:
-        words += (
-            f"; the independent one {100 * judge.independent_held_out_accuracy:.1f}% of {judge.independent_pairs or 0}"
-        )
+    name = "Reward model" if model.name is None else f"Reward model {model.name}"
+    words = f"{name}: {100 * model.held_out_accuracy:.1f}% of {model.pairs} held-out pairs right"
+    if model.independent_held_out_accuracy is not None:
+        other = "the other one" if model.independent_name is None else f"{model.independent_name}, the independent one"
+        words += f"; {other}: {100 * model.independent_held_out_accuracy:.1f}% of {model.independent_pairs or 0}"
     return Text(words + ".")
 
 

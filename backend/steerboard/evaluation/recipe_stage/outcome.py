@@ -19,6 +19,8 @@ from steerboard.evaluation.recipe_stage import judge, table
 from steerboard.evaluation.recipe_stage.decision import decided, decided_by
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
 from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores
+from steerboard.evaluation.report.assembly import assemble
+from steerboard.evaluation.report.loading.loader import read
 from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, RewardAssessment, RewardValue
 from steerboard.registry.tables import Model
@@ -29,7 +31,9 @@ from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.held_out_changes import merged
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.pipeline import EvaluationRef, Report
+from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.stage.outputs import RewardSummary
 
 
@@ -45,14 +49,16 @@ def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]
     compares = config.judge is not None or judge.INPUT in given
     judged = judge.judged(session, evaluation, width) if compares else None
     decision = decided_by(judged, width, config.seed) if compares and config.decides else None
+    found = assemble(read(session, evaluation))
     if any(name.startswith("rewards.") for name in given):
-        findings = replace(_findings(session, run, evaluation, config), judged=judged)
+        findings = replace(_findings(session, run, evaluation, config, found), judged=judged)
         document = table.report(config, findings)
         if config.decides and not compares:
             decision = decided(findings.main, config.seed)
     else:
         document = table.without_rewards(_number_of_prompts(session, evaluation))
     document.evaluation = EvaluationRef(id=evaluation.id, name=evaluation.name)
+    document.headline = found.headline
     document.decision = decision
     changed(session, evaluation, "report")
     for warning in document.warnings:
@@ -65,14 +71,16 @@ def _number_of_prompts(session: Session, evaluation: Evaluation) -> int:
     return session.scalar(mine) or 0
 
 
-def _findings(session: Session, run: Run, evaluation: Evaluation, config: EvaluateConfig) -> Findings:
+def _findings(
+    session: Session, run: Run, evaluation: Evaluation, config: EvaluateConfig, found: EvaluationReport
+) -> Findings:
     prompts = session.execute(
         select(EvaluationPrompt.position, EvaluationPrompt.messages)
         .where(EvaluationPrompt.evaluation_id == evaluation.id)
         .order_by(EvaluationPrompt.position)
     ).all()
     places = {position: place for place, (position, _) in enumerate(prompts)}
-    entries = _entries(session, evaluation, config, places)
+    entries = _entries(session, evaluation, config, places, {cost.entrant: cost for cost in found.costs})
     columns = {entry.id: column for column, entry in enumerate(entries)}
     scores: dict[str, Scores] = {}
     for assessment in assessments_of(session, evaluation):
@@ -82,9 +90,8 @@ def _findings(session: Session, run: Run, evaluation: Evaluation, config: Evalua
     judges = list(scores.values())[: sum(name.startswith("rewards.") for name in resolve(session, run))]
     if not judges:
         raise UnusableInput(f"the reward models of evaluation {evaluation.name} have been deleted")
-    by = _labelled_by(session, run)
-    # A model that gave a part of the rewards is not independent.
-    others = [one for one in judges[1:] if by is None or by.of_model(one.content_hash) is None]
+    taught = {reward.content_hash: reward.trained for reward in found.rewards}
+    others = [one for one in judges[1:] if not taught[one.content_hash]]
     return Findings(
         prompts=[messages for _, messages in prompts],
         entries=entries,
@@ -97,12 +104,17 @@ def _findings(session: Session, run: Run, evaluation: Evaluation, config: Evalua
                 session, run.project_id, [one.summary.dataset for one in judges[:2] if one.summary.dataset]
             ),
         ),
-        **_graded_by(by, judges[0]),
+        taught=taught[judges[0].content_hash],
+        **_graded_by(_labelled_by(session, run), judges[0]),
     )
 
 
 def _entries(
-    session: Session, evaluation: Evaluation, config: EvaluateConfig, places: Mapping[int, int]
+    session: Session,
+    evaluation: Evaluation,
+    config: EvaluateConfig,
+    places: Mapping[int, int],
+    costs: Mapping[str, EntrantCost],
 ) -> list[Entry]:
     """The entrants of the recipe, with their answers in the order of the prompts."""
     rows = sum(max(1, len(set(entrant.scores))) for entrant in config.entrants)
@@ -123,6 +135,7 @@ def _entries(
             info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
             device_seconds=(sum(training_cost(session, model)) if model is not None else 0.0)
             + _choosing_cost(session, entrant),
+            cost=costs.get(entrant.name),
             log_prob_seconds=log_prob_cost(session, model) if model is not None else (0.0, 0.0),
             texts=[""] * len(places),
             tokens=[0] * len(places),
@@ -181,14 +194,14 @@ def _graded_by(by: Normaliser | None, main: Scores) -> dict[str, Any]:
 def _summary(document: Report, evaluation: Evaluation) -> dict[str, Any]:
     if not document.methods:
         return {"evaluation": evaluation.name, "prompts": document.prompts}
-    best = max(document.methods, key=lambda row: row.reward_mean)
-    at = "" if best.score is None else f" at {best.score:g}"
-    at += "" if best.best_of is None else f", best of {best.best_of}"
+    highest = max(document.methods, key=lambda row: row.reward_mean)
+    winner = document.headline.winner if document.headline is not None else None
     return {
         "evaluation": evaluation.name,
         "prompts": document.prompts,
-        "best": f"{best.entrant}{at}",
-        "best_reward": best.reward_mean,
+        "winner": winner or "none",
+        "highest_mean": highest.name,
+        "highest_mean_reward": highest.reward_mean,
         "held_out_accuracy": document.reward_model.held_out_accuracy,
         "spearman": document.control.spearman if document.control else None,
     }

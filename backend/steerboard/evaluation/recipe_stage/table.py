@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from steerboard.evaluation.recipe_stage.judge import Judged
+from steerboard.evaluation.report.sections.outcomes import listed
 from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.held_out_changes import HeldOutChange, in_words
@@ -21,6 +22,7 @@ from steerboard_contracts.report.pipeline import (
     Report,
     RewardModelSummary,
 )
+from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.stage.outputs import RewardSummary
 from steerboard_statistics.bootstrap import Resamples
 from steerboard_statistics.correlation import spearman
@@ -46,6 +48,7 @@ class Entry:
     best_of: int | None
     info: ModelInfo | None
     device_seconds: float
+    cost: EntrantCost | None
     texts: list[str]
     tokens: list[int]
     finished: list[bool]
@@ -81,7 +84,7 @@ class Scores:
 class Findings:
     """All that the table is made of. `quality[entry][prompt]` is known of synthetic answers. `graded_by`: who gave the
     labelled rows their rewards, where that was not `main`; `summed`: of how many rewards, `main`'s among them, that is
-    the sum."""
+    the sum. `taught`: entrants that learned from `main`, or whose answers it chose."""
 
     prompts: list[Prompt]
     entries: list[Entry]
@@ -91,6 +94,7 @@ class Findings:
     graded_by: str | None = None
     summed: int = 0
     held_out_changes: list[HeldOutChange] = field(default_factory=list)
+    taught: Sequence[str] = ()
     judged: Judged | None = None
 
 
@@ -104,8 +108,10 @@ def report(config: EvaluateConfig, findings: Findings) -> Report:
     return Report(
         methods=rows,
         reward_model=RewardModelSummary(
+            name=main.name,
             held_out_accuracy=main.accuracy,
             pairs=main.summary.pairs,
+            independent_name=independent.name if independent else None,
             independent_held_out_accuracy=independent.accuracy if independent else None,
             independent_pairs=independent.summary.pairs if independent else None,
         ),
@@ -156,6 +162,9 @@ def _row(
         quality_low=rated.low if rated else None,
         quality_high=rated.high if rated else None,
         device_seconds=entry.device_seconds,
+        own_device_seconds=entry.cost.own_device_seconds if entry.cost else None,
+        total_device_seconds=entry.cost.ledger.device_seconds if entry.cost and entry.cost.runs else None,
+        shared_runs=entry.cost.shared if entry.cost else [],
         log_prob_seconds=entry.log_prob_seconds[0],
         log_prob_seconds_shared=entry.log_prob_seconds[1],
     )
@@ -242,10 +251,10 @@ def _warnings(findings: Findings, rows: list[MethodRow]) -> list[str]:
     warnings = []
     if len(findings.prompts) < FEW_PROMPTS:
         warnings.append(f"Only {len(findings.prompts)} held-out prompts: the intervals are wide and may not hold.")
-    main_taught = findings.graded_by is None or findings.summed > 0
-    if findings.independent is None and main_taught:
+    if findings.independent is None and findings.taught:
         warnings.append(
-            "No independent reward model: the win rates come from the model that labelled the training data."
+            f"No independent reward model: the win rates are by {main.name}, from which {listed(findings.taught)} "
+            "learned, or which chose their answers."
         )
     if findings.held_out_changes:
         warnings.append(f"Held-out rows were changed by people: {in_words(findings.held_out_changes)}.")

@@ -16,12 +16,29 @@ class SharedRun(BaseModel):
 
 
 class EntrantCost(BaseModel):
-    """One entrant: every run in its lineage once, and of best-of-n the sampling and choosing. `shared` are those of
-    them that entrants of other models have in theirs. Their `shared_device_seconds` are part of the ledger, as are
-    those of reference log-probs that another run had computed."""
+    """What it takes to make one entrant, in attempts that the runs use.
+
+    `own_device_seconds`: of the run that made its model, or for best-of-n of the sampling and choosing; null where no
+    run here did. `ledger`: of all that it needs, every run in its lineage once, such as SFT, the reward model, sampling
+    and labelling; known where `runs` is above 0. `shared` are those of them that entrants of other models have in
+    theirs. Their `shared_device_seconds` are part of the ledger, as are those of reference log-probs that another run
+    had computed."""
 
     entrant: str
+    own_device_seconds: float | None = None
     ledger: Ledger
     runs: int
     shared: list[SharedRun] = []
     shared_device_seconds: float = 0.0
+
+
+def cost_cells(cost: EntrantCost) -> tuple[str, str, str, str, str]:
+    """Entrant, device-seconds of its own run, of all that it needs, what of it is shared, and the shared runs."""
+    known = cost.runs > 0
+    return (
+        cost.entrant,
+        "unknown" if cost.own_device_seconds is None else f"{cost.own_device_seconds:.1f}",
+        f"{cost.ledger.device_seconds:.1f}" if known else "unknown",
+        f"{cost.shared_device_seconds:.1f}" if known else "unknown",
+        ", ".join(run.name for run in cost.shared),
+    )

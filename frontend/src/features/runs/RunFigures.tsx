@@ -72,5 +72,5 @@ function Cards({ cards, columns, mt }: { cards: [string, string][]; columns: num
 }
 
 function isHeldOut(name: string): boolean {
-  return /^(eval|held_out|best|spearman)/.test(name);
+  return /^(eval|held_out|best|winner|highest_mean|spearman)/.test(name);
 }

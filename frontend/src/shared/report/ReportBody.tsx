@@ -7,6 +7,7 @@ import { Examples } from "../text/Examples";
 import { count, percent, signed } from "../format/format";
 import { Link, useProject } from "../links";
 import { MethodsTable } from "../tables/MethodsTable";
+import { Reservations, SOURCES } from "./Reservations";
 
 export type Report = Schemas["Report"];
 
@@ -22,7 +23,7 @@ export function ReportBody({ report, inside }: { report: Report; inside?: "evalu
           never how good they are on real text.
         </Alert>
       )}
-      {report.summary && <Summary summary={report.summary} />}
+      {report.summary && <Summary summary={report.summary} headline={report.headline} />}
       {evaluation && (
         <Text size="sm">
           Ask people or a judge about the same answers in the evaluation{" "}
@@ -51,13 +52,25 @@ export function ReportBody({ report, inside }: { report: Report; inside?: "evalu
   );
 }
 
-/** The winner, if there is one, and what the paper claims: the words that the command line prints too. */
-function Summary({ summary }: { summary: NonNullable<Report["summary"]> }) {
+/** The verdict of the evaluation, and what the paper claims: the words that the command line prints too. */
+function Summary({
+  summary,
+  headline,
+}: {
+  summary: NonNullable<Report["summary"]>;
+  headline: Report["headline"];
+}) {
   return (
     <Stack gap="sm">
-      <Text fw={600} size="lg" style={{ textWrap: "pretty" }}>
+      <Text fw={600} size="lg" style={{ textWrap: "pretty", overflowWrap: "anywhere" }}>
         {summary.verdict}
       </Text>
+      {headline?.by && headline.source && (
+        <Text size="sm" c="dimmed">
+          By {SOURCES[headline.by]} {headline.source}, when the stage ended.
+        </Text>
+      )}
+      <Reservations of={headline?.reservations ?? []} />
       <Text size="sm" c="dimmed">
         {summary.cost}
       </Text>
@@ -91,7 +104,7 @@ function Figures({ report }: { report: Report }) {
     [
       "Independent reward model",
       percent(model.independent_held_out_accuracy),
-      "trained on the other half of the prompts",
+      model.independent_name ? `${model.independent_name}: nothing here learned from it` : "–",
     ],
     [
       "Labelled rewards",

@@ -41,7 +41,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
             <Table.Th ta="right">Independent</Table.Th>
             {judged && <Table.Th ta="right">Judge</Table.Th>}
             {quality && <Table.Th ta="right">Known quality</Table.Th>}
-            <Table.Th ta="right">Device time</Table.Th>
+            <Table.Th ta="right">Device time, own run</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -85,7 +85,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                 {judged && <Table.Td ta="right">{percent(row.judge_win_rate_vs_baseline)}</Table.Td>}
                 {quality && <Table.Td ta="right">{row.quality_mean?.toFixed(2) ?? "–"}</Table.Td>}
                 <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
-                  {seconds(row.device_seconds)}
+                  <DeviceTime row={row} />
                 </Table.Td>
               </Table.Tr>
             )),
@@ -93,6 +93,19 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
         </Table.Tbody>
       </Table>
     </Table.ScrollContainer>
+  );
+}
+
+/** Of its own run, and below it of all runs that it needs. */
+function DeviceTime({ row }: { row: Row }) {
+  const { own_device_seconds: own, total_device_seconds: total } = row;
+  return (
+    <>
+      {own == null ? "unknown" : seconds(own)}
+      <Text size="xs" c="dimmed">
+        {total == null ? "all: unknown" : `all: ${seconds(total)}`}
+      </Text>
+    </>
   );
 }
 

@@ -16,6 +16,7 @@ from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
+from steerboard_contracts.report.sections.costs import cost_cells
 from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
 from steerboard_contracts.report.sections.judges import JuryReport
 
@@ -46,6 +47,7 @@ def document_of(report: EvaluationReport, *, blind: bool = False) -> Document:
             *distances(report),
             *_academic(report),
             *_agreement(report),
+            *_costs(report),
             _seen(report),
         ),
     )
@@ -208,6 +210,16 @@ def _agreement(report: EvaluationReport) -> Iterator[Fold]:
     heads = ("Sources", "Same on an item", "Spearman of means", "Entrants, items")
     words = f"{len(rows)} pairs of sources on the same items; a tie of one of them counts half."
     yield Fold("Agreement", words, (Grid("Agreement between sources", heads, rows),))
+
+
+def _costs(report: EvaluationReport) -> Iterator[Fold]:
+    """A blind report has none."""
+    if not report.costs:
+        return
+    words = "Device-seconds of the run that made each entrant, and of every run that it needs, each counted once."
+    heads = ("Entrant", "Own run", "With all it needs", "Of it shared", "Shared runs")
+    rows = tuple(tuple(map(Cell, cost_cells(one))) for one in report.costs)
+    yield Fold("Costs", words, (Grid("Device-seconds", heads, rows),))
 
 
 def _seen(report: EvaluationReport) -> Fold:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.report.loading.lineage import upstream
+from steerboard.evaluation.report.loading.lineage import Lineage, upstream
 from steerboard.evaluation.tables import Entrant, Evaluation
 from steerboard.runs.ledger import ledgers
 from steerboard.runs.tables import Run
@@ -37,7 +37,8 @@ def entrant_costs(session: Session, evaluation: Evaluation) -> list[EntrantCost]
     # Of one model that is asked for several scores, too: these entrants are not others.
     different = {frozenset(starts[id_]): own for id_, own in behind.items()}
     uses = Counter(one for own in different.values() for one in own)
-    return [_cost(entrant.name, behind[entrant.id], costs, uses) for entrant in entrants]
+    own = {entrant.id: _own_run(entrant, lineage) for entrant in entrants}
+    return [_cost(entrant.name, behind[entrant.id], own[entrant.id], costs, uses) for entrant in entrants]
 
 
 def _made_of(entrant: Entrant) -> set[uuid.UUID]:
@@ -45,14 +46,27 @@ def _made_of(entrant: Entrant) -> set[uuid.UUID]:
     return {one for one in (entrant.model_id, entrant.run_id if entrant.best_of is not None else None) if one}
 
 
+def _own_run(entrant: Entrant, lineage: Lineage) -> uuid.UUID | None:
+    """The run that made its model; where the best of several answers was chosen, the run that did that."""
+    if entrant.best_of is not None:
+        return entrant.run_id
+    model = lineage.models.get(entrant.model_id) if entrant.model_id is not None else None
+    return model.run_id if model is not None else None
+
+
 def _cost(
-    name: str, behind: Mapping[uuid.UUID, Run], costs: Mapping[uuid.UUID, Ledger], uses: Mapping[uuid.UUID, int]
+    name: str,
+    behind: Mapping[uuid.UUID, Run],
+    own: uuid.UUID | None,
+    costs: Mapping[uuid.UUID, Ledger],
+    uses: Mapping[uuid.UUID, int],
 ) -> EntrantCost:
     shared = [run for worked, run in behind.items() if uses[worked] > 1]
     taken = _log_probs_taken(list(behind.values()))
     ledger = add_up([*(costs[run.id] for run in behind.values()), taken])
     return EntrantCost(
         entrant=name,
+        own_device_seconds=costs[own].device_seconds if own in costs else None,
         ledger=ledger,
         runs=len(behind),
         shared=[SharedRun(name=run.name, kind=run.kind, device_seconds=costs[run.id].device_seconds) for run in shared],

@@ -1,16 +1,14 @@
-import { Card, List, Stack, Text, Title } from "@mantine/core";
+import { Card, Stack, Title } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
 import { Facts, type Fact } from "../../../shared/Facts";
 import { count } from "../../../shared/format/format";
+import { Reservations, SOURCES } from "../../../shared/report/Reservations";
 import { asPercent, Figure, type Report } from "./Figure";
 
 type Headline = Schemas["Headline"];
 
-const BY = { human: "people of", judge: "judge", jury: "jury", reward: "reward model" } as const;
-
 /** The report in one screen: who wins, by how much, over whom, by which source, and with which reservations. */
 export function Answer({ headline }: { headline: Headline }) {
-  const against = headline.reservations ?? [];
   return (
     <Card withBorder padding="lg" component="section" aria-label="Answer">
       <Stack gap="md">
@@ -18,20 +16,7 @@ export function Answer({ headline }: { headline: Headline }) {
           {headline.text}
         </Title>
         <Facts columns={5} facts={factsOf(headline)} />
-        {against.length > 0 && (
-          <div>
-            <Text size="sm" fw={600} mb={4}>
-              Reservations
-            </Text>
-            <List size="sm" spacing={4}>
-              {against.map((one) => (
-                <List.Item key={one.text} style={{ overflowWrap: "anywhere" }}>
-                  {one.text}
-                </List.Item>
-              ))}
-            </List>
-          </div>
-        )}
+        <Reservations of={headline.reservations ?? []} />
       </Stack>
     </Card>
   );
@@ -39,7 +24,7 @@ export function Answer({ headline }: { headline: Headline }) {
 
 function factsOf({ by, source, margin, over, items, winner, leader }: Headline): Fact[] {
   const facts: Fact[] = [];
-  if (by && source) facts.push(["Source", `${BY[by]} ${source}`]);
+  if (by && source) facts.push(["Source", `${SOURCES[by]} ${source}`]);
   if (leader) facts.push([winner ? "Winner" : "Highest mean", leader]);
   if (margin) {
     facts.push([
@@ -54,6 +39,6 @@ function factsOf({ by, source, margin, over, items, winner, leader }: Headline):
 }
 
 /** What one source comes to, in a sentence. */
-export function sourceHeadline(report: Report, by: keyof typeof BY, source: string): string | undefined {
+export function sourceHeadline(report: Report, by: keyof typeof SOURCES, source: string): string | undefined {
   return report.headline?.sources?.find((one) => one.by === by && one.source === source)?.text;
 }

@@ -139,6 +139,9 @@ function EntrantCost({ report, entrant, longest }: { report: Report; entrant: st
       <Text span size="sm">
         {seconds(cost.ledger.device_seconds)}
       </Text>
+      <Text size="xs" c="dimmed">
+        own run {cost.own_device_seconds == null ? "unknown" : seconds(cost.own_device_seconds)}
+      </Text>
       <PhaseBar label={`Cost of ${entrant}`} ledger={cost.ledger} longest={longest} height={8} />
     </>
   );

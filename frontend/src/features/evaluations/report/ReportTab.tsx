@@ -216,7 +216,7 @@ function Further({ report, project }: { report: Report; project: string }) {
         <Section
           title="Costs"
           headline={`Device time of ${count(report.costs.length)} entrants`}
-          about="Device time of every run in the lineage of an entrant, each counted once, with what it shares with others."
+          about="Device time of all runs that an entrant needs, each counted once: its own, SFT, the reward model, sampling and labelling. What others need, too, is named."
         >
           <CostsSection report={report} />
         </Section>

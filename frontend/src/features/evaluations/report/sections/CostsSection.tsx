@@ -15,8 +15,14 @@ export function CostsSection({ report }: { report: Report }) {
   );
 }
 
-function lineage({ runs, shared, shared_device_seconds: spent }: Report["costs"][number]): string {
-  const all = runs === 1 ? "1 run" : `${count(runs)} runs`;
+function lineage({
+  own_device_seconds: own,
+  runs,
+  shared,
+  shared_device_seconds: spent,
+}: Report["costs"][number]): string {
+  const ofRuns = runs === 1 ? "of 1 run" : `of ${count(runs)} runs`;
+  const all = `own run ${own == null ? "unknown" : seconds(own)}; ${ofRuns}`;
   if (!spent) return all;
   const names = shared.slice(0, NAMED).map((one) => one.name);
   if (shared.length > NAMED) names.push(`${count(shared.length - NAMED)} more`);
