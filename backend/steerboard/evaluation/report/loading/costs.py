@@ -66,7 +66,7 @@ def _cost(
     ledger = add_up([*(costs[run.id] for run in behind.values()), taken])
     return EntrantCost(
         entrant=name,
-        own_device_seconds=costs[own].device_seconds if own in costs else None,
+        own_device_seconds=costs[own].device_seconds if own is not None and own in costs else None,
         ledger=ledger,
         runs=len(behind),
         shared=[SharedRun(name=run.name, kind=run.kind, device_seconds=costs[run.id].device_seconds) for run in shared],
