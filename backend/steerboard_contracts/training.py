@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Annotated, Literal
 
@@ -14,6 +15,7 @@ from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.watching.health import ONLINE_RULES, HealthRules
 from steerboard_contracts.watching.probing import ProbeConfig
+from steerboard_contracts.wording import counted
 
 Strategy = Literal["ddp", "zero2", "zero3"]
 
@@ -139,6 +141,10 @@ class TrainingConfig(Config):
         """What the inputs of the names `given` lack, beyond what each slot asks for itself."""
         return None
 
+    def steps_fault(self, rows: int) -> str | None:
+        """Why so many training rows cannot give the steps that are asked for."""
+        return None
+
     def room_fault(self, window: int) -> str | None:
         """Why answers find no room, where the model to train has so many tokens for prompt and answer together."""
         return None
@@ -230,6 +236,17 @@ class OnlineConfig(TrainingConfig):
                 f"max_new_tokens {self.max_new_tokens} leaves no room for a prompt within max_length {self.max_length}"
             )
         return self
+
+    def steps_fault(self, rows: int) -> str | None:
+        samplings = math.ceil(rows * self.epochs / self.batch)
+        most = samplings * getattr(self, "updates", 1) * getattr(self, "minibatches", 1)
+        if self.max_steps is None or self.max_steps <= most:
+            return None
+        return (
+            f"max_steps is {self.max_steps:,}, and {counted(self.epochs, 'epoch')} of {counted(rows, 'training row')} "
+            f"with batch {self.batch} {'has' if self.epochs == 1 else 'have'} {counted(most, 'step')} at most: raise "
+            f"epochs to {math.ceil(self.epochs * self.max_steps / max(1, most))}, or lower max_steps"
+        )
 
     def room_fault(self, window: int) -> str | None:
         if self.max_length is not None or (self.max_new_tokens or 0) < window:

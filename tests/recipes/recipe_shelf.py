@@ -7,6 +7,7 @@ import uuid
 from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.registry.base_sources import PinnedSource
 from steerboard_contracts.files.local_folders import LocalFolders
+from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
@@ -34,7 +35,7 @@ class Shelf:
             folder.check()
             return PinnedSource(folder.path, folder.fingerprint())
 
-    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:
+    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str, config: RunConfig | None) -> str | None:
         return None
 
     def tokenizer_fault(self, model: KnownModel, other: KnownModel) -> str | None:

@@ -17,7 +17,7 @@ from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption,
 from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.pipeline_result import finish
 from steerboard.cli.usage import EXIT_USAGE, GatedCommand, exit_code_of
-from steerboard.evaluation.gate.rules import GateRules, parse_rules
+from steerboard.evaluation.gate.rules import GateRules, check_reward_models, parse_rules
 from steerboard_contracts.configs.evaluate import Entrant
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 from steerboard_contracts.files.local_folders import FolderNotAllowed
@@ -161,7 +161,8 @@ def _run_gated(
         client = Client()
         check = post_recipe(client, "recipes/check", recipe, overrides, {}, invalid=EXIT_USAGE)
         # Hours of training are too late to hear of a misspelled entrant.
-        parse_rules(given, _entrants(check))
+        stage = _evaluation(check)
+        check_reward_models(parse_rules(given, _entrants(stage)), _reward_models(stage))
         pipeline = post_recipe(client, "pipelines", recipe, overrides, how, invalid=EXIT_USAGE)
         out.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
         try:
@@ -189,15 +190,25 @@ def _valid(rules: Any) -> GateRules:
         ) from None
 
 
-def _entrants(plan: dict[str, Any]) -> list[str]:
-    """Of the evaluation whose report is a pipeline's. Raises `BadInput` (`no_evaluation`)."""
-    # Imported here, so that no other command waits for the database's library.
-    from steerboard.evaluation.recipe_stage.names import entrant_names
-
+def _evaluation(plan: dict[str, Any]) -> dict[str, Any]:
+    """The stage whose report is a pipeline's. Raises `BadInput` (`no_evaluation`)."""
     stage = next((one for one in reversed(plan["stages"]) if evaluates(one["kind"])), None)
     if stage is None:
         hint = "Give it a stage `run: evaluate`."
         raise BadInput(f"the recipe {plan['name']} has no evaluation for a gate", code="no_evaluation", hint=hint)
+    found: dict[str, Any] = stage
+    return found
+
+
+def _reward_models(stage: dict[str, Any]) -> list[str]:
+    """As its report calls them: after the stages that train them."""
+    return [one["name"] for slot, one in stage["inputs"].items() if slot.partition(".")[0] == "rewards"]
+
+
+def _entrants(stage: dict[str, Any]) -> list[str]:
+    # Imported here, so that no other command waits for the database's library.
+    from steerboard.evaluation.recipe_stage.names import entrant_names
+
     given = stage["config"]["entrants"]
     names = [stage["inputs"][f"entrants.{place}"]["name"] for place in range(len(given))]
     entrants = [(name, Entrant.model_validate(one)) for name, one in zip(names, given, strict=True)]

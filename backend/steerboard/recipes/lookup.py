@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from steerboard.registry.base_sources import PinnedSource
+from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
@@ -41,7 +42,7 @@ class Catalogue(Protocol):
         """A base model's source, with what a folder holds now (`registry.base_sources.pinned`). Raises `BadInput`."""
         ...
 
-    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:
+    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str, config: RunConfig | None) -> str | None:
         """`datasets.conversions.launch.rows_fault`"""
         ...
 

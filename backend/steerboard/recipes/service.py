@@ -32,6 +32,7 @@ from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.files.local_folders import LocalFolders
+from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 SHIPPED = shipped_folder("recipes")
@@ -66,8 +67,8 @@ class ProjectCatalogue:
     def pinned(self, source: str) -> PinnedSource:
         return pinned(self._session, self._project, source, self._folders)
 
-    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:
-        return rows_fault(self._session, self._session.get_one(Dataset, dataset.id), kind, slot)
+    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str, config: RunConfig | None) -> str | None:
+        return rows_fault(self._session, self._session.get_one(Dataset, dataset.id), kind, slot, config)
 
     def tokenizer_fault(self, model: KnownModel, other: KnownModel) -> str | None:
         if self._store is None:

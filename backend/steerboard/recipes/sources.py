@@ -50,7 +50,7 @@ class Sources:
             if draft.kind.trains and isinstance(source, KnownDataset) and source.rows == source.held_out_rows:
                 wrong = wrong or f"`{source.name}` has {all_held_out(source.rows)}, so none are left for training"
             if isinstance(source, KnownDataset):
-                wrong = wrong or self._catalogue.rows_fault(source, draft.kind, slot_name.split(".")[0])
+                wrong = wrong or self._catalogue.rows_fault(source, draft.kind, slot_name.split(".")[0], draft.config)
             else:
                 wrong = wrong or self._single_answers(draft, reference)
             setting = needs_whole(draft.config, slot_name.split(".")[0])

@@ -75,6 +75,7 @@ def test_wrong_usage_exits_64_before_anything_is_started(
     for rules, words in (
         ([{**PASS, "metric": "luck"}], "there is no metric 'luck'"),
         ([{**INVALID, "entrant": "dtt"}], "there is no entrant 'dtt'"),
+        ([{**INVALID, "by": "reward", "source": "rewrad"}], "rules.0.source: there is no reward model 'rewrad'"),
         ("nothing", "no list of rules"),
     ):
         done = gated(rules)

@@ -21,6 +21,7 @@ from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.wording import counted
 
 app = typer.Typer(no_args_is_help=True, help="Import, inspect, clean, convert and export datasets.")
 app.add_typer(cleaning.app)
@@ -178,7 +179,9 @@ def print_report(report: Out, out: Console) -> None:
         out.print("  not used:", style="yellow")
         for column in report["unused"]:
             out.print(plain(f"    {column['name']}: {UnusedColumn.model_validate(column).words}"))
-    out.print(f"  {report['read']:,} rows read")
+    out.print(f"  {counted(report['read'], 'row')} read")
+    if not dataset["held_out_rows"]:
+        out.print("  no rows are held out, so nothing can be evaluated on them: import more prompts", style="yellow")
     for rule, count in report["cleaned"].items():
         out.print(f"  {count:,} cleaned away: {rule.replace('_', ' ')}")
     if usable := [words for rule, words in _USABLE.items() if rule in report["cleaned"]]:

@@ -6,24 +6,62 @@ answer is bad news. What only tokenising or the run's own config can tell is lef
 
 from __future__ import annotations
 
-from sqlalchemy import func, select, text
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.conversions.usable import one_prompt, one_sided
 from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.tables import SAMPLE_GROUP, Dataset, SampleRow
+from steerboard_contracts.attribute_names import SCORE
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.wording import counted
+
+# Of rows, for the names of attributes that they have.
+_LOOKED_AT = 1000
 
 MORE_ANSWERS = "Generate with several answers per prompt: `decoding: {temperature: 1.0, n: 8}`"
 
 
-def rows_fault(session: Session, dataset: Dataset, kind: RunKindSpec, slot: str) -> str | None:
-    """Why a run of this kind would learn or select nothing of these rows, and what to do; None where nothing is known
-    against them. `slot`: the input for which they are given."""
+def rows_fault(session: Session, dataset: Dataset, kind: RunKindSpec, slot: str, config: Any = None) -> str | None:
+    """Why a run of this kind would learn, select or evaluate nothing of these rows, and what to do; None where nothing
+    is known against them. `slot`: the input for which they are given. `config`: the run's, where it is valid."""
+    if kind.evaluates and slot == "data" and dataset.held_out_rows == 0:
+        return f"`{dataset.name}` has {none_held_out(dataset.rows)}, and an evaluation asks held-out prompts"
     if kind.needs_field.get(dataset.kind) == "group":
         return _single_answers(session, dataset)
-    return _learning_fault(session, dataset, kind.training) if kind.training and slot == "data" else None
+    if kind.training is None or slot != "data":
+        return None
+    wrong = _learning_fault(session, dataset, kind.training)
+    if wrong is None and isinstance(config, TrainingConfig):
+        wrong = config.steps_fault(dataset.rows - dataset.held_out_rows) or _missing_attribute(session, dataset, config)
+    return wrong
+
+
+def none_held_out(rows: int) -> str:
+    """How such a dataset is described, and what helps."""
+    return f"no held-out rows among its {counted(rows, 'row')}; import more prompts, or raise the held-out fraction"
+
+
+def _missing_attribute(session: Session, dataset: Dataset, config: TrainingConfig) -> str | None:
+    """An attribute that is to be learned, and that no training row has."""
+    training = (SampleRow.dataset_id == owner_of(dataset), SampleRow.held_out.is_(False))
+    for name in getattr(config, "attributes", ()):
+        if name == SCORE or session.scalar(select(select(SampleRow.row).where(*training, _grade(name)).exists())):
+            continue
+        first = select(SampleRow.sample["attributes"]).where(*training).limit(_LOOKED_AT)
+        known = sorted({one for found in session.scalars(first) for one in found or ()})
+        way_out = did_you_mean(name, known) or "; map its column at import: `--map attributes.NAME=COLUMN`"
+        return f"no training row of `{dataset.name}` has the attribute `{name}`{way_out}"
+    return None
+
+
+def _grade(name: str) -> ColumnElement[bool]:
+    return SampleRow.sample["attributes"][name].as_string().is_not(None)
 
 
 def _learning_fault(session: Session, dataset: Dataset, spec: MethodSpec) -> str | None:

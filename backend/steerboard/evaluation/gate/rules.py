@@ -233,6 +233,23 @@ def _unknown(what: str, name: str, known: Sequence[str] | Mapping[str, object]) 
     return f"there is no {what} {name!r}; there are {', '.join(known) or 'none'}"
 
 
+def check_reward_models(rules: Sequence[GateRule], known: Sequence[str]) -> None:
+    """Before an evaluation is there: its reward models are planned, and people and judges may still be added. Raises
+    `BadInput` with the place of every rule that names another."""
+    named = {
+        place: [name for kind, name in sources_needed(rule) if kind == "reward" and name is not None]
+        for place, rule in enumerate(rules)
+    }
+    faults = [
+        ErrorLocation(location=f"rules.{place}.source", message=_unknown("reward model", name, known))
+        for place, names in named.items()
+        for name in names
+        if name not in known
+    ]
+    if faults:
+        raise BadInput("the rules of the gate cannot be used", errors=faults, hint=_HINT)
+
+
 def sources_needed(rule: GateRule) -> list[tuple[By, str | None]]:
     """(kind, name) of the sources that the rule's figure is made of; a name of None means each of the kind."""
     if rule.metric == "reward_hacking":

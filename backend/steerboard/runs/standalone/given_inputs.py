@@ -50,7 +50,7 @@ def given_inputs(
         try:
             refs[name] = _look_up(session, project, slot, name, ref, config, faults)
             if slot.thing == "dataset":
-                _check_rows(session, project, name, ref, kind, faults)
+                _check_rows(session, project, name, ref, kind, config, faults)
         except NotFound as error:
             known_names = dataset_names if slot.thing == "dataset" else model_names
             message = error.detail + did_you_mean(ref, known_names(session, project))
@@ -59,7 +59,13 @@ def given_inputs(
 
 
 def _check_rows(
-    session: Session, project: Project, name: str, ref: str, kind: RunKindSpec, faults: list[ErrorLocation]
+    session: Session,
+    project: Project,
+    name: str,
+    ref: str,
+    kind: RunKindSpec,
+    config: RunConfig | None,
+    faults: list[ErrorLocation],
 ) -> None:
     """Fields of datasets of which they are known, and rows of which nothing can be learned."""
     dataset = get_dataset(session, project, ref)
@@ -67,7 +73,7 @@ def _check_rows(
     if field is not None and fields is not None and field not in fields:
         message: str | None = f"needs rows with `{field}`; those of `{ref}` have {', '.join(fields)}"
     else:
-        message = rows_fault(session, dataset, kind, name)
+        message = rows_fault(session, dataset, kind, name, config)
     if message is not None:
         faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
 
