@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel
 
+from steerboard_contracts.wording import listed
+
 
 class HeldOutChange(BaseModel):
     """How many held-out rows a version of a dataset flipped or dropped."""
@@ -29,4 +31,4 @@ def in_words(changes: Iterable[HeldOutChange]) -> str:
 
 def _counts(change: HeldOutChange) -> str:
     counts = [(change.flipped, "flipped"), (change.dropped, "dropped")]
-    return " and ".join(f"{number:,} {what}" for number, what in counts if number)
+    return listed(f"{number:,} {what}" for number, what in counts if number)

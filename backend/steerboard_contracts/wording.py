@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def listed(names: Iterable[str], conjunction: str = "and") -> str:
+def listed(names: Iterable[str]) -> str:
     """`a`, `a and b`, or `a, b and c`."""
-    *first, last = names
-    return f"{', '.join(first)} {conjunction} {last}" if first else last
+    *first, last = [*names] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def counted(number: float, what: str) -> str:

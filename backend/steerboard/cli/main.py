@@ -31,7 +31,7 @@ from steerboard.cli.models import models
 from steerboard.cli.server import servers, services
 from steerboard_contracts.errors import SteerboardError
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, help=__doc__)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
 for _commands in (
     services.commands,

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from steerboard.cli.output.console import JsonOption, note, print_json, tell
+
 commands = typer.Typer()
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
@@ -27,6 +29,7 @@ def backup(
         bool, typer.Option("--verify", help="Re-read files copied by earlier backups, and repair them.")
     ] = False,
     home: Home = None,
+    json: JsonOption = False,
 ) -> None:
     """Copy the database, as of one moment, and every artifact to DEST. May run while Steerboard does."""
     from steerboard.maintenance.backup import back_up
@@ -44,11 +47,12 @@ def backup(
             open_storage(dest, private=True),
             keys=keys,
             verify=verify,
-            say=typer.echo,
+            say=note if json else typer.echo,
         )
-    typer.echo(f"backup {made.manifest.name} is complete")
+    found = {"backup": made.manifest.name, "secrets": made.manifest.secrets, "lost": made.manifest.lost}
+    tell(f"backup {made.manifest.name} is complete", found, json=json)
     if made.manifest.secrets and keys is None:
-        typer.echo(
+        note(
             f"It holds {made.manifest.secrets} sealed secrets and not their key: keep STEERBOARD_SECRET_KEY, or the "
             "home's secret.key, elsewhere; or back up with --with-key."
         )
@@ -64,6 +68,7 @@ def restore(
     source: Annotated[str, typer.Argument(help="Where `steerboard backup` has put them.")],
     name: Annotated[str | None, typer.Option("--backup", help="Which one. [default: the newest]")] = None,
     home: Home = None,
+    json: JsonOption = False,
 ) -> None:
     """Bring a backup into an empty database and an artifact store. Everything is verified first."""
     from steerboard.maintenance.databases import database, settings_of
@@ -79,10 +84,12 @@ def restore(
             open_storage(source, private=True),
             home=settings.home,
             name=name,
-            say=typer.echo,
+            say=note if json else typer.echo,
         )
+    if json:
+        print_json({"backup": found.name, "secrets": found.secrets})
     if found.secrets and found.key_sha256 is None:
-        typer.echo(f"{found.secrets} sealed secrets need the key they were sealed with: set STEERBOARD_SECRET_KEY.")
+        note(f"{found.secrets} sealed secrets need the key they were sealed with: set STEERBOARD_SECRET_KEY.")
 
 
 @commands.command()
@@ -90,6 +97,7 @@ def gc(
     older_than: Annotated[str, typer.Option(help="Keep anything newer than this: 14d, 12h, 30m.")] = "14d",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be removed.")] = False,
     home: Home = None,
+    json: JsonOption = False,
 ) -> None:
     """Free what no one needs: artifacts that nothing refers to, cut-off uploads, what runs that have ended kept to be
     resumed from."""
@@ -108,6 +116,17 @@ def gc(
         checkpoints = clear_stored(engine, store, age=age, dry_run=dry_run)
         log_probs = clear_log_probs(store, age=age, dry_run=dry_run)
         done = collect(engine, store, age=age, dry_run=dry_run)
+    if json:
+        print_json(
+            {
+                "dry_run": dry_run,
+                **{name: getattr(done, name) for name in ("blobs", "bytes", "artifacts", "uploads")},
+                "checkpoints": {"count": checkpoints.checkpoints, "bytes": checkpoints.bytes},
+                "log_probs": {"bytes": log_probs},
+                "folders": {"count": folders.folders, "bytes": folders.bytes, "cache_bytes": folders.cache_bytes},
+            }
+        )
+        return
     word = "would free" if dry_run else "freed"
     typer.echo(f"{word} {done.blobs} blobs of {_megabytes(done.bytes)}, of which {done.artifacts} artifacts consisted")
     typer.echo(f"{word} {done.uploads} unfinished uploads")

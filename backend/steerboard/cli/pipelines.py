@@ -10,7 +10,7 @@ import typer
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.files import write_whole
-from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, moment, print_table
 from steerboard.cli.output.pipeline_result import finish
 from steerboard.cli.output.progress import STYLES
@@ -21,6 +21,7 @@ from steerboard.cli.output.sweep_table import print_sweep
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.rounds import RoundsReport
 from steerboard_contracts.report.sweep import SweepReport
+from steerboard_contracts.wording import counted, listed
 
 app = typer.Typer(help="Inspect, cancel and resume pipelines, and print their reports.", no_args_is_help=True)
 
@@ -92,24 +93,25 @@ def wait(
 
 
 @app.command()
-def cancel(pipeline: Reference) -> None:
+def cancel(pipeline: Reference, json: JsonOption = False) -> None:
     """End every stage that has not ended."""
     found = Client().post(path_of("pipelines", pipeline, "cancel"))
     left = [run_name(run) for run in found["runs"] if run["state"] == "running"]
-    print(f"{found['name']}: {found['state']}")
+    words = f"{found['name']}: {found['state']}"
     if left:
-        print(f"{', '.join(left)} {'end' if len(left) > 1 else 'ends'} at the next heartbeat of the worker.")
+        words += f"\n{listed(left)} {'end' if len(left) > 1 else 'ends'} at the next heartbeat of the worker."
+    tell(words, found, json=json)
 
 
 @app.command()
-def resume(pipeline: Reference) -> None:
+def resume(pipeline: Reference, json: JsonOption = False) -> None:
     """Resume every stage that failed or was cancelled, from its newest checkpoint. What succeeded is kept."""
     client = Client()
     path = path_of("pipelines", pipeline)
     before = client.get(path)["stages"]
     found = client.post(f"{path}/resume")
     count = before.get("failed", 0) + before.get("cancelled", 0)
-    print(f"{found['name']}: {found['state']}, with {count} stage{'' if count == 1 else 's'} resumed")
+    tell(f"{found['name']}: {found['state']}, with {counted(count, 'stage')} resumed", found, json=json)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard.cli.evaluation.gate import EXITS, JunitOption, hold, read_rules
 from steerboard.cli.models.uploads import upload_model
-from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption, console, note, print_json
+from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.pipeline_result import finish
 from steerboard.cli.usage import EXIT_USAGE, GatedCommand, exit_code_of
@@ -54,9 +54,10 @@ def list_recipes(json: JsonOption = False) -> None:
 
 
 @app.command()
-def show(name: Annotated[str, typer.Argument(help="Name of a recipe that ships.")]) -> None:
+def show(name: Annotated[str, typer.Argument(help="Name of a recipe that ships.")], json: JsonOption = False) -> None:
     """Print a shipped recipe."""
-    print(Client().get(path_of("recipes", name))["text"], end="")
+    found = Client().get(path_of("recipes", name))
+    tell(found["text"].rstrip("\n"), found, json=json)
 
 
 @app.command()

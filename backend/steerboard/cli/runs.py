@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
+from json import dumps
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
+from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.ledger import print_ledger
 from steerboard.cli.output.listing import Column, plain, print_table
@@ -139,13 +141,29 @@ def _attempts(run: dict[str, Any]) -> str:
     return ", ".join(filter(None, (failed, lost)))
 
 
+def _settings(found: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """What is set, as `--set` takes it: `lora.rank 8`, `lora.targets all`."""
+    for name, value in found.items():
+        if isinstance(value, dict):
+            yield from _settings(value, f"{above}{name}.")
+        elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+            yield from _settings(dict(enumerate(value)), f"{above}{name}.")  # type: ignore[arg-type]
+        elif value not in (None, []):
+            yield f"{above}{name}", _shown(value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return " ".join(map(_shown, value))
+    return short(value) if isinstance(value, float) else str(value)
+
+
 def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
     error = run["error"] or {}
-    settings = ", ".join(f"{name} {value}" for name, value in run["config"].items() if value not in (None, [], {}))
-    summary = ", ".join(
-        f"{name} {short(value)}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in (run["summary"] or {}).items()
-    )
+    settings = ", ".join(f"{name} {value}" for name, value in _settings(run["config"]))
+    summary = ", ".join(f"{name} {value}" for name, value in _settings(run["summary"] or {}))
     return [
         ("id", run["id"]),
         ("reason", run["reason"]),
@@ -164,6 +182,7 @@ def logs(
     run: Reference,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the run ends.")] = False,
     level: Annotated[list[str] | None, typer.Option(help="info, warning or error; may be repeated.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print each line as a JSON document on a line.")] = False,
 ) -> None:
     """The log of a run's stage."""
     client = Client()
@@ -174,7 +193,7 @@ def logs(
         while True:
             page = client.get(path_of("runs", run, "logs"), cursor=cursor, level=level, limit=1000)
             for line in page["items"][seen:]:
-                print(f"{line['created_at'][11:19]} {line['level']:<7} {line['message']}")
+                print(dumps(line) if json else f"{line['created_at'][11:19]} {line['level']:<7} {line['message']}")
             # The last page grows; what was printed of it is remembered.
             seen = len(page["items"]) if page["next"] is None else 0
             if page["next"] is None:
@@ -218,36 +237,39 @@ def sparkline(values: list[float], width: int = 24) -> str:
 
 
 @app.command()
-def cancel(run: Reference) -> None:
+def cancel(run: Reference, json: JsonOption = False) -> None:
     """End a run: immediately if it waits, at its worker's next heartbeat if it runs."""
     found = Client().post(path_of("runs", run, "cancel"))
     waits = ": it ends at its worker's next heartbeat" if found["state"] == "running" else ""
-    print(f"{run_name(found)}: {found['state']}{waits}")
+    tell(f"{run_name(found)}: {found['state']}{waits}", found, json=json)
 
 
 @app.command()
-def pause(run: Reference) -> None:
+def pause(run: Reference, json: JsonOption = False) -> None:
     """Let a training run keep a checkpoint after its current step and free its device, until it is resumed."""
     found = Client().post(path_of("runs", run, "pause"))
     waits = ": it pauses after its current step" if found["state"] == "running" else ""
-    print(f"{run_name(found)}: {found['state']}{waits}")
+    tell(f"{run_name(found)}: {found['state']}{waits}", found, json=json)
 
 
 @app.command()
 def change(
     run: Reference,
     settings: Annotated[list[str], typer.Argument(metavar="FIELD=VALUE...", help="Such as lr=1e-6 kl_weight=0.1.")],
+    json: JsonOption = False,
 ) -> None:
     """Other settings of a training run, from its next step on; without a checkpoint lost or a step repeated."""
     config = config_of(settings, {})
     found = Client().post(path_of("runs", run, "change"), {"config": config})
-    print(f"{run_name(found)}: " + ", ".join(f"{name} {value:g}" for name, value in found["changeable"].items()))
+    now = ", ".join(f"{name} {value:g}" for name, value in found["changeable"].items())
+    tell(f"{run_name(found)}: {now}", found, json=json)
 
 
 @app.command()
 def resume(
     run: Reference,
     fix: Annotated[bool, typer.Option("--fix", help="Use the settings suggested by its error.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Give a failed, cancelled or paused run new attempts, from its newest checkpoint; what waited for it
     waits again."""
@@ -262,6 +284,6 @@ def resume(
                 hint="Resume it as it is, or clone it with changes in the dashboard.",
             )
         changes = known["changes"]
-        print(f"with {known['says']}")
+        note(f"with {known['says']}")
     found = client.post(path_of("runs", run, "resume"), {"config": changes})
-    print(f"{run_name(found)}: {found['state']}")
+    tell(f"{run_name(found)}: {found['state']}", found, json=json)

@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from steerboard.cli.output.console import JsonOption, note, tell
+
 app = typer.Typer(no_args_is_help=True, help="The key that seals stored secrets.")
 
 Home = Annotated[Path | None, typer.Option(help="Folder of all data. [default: .steerboard, or STEERBOARD_HOME]")]
 
 
 @app.command()
-def rotate(home: Home = None) -> None:
+def rotate(home: Home = None, json: JsonOption = False) -> None:
     """Make a new key and seal everything with it; where STEERBOARD_SECRET_KEY is set, with that one. Older keys
     still open what they sealed until `forget`."""
     from steerboard.maintenance import key_rotation
@@ -23,14 +25,15 @@ def rotate(home: Home = None) -> None:
     settings = settings_of(home)
     with database(settings) as engine:
         done = key_rotation.rotate(engine, Secrets(settings), settings.home)
-    typer.echo(f"{done.values} secrets are sealed with the new key")
+    found = {"sealed": done.values, "unreadable": done.unreadable}
+    tell(f"{done.values} secrets are sealed with the new key", found, json=json)
     if done.unreadable:
         typer.echo(f"{done.unreadable} cannot be opened with any known key, and stay as they are", err=True)
         raise typer.Exit(1)
 
 
 @app.command()
-def forget(home: Home = None) -> None:
+def forget(home: Home = None, json: JsonOption = False) -> None:
     """Drop the older keys, once nothing is sealed with them."""
     from steerboard.maintenance import key_rotation
     from steerboard.maintenance.databases import database, settings_of
@@ -40,6 +43,7 @@ def forget(home: Home = None) -> None:
     keys = Secrets(settings)
     with database(settings) as engine:
         done = key_rotation.forget(engine, keys, settings.home)
-    typer.echo(f"{done.values} secrets are sealed with the current key; older keys are no longer needed")
+    words = f"{done.values} secrets are sealed with the current key; older keys are no longer needed"
+    tell(words, {"sealed": done.values}, json=json)
     if not keys.from_file:
-        typer.echo("Take STEERBOARD_SECRET_KEY_PREVIOUS out of every process.")
+        note("Take STEERBOARD_SECRET_KEY_PREVIOUS out of every process.")

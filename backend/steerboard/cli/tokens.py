@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, moment, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Bearer tokens for scripts and CI.")
@@ -64,7 +64,7 @@ def _state(token: dict[str, Any]) -> str:
 
 
 @app.command("revoke")
-def revoke(token: Annotated[str, typer.Argument(help="Name, or an id or its end.")]) -> None:
+def revoke(token: Annotated[str, typer.Argument(help="Name, or an id or its end.")], json: JsonOption = False) -> None:
     """End a token immediately."""
     revoked = Client().delete(path_of("tokens", token))
-    typer.echo(f"token {revoked['name']} is revoked")
+    tell(f"token {revoked['name']} is revoked", revoked, json=json)

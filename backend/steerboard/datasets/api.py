@@ -32,6 +32,7 @@ from steerboard.datasets.samples import api as samples_api
 from steerboard.datasets.schemas import (
     DatasetOut,
     ExportFormat,
+    ExportSplit,
     ImportReport,
     LabelledIn,
     RewardHistogram,
@@ -184,9 +185,12 @@ def pin_labelled(session: Db, access: Write, dataset: str, body: LabelledIn) -> 
 
 
 @router.get("/{dataset}/export", response_class=Download, responses=problems(404))
-def export_dataset(session: Db, access: Read, dataset: str, format: ExportFormat = "jsonl") -> Download:
-    """The whole dataset as one file that import reads back to the same content hash."""
+def export_dataset(
+    session: Db, access: Read, dataset: str, format: ExportFormat = "jsonl", split: ExportSplit = "all"
+) -> Download:
+    """One file that import reads back; of all rows, to the same content hash."""
     found = service.get_dataset(session, access.project, dataset)
+    name = found.name if split == "all" else f"{found.name}-{split}"
     return downloads.made(
-        lambda file: service.write_export(session, found, format, file), f"{found.name}.{format}", _MEDIA[format]
+        lambda file: service.write_export(session, found, format, file, split), f"{name}.{format}", _MEDIA[format]
     )

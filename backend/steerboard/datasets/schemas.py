@@ -14,6 +14,7 @@ from steerboard_contracts.samples import SampleKind
 
 BadRows = Literal["refuse", "skip"]
 ExportFormat = Literal["jsonl", "jsonl.gz", "parquet"]
+ExportSplit = Literal["all", "train", "held_out"]
 
 
 class BadRowReport(BaseModel):

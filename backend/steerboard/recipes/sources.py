@@ -18,6 +18,7 @@ from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.wording import listed
 
 Source = KnownDataset | KnownModel | StageRef
 
@@ -135,7 +136,7 @@ class Sources:
         roles = maker.kind.training.outputs if maker.kind.training else ()
         if reference.output in roles:
             return StageRef(reference.name, reference.output if reference.output != roles[0] else None)
-        makes = f"it makes {' and '.join(roles)}" if len(roles) > 1 else "it makes nothing else"
+        makes = f"it makes {listed(roles)}" if len(roles) > 1 else "it makes nothing else"
         self._document.fault(
             self._faults, reference.path, f"the stage `{reference.name}` makes no {reference.output}: {makes}"
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from steerboard_contracts.methods import baseline_methods, label_of, learns_from_rewards
 from steerboard_contracts.report.pipeline import MethodRow, Report, ReportCheck, ReportSummary
+from steerboard_contracts.wording import listed
 
 SPEARMAN_BAR = 0.9
 
@@ -100,10 +101,10 @@ def _reference_costs(rows: dict[str, MethodRow]) -> str:
     if not rows:
         return ""
     parts = ", ".join(f"{name} {row.log_prob_seconds:.1f}" for name, row in rows.items())
-    reused = " and ".join(name for name, row in rows.items() if row.log_prob_seconds_shared)
+    reused = listed(name for name, row in rows.items() if row.log_prob_seconds_shared)
     paid = f", computed once: {reused} used those of another run" if reused else ""
     alone = [name for name, row in rows.items() if not row.log_prob_seconds_shared]
-    own = f"; {' and '.join(alone)} each computed their own" if len(alone) > 1 else ""
+    own = f"; {listed(alone)} each computed their own" if len(alone) > 1 else ""
     return f" The totals include log-probs of the reference ({parts}{paid}{own})."
 
 

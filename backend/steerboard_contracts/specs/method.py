@@ -13,6 +13,7 @@ from steerboard_contracts.placement import MODEL_ROLES, Role
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.specs.slots import Slot, datasets, models
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.wording import listed
 
 Reads = Literal["labels", "ends"]
 """What the forward pass reads: the tokens that predict a label, or the last real token of each sequence."""
@@ -283,7 +284,7 @@ class MethodSpec:
         if not unused:
             return None
         return (
-            f"{' and '.join(unused)} would get dedicated devices but no model to hold: {self.name} with these "
+            f"{listed(unused)} would get dedicated devices but no model to hold: {self.name} with these "
             f"inputs and fields does not need one. Leave placement.{unused[0]} at 0"
         )
 

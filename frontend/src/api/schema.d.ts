@@ -597,7 +597,7 @@ export interface paths {
         };
         /**
          * Export Dataset
-         * @description The whole dataset as one file that import reads back to the same content hash.
+         * @description One file that import reads back; of all rows, to the same content hash.
          */
         get: operations["export_dataset"];
         put?: never;
@@ -14570,6 +14570,7 @@ export interface operations {
         parameters: {
             query?: {
                 format?: "jsonl" | "jsonl.gz" | "parquet";
+                split?: "all" | "train" | "held_out";
             };
             header?: never;
             path: {

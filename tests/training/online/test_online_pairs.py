@@ -119,7 +119,7 @@ def test_a_run_with_fewer_updates_than_it_was_asked_for_fails(make_stage, base_m
 
 def test_a_run_whose_prompts_are_too_few_for_its_steps_fails_before_the_first(make_stage, base_model):
     stage = make_stage({**QUICK, "epochs": 1, "max_steps": 400}, model=base_model)
-    with pytest.raises(FewerSteps, match="max_steps is 400, and 1 epochs of the prompts have only") as refused:
+    with pytest.raises(FewerSteps, match="max_steps is 400, and 1 epoch of the prompts give only") as refused:
         ran(stage)
     assert "Set epochs to" in (refused.value.hint or "")
     assert not recorded(stage, "metrics")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 import httpx
 import orjson
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard.cli.data import cleaning, conversions
-from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
@@ -29,6 +29,7 @@ app.add_typer(conversions.app)
 
 Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")]
 Out = dict[str, Any]
+Split = Literal["all", "train", "held_out"]
 
 _COLUMNS = (
     Column("dataset"),
@@ -270,6 +271,8 @@ def show(
 def export(
     dataset: Name,
     file: Annotated[Path, typer.Argument(help="Where to write; .jsonl, .jsonl.gz or .parquet.")],
+    split: Annotated[Split, typer.Option(help="Only the rows of this split.")] = "all",
+    json: JsonOption = False,
 ) -> None:
     """Write a dataset to a file that import reads back."""
     form = next((form for form in ("jsonl.gz", "parquet", "jsonl") if file.name.endswith(f".{form}")), None)
@@ -280,17 +283,18 @@ def export(
             hint="Use .jsonl, .jsonl.gz or .parquet.",
         )
     with console(stderr=True).status(f"Exporting {dataset}"):
-        size = Client().download(path_of("datasets", dataset, "export"), file, format=form)
-    print(f"Wrote {file} ({size:,} bytes)")
+        size = Client().download(path_of("datasets", dataset, "export"), file, format=form, split=split)
+    tell(f"Wrote {file} ({size:,} bytes)", {"file": str(file), "bytes": size, "split": split}, json=json)
 
 
 @app.command()
 def delete(
     dataset: Name,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Delete a dataset that no run and no other dataset refers to."""
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete dataset {dataset} with all its rows?", abort=True)
     Client().delete(path_of("datasets", dataset))
-    print(f"Deleted {dataset}")
+    tell(f"Deleted {dataset}", {"deleted": dataset}, json=json)

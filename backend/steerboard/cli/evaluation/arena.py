@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.usage import ExactGroup
 
@@ -85,11 +85,13 @@ def leaderboard(
 
 @app.command()
 def export(
-    arena: Name, file: Annotated[Path, typer.Argument(help="Where to write the battles, as JSON lines.")]
+    arena: Name,
+    file: Annotated[Path, typer.Argument(help="Where to write the battles, as JSON lines.")],
+    json: JsonOption = False,
 ) -> None:
     """Write every vote that counts, a line for each pair of entrants, as `steerboard figures` reads them."""
     size = Client().download(path_of("arenas", arena, "export"), file)
-    print(f"{file}: {size:,} bytes")
+    tell(f"{file}: {size:,} bytes", {"file": str(file), "bytes": size}, json=json)
 
 
 @app.command()

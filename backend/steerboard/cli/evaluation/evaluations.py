@@ -18,7 +18,7 @@ from steerboard.cli.evaluation import campaigns, judges, report_links
 from steerboard.cli.evaluation import files as evaluation_files
 from steerboard.cli.evaluation import pairs as evaluation_pairs
 from steerboard.cli.files import write_whole
-from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
+from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.evaluation_report import print_evaluation_report
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.usage import ExactGroup
@@ -177,18 +177,22 @@ def delete_judge(
     evaluation: Name,
     judge: Annotated[str, typer.Argument(help="Its name, as printed by `show`, or its id.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Delete a judge with its verdicts. Answers that were paid for stay known: the same judge again costs nothing."""
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete judge {judge} of {evaluation} with its verdicts?", abort=True)
     Client().delete(path_of("evaluations", evaluation, "judges", judge))
-    print(f"Deleted judge {judge} of {evaluation}")
+    tell(f"Deleted judge {judge} of {evaluation}", {"deleted": judge}, json=json)
 
 
 @app.command()
-def wait(evaluation: Name) -> None:
+def wait(evaluation: Name, json: JsonOption = False) -> None:
     """Until nothing is under way. Exits 1 where something failed."""
-    _wait(Client(), evaluation)
+    client = Client()
+    _wait(client, evaluation)
+    if json:
+        print_json(client.get(path_of("evaluations", evaluation)))
 
 
 @app.command()

@@ -10,7 +10,7 @@ import httpx
 import typer
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.output.console import JsonOption, console, print_json
+from steerboard.cli.output.console import JsonOption, console, print_json, tell
 from steerboard.cli.output.listing import Column, print_table
 from steerboard_contracts.errors import BadInput
 
@@ -138,6 +138,7 @@ def export(
             help="Of answers fastchat (the default), alpaca_eval or arena_hard; of judgments that of the judge's style."
         ),
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Answers of an entrant, or judgments of a judge, in another project's file format."""
     if (entrant is None) == (judge is None):
@@ -145,7 +146,7 @@ def export(
     part = ("answers",) if judge is None else ("judges", judge, "judgments")
     given = {key: value for key, value in (("format", format), ("entrant", entrant)) if value is not None}
     size = Client().download(path_of("evaluations", evaluation, *part), target, **given)
-    print(f"Wrote {target} ({size:,} bytes)")
+    tell(f"Wrote {target} ({size:,} bytes)", {"file": str(target), "bytes": size}, json=json)
 
 
 def _notes(found: Out, elsewhere: str, twice: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ import typer
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.evaluation.files import Name
-from steerboard.cli.output.console import JsonOption, print_json
+from steerboard.cli.output.console import JsonOption, print_json, tell
 
 app = typer.Typer()
 Out = dict[str, Any]
@@ -75,7 +75,9 @@ def jury(
 
 
 @app.command("delete-jury")
-def delete_jury(evaluation: Name, name: Annotated[str, typer.Argument(help="Name or id of the jury.")]) -> None:
+def delete_jury(
+    evaluation: Name, name: Annotated[str, typer.Argument(help="Name or id of the jury.")], json: JsonOption = False
+) -> None:
     """Delete a jury. Its judges and their verdicts stay."""
     Client().delete(path_of("evaluations", evaluation, "juries", name))
-    print(f"Deleted jury {name} of {evaluation}")
+    tell(f"Deleted jury {name} of {evaluation}", {"deleted": name}, json=json)

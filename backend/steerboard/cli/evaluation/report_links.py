@@ -9,7 +9,7 @@ import typer
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.evaluation.files import Name
-from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, moment, print_table
 
 app = typer.Typer()
@@ -52,8 +52,10 @@ def links(evaluation: Name, json: JsonOption = False) -> None:
 
 @app.command()
 def revoke(
-    evaluation: Name, link: Annotated[str, typer.Argument(help="Id of the link, as printed by `links`.")]
+    evaluation: Name,
+    link: Annotated[str, typer.Argument(help="Id of the link, as printed by `links`.")],
+    json: JsonOption = False,
 ) -> None:
     """Revoke a link: it stops working immediately."""
     Client().delete(path_of("evaluations", evaluation, "report-links", link))
-    print(f"Revoked link {link} of {evaluation}")
+    tell(f"Revoked link {link} of {evaluation}", {"revoked": link}, json=json)

@@ -17,13 +17,14 @@ from steerboard.cli.client import Client, path_of
 from steerboard.cli.models.files import download_model
 from steerboard.cli.models.serving import serve
 from steerboard.cli.output.academic_table import print_academic
-from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
 from steerboard_contracts.attribute_names import SCORE
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.report.academic import AcademicRow
+from steerboard_contracts.wording import counted
 
 app = typer.Typer(no_args_is_help=True, help="Inspect, promote and export models.")
 
@@ -106,18 +107,20 @@ def promote(
     model: Name,
     stage: Annotated[Stage, typer.Option(help="production replaces the model that is there now.")],
     note: Annotated[str, typer.Option(help="Why.")] = "",
+    json: JsonOption = False,
 ) -> None:
     """Move a model to production or to the candidates, or out of its stage. @production names it afterwards."""
     body = {"stage": None if stage == "none" else stage, "note": note}
-    Client().post(path_of("models", model, "promotions"), body)
-    print(f"{model} is in no stage" if stage == "none" else f"{model} is now in the stage {stage}")
+    found = Client().post(path_of("models", model, "promotions"), body)
+    words = f"{model} is in no stage" if stage == "none" else f"{model} is now in the stage {stage}"
+    tell(words, found, json=json)
 
 
 @app.command("roll-back")
-def roll_back(model: Name, note: Annotated[str, typer.Option(help="Why.")] = "") -> None:
+def roll_back(model: Name, note: Annotated[str, typer.Option(help="Why.")] = "", json: JsonOption = False) -> None:
     """Take a model out of production again. The one whose place it took is in production then."""
     found = Client().post(path_of("models", model, "roll-back"), {"note": note})
-    print(f"{found['name']} is in production again")
+    tell(f"{found['name']} is in production again", found, json=json)
 
 
 @app.command()
@@ -170,7 +173,11 @@ def _sources(
 
 
 @app.command()
-def export(model: Name, folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")]) -> None:
+def export(
+    model: Name,
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
+    json: JsonOption = False,
+) -> None:
     """Write a model as a folder that transformers and vLLM load as it is; every file's hash is verified."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} exists and is not empty", code="target_exists", hint="Name another folder.")
@@ -183,16 +190,19 @@ def export(model: Name, folder: Annotated[Path, typer.Argument(help="A folder th
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    print(f"Wrote {found['name']} to {folder} ({len(found['files'])} files, {found['size']:,} bytes)")
+    words = f"Wrote {found['name']} to {folder} ({counted(len(found['files']), 'file')}, {found['size']:,} bytes)"
+    tell(words, {"model": found["name"], "folder": str(folder), "bytes": found["size"]}, json=json)
 
 
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve)
 
 
 @app.command()
-def delete(model: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+def delete(
+    model: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, json: JsonOption = False
+) -> None:
     """Delete a model that nothing refers to."""
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete model {model}?", abort=True)
     Client().delete(path_of("models", model))
-    print(f"Deleted {model}")
+    tell(f"Deleted {model}", {"deleted": model}, json=json)

@@ -45,6 +45,14 @@ def condition_label(score: float | str) -> str:
     return score if isinstance(score, str) else f"{SCORE_MARKER} {score:.2f}"
 
 
+def tell(words: str, document: Any, *, json: bool) -> None:
+    """What a command did: for a person, or with `json` as one document."""
+    if json:
+        print_json(document)
+    else:
+        print(words)
+
+
 def print_json(document: Any) -> None:
     try:
         text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()

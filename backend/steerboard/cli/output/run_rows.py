@@ -9,11 +9,13 @@ from rich.console import Console
 
 from steerboard.cli.output.listing import Column, print_table
 from steerboard.cli.output.progress import STYLES, doing
+from steerboard.cli.output.watch import with_seconds
 
 _COLUMNS = (
     Column("run"),
     Column("kind", drop=3),
     Column("state", styles=STYLES),
+    Column("time", lambda seconds: f"{seconds:,.0f} s", drop=5, right=True),
     Column("device-s", lambda seconds: f"{seconds:.1f}", drop=4, right=True),
     Column("id", drop=1, id=True),
     Column("", drop=2, words=True),
@@ -27,7 +29,15 @@ def run_name(run: dict[str, Any]) -> str:
 
 def print_runs(console: Console, runs: Sequence[dict[str, Any]]) -> None:
     rows = [
-        (run_name(run), run["method"] or run["kind"], run["state"], run["device_seconds"], run["id"], _words(run))
+        (
+            run_name(run),
+            run["method"] or run["kind"],
+            run["state"],
+            with_seconds(run)["seconds"],
+            run["device_seconds"],
+            run["id"],
+            _words(run),
+        )
         for run in runs
     ]
     print_table(console, _COLUMNS, rows)

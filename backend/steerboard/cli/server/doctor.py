@@ -31,6 +31,7 @@ from steerboard.platform.settings import Settings
 from steerboard.platform.storage import disk, scratch
 from steerboard.platform.storage.from_url import open_storage
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.wording import listed
 
 _MIN_FREE_GB = 2.0
 _MAX_SKEW_SECONDS = 5.0
@@ -283,7 +284,7 @@ def _embedded(postgres: bool, valkey: bool) -> Check:
         servers = EmbeddedServers(home, quick=True)
         try:
             servers.start(postgres=postgres, valkey=valkey)
-            return Check(name, True, " and ".join(server.spec.name for server in servers.running) + " start")
+            return Check(name, True, listed(server.spec.name for server in servers.running) + " start")
         except SteerboardError as error:
             return Check(name, False, str(error), mend)
         finally:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from steerboard.cli.output.console import JsonOption, tell
 from steerboard.platform.settings import get_settings
 
 commands = typer.Typer()
@@ -25,7 +26,7 @@ def api(
 
 
 @commands.command()
-def migrate() -> None:
+def migrate(json: JsonOption = False) -> None:
     """Bring the database to the schema of this version, and make its first project and owner. Safe to repeat; of
     several at once, one works and the others wait for it."""
     from steerboard.accounts import service as accounts
@@ -40,12 +41,14 @@ def migrate() -> None:
     migrations.migrate(engine)
     with transaction(make_sessions(engine)) as session:
         accounts.ensure_default(session, settings.held_out_fraction)
-    typer.echo(f"The database is at revision {migrations.newest_revision()}")
+    revision = migrations.newest_revision()
+    tell(f"The database is at revision {revision}", {"revision": revision}, json=json)
 
 
 @commands.command("sign-in-link")
 def sign_in_link(
     user: Annotated[str, typer.Option(help="User to sign in.")] = "owner",
+    json: JsonOption = False,
 ) -> None:
     """Print a one-time sign-in link, made in the database itself: the first way into a new server, or the last."""
     from sqlalchemy import select
@@ -67,4 +70,5 @@ def sign_in_link(
             )
         code, _ = accounts.create_sign_in_link(session, person.id)
         session.add(AuditEntry(actor="server", action="sign_in_link.create", target=f"user {user}", detail={}))
-    typer.echo(f"{settings.public_url}/sign-in/{code}")
+    url = f"{settings.public_url}/sign-in/{code}"
+    tell(url, {"url": url}, json=json)

@@ -15,6 +15,7 @@ import typer
 
 from steerboard import __version__
 from steerboard.cli.client import Client
+from steerboard.cli.output.console import JsonOption, tell
 from steerboard.platform.settings import get_settings
 
 if TYPE_CHECKING:
@@ -123,13 +124,15 @@ def doctor(
 
 
 @commands.command("sign-in")
-def sign_in() -> None:
+def sign_in(json: JsonOption = False) -> None:
     """Print another one-time sign-in link."""
     client = Client()
-    typer.echo(client.url + client.post("/api/v1/sign-in-links")["path"])
+    url = client.url + client.post("/api/v1/sign-in-links")["path"]
+    tell(url, {"url": url}, json=json)
 
 
 @commands.command()
-def version() -> None:
+def version(json: JsonOption = False) -> None:
     """Print the versions of Steerboard and of Python."""
-    typer.echo(f"steerboard {__version__} (Python {host_platform.python_version()})")
+    python = host_platform.python_version()
+    tell(f"steerboard {__version__} (Python {python})", {"steerboard": __version__, "python": python}, json=json)

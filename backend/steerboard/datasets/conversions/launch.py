@@ -6,7 +6,7 @@ answer is bad news. What only tokenising or the run's own config can tell is lef
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.orm import Session
@@ -61,7 +61,7 @@ def _missing_attribute(session: Session, dataset: Dataset, config: TrainingConfi
 
 
 def _grade(name: str) -> ColumnElement[bool]:
-    return SampleRow.sample["attributes"][name].as_string().is_not(None)
+    return cast("ColumnElement[bool]", SampleRow.sample["attributes"][name].as_string().is_not(None))
 
 
 def _learning_fault(session: Session, dataset: Dataset, spec: MethodSpec) -> str | None:

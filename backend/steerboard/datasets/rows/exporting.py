@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.datasets.formats.records import JSON_COLUMN
 from steerboard.datasets.rows.row_writer import raw_connection
-from steerboard.datasets.schemas import ExportFormat
+from steerboard.datasets.schemas import ExportFormat, ExportSplit
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.prompts import Normaliser
@@ -106,7 +106,7 @@ def write_for_stage(session: Session, dataset: Dataset, dest: Path) -> DatasetIn
     )
 
 
-def export_records(session: Session, dataset: Dataset) -> Iterator[dict[str, Any]]:
+def export_records(session: Session, dataset: Dataset, split: ExportSplit = "all") -> Iterator[dict[str, Any]]:
     """The rows as a file of this dataset would hold them: fields, then the other columns of the imported file.
 
     A prompt that came as a text goes out as a text.
@@ -115,6 +115,8 @@ def export_records(session: Session, dataset: Dataset) -> Iterator[dict[str, Any
     as_text = bool(dataset.origin.get("prompts_as_text"))
     columns = [name for name, _ in dataset.origin.get("extra_columns", [])]
     for row in stored_rows(session, dataset):
+        if split != "all" and row.held_out != (split == "held_out"):
+            continue
         record = ordered_fields(kind, orjson.loads(row.sample))
         if as_text:
             record["prompt"] = record["prompt"][0]["content"]
@@ -127,13 +129,15 @@ def export_records(session: Session, dataset: Dataset) -> Iterator[dict[str, Any
         yield record
 
 
-def write_export(session: Session, dataset: Dataset, form: ExportFormat, file: BinaryIO) -> None:
-    """Write the whole dataset to a file in one of the formats that import reads."""
+def write_export(
+    session: Session, dataset: Dataset, form: ExportFormat, file: BinaryIO, split: ExportSplit = "all"
+) -> None:
+    """Write a dataset, or one split of it, to a file in one of the formats that import reads."""
     if form == "parquet":
-        _write_parquet(session, dataset, file)
+        _write_parquet(session, dataset, file, split)
         return
     with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) if form == "jsonl.gz" else _kept(file) as out:
-        for record in export_records(session, dataset):
+        for record in export_records(session, dataset, split):
             out.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
 
 
@@ -142,7 +146,7 @@ def _kept(file: BinaryIO) -> Iterator[BinaryIO]:
     yield file
 
 
-def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO) -> None:
+def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO, split: ExportSplit) -> None:
     import pyarrow as pa  # costs 50 MB, so only an export to parquet pays for it
     import pyarrow.parquet as pq
 
@@ -172,7 +176,7 @@ def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO) -> None:
     schema = pa.schema(fields)
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
         batch: list[dict[str, Any]] = []
-        for record in export_records(session, dataset):
+        for record in export_records(session, dataset, split):
             for name in coded:
                 if record.get(name) is not None:
                     record[name] = orjson.dumps(record[name]).decode()

@@ -15,6 +15,7 @@ from steerboard.registry.service import get_model
 from steerboard_contracts.report.evaluation import EvaluationReport, Unfinished
 from steerboard_contracts.report.gate import GateRuleResult, GateVerdict
 from steerboard_contracts.report.sections.comparison import By
+from steerboard_contracts.wording import listed
 
 _OPS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -163,7 +164,7 @@ def _missing(report: EvaluationReport, rule: GateRule, figure: Figure, given: Ga
 def _text(report: EvaluationReport, rule: GateRule, figure: Figure) -> str:
     """`win_rate of dt vs sft by judge gpt-4, ci_low > 0.5`."""
     vs = rule.vs or (report.baseline if METRICS[rule.metric].vs == "needed" else None)
-    by = figure.by or (rule.by if isinstance(rule.by, str) else " and ".join(rule.by or []))
+    by = figure.by or (rule.by if isinstance(rule.by, str) else listed(rule.by or []))
     words = [rule.benchmark or rule.metric]
     words += [f"of {rule.entrant}"] if rule.entrant else []
     words += [f"vs {vs}"] if vs else []

@@ -25,6 +25,7 @@ from steerboard_contracts.files.base_sources import RANDOM_BASES, source_type
 from steerboard_contracts.methods import learns_from_rewards, method_of
 from steerboard_contracts.run_kinds import kind_of, kind_that
 from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.wording import listed
 
 INDEPENDENT = "independent"
 
@@ -150,7 +151,7 @@ class Implied:
             }
             stage = self._add(name, fields, self._input_place(name))
             self._values[name] = StageRef(stage)
-            self.notes.append(f"${name} is not given: the prompts of {' and '.join(f'${t}' for t in texts)} are taken")
+            self.notes.append(f"${name} is not given: the prompts of {listed(f'${t}' for t in texts)} are taken")
 
     def _unpaired(self) -> None:
         """Methods of pairs that are not told apart read preferences as well; others refuse them in their slot."""

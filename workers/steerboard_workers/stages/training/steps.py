@@ -12,6 +12,7 @@ import torch
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.wording import counted
 from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, BatchSource, digest
 from steerboard_workers.alignment.batches.order import cosine_with_warmup
 from steerboard_workers.alignment.examples import Example
@@ -47,7 +48,8 @@ def steps_of(config: TrainingConfig, source: BatchSource) -> int:
     asked = config.max_steps or source.steps
     if isinstance(config, OnlineConfig) and asked > source.steps:
         raise FewerSteps(
-            f"max_steps is {asked}, and {config.epochs:g} epochs of the prompts have only {source.steps} steps",
+            f"max_steps is {asked}, and {counted(config.epochs, 'epoch')} of the prompts give only "
+            f"{counted(source.steps, 'step')}",
             hint=f"Set epochs to {math.ceil(config.epochs * asked / source.steps)} or more, or give more prompts.",
         )
     return min(source.steps, asked)

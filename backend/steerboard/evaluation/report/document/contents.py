@@ -9,7 +9,7 @@ from typing import get_args
 from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Fold, Grid, Items, Text
 from steerboard.evaluation.report.document.cells import NONE, figure, interval, p_value
 from steerboard.evaluation.report.document.several_rewards import distances, several_rewards
-from steerboard.evaluation.report.sections.outcomes import listed, percent, source_name
+from steerboard.evaluation.report.sections.outcomes import percent, source_name
 from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.models import Ancestor
 from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
@@ -19,6 +19,7 @@ from steerboard_contracts.report.sections.comparison import Comparison
 from steerboard_contracts.report.sections.costs import cost_cells
 from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
 from steerboard_contracts.report.sections.judges import JuryReport
+from steerboard_contracts.wording import listed
 
 BLIND = (
     "People still rank in this evaluation. Until they are done, entrants are called A, B, C, and sources have numbers; "

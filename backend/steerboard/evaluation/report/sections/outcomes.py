@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
 from steerboard_contracts.report.sections.headline import Margin, Outcome
+from steerboard_contracts.wording import listed
 
 _KINDS: dict[By, str] = {"human": "people of", "judge": "judge", "jury": "jury", "reward": "reward model"}
 
@@ -85,7 +84,3 @@ def percent(of: Estimate) -> str:
         return "unknown"
     ends = "" if of.low is None or of.high is None else f" [{of.low:.1%}, {of.high:.1%}]"
     return f"{of.value:.1%}{ends}"
-
-
-def listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from steerboard.evaluation.report.sections.human import LOW_ALPHA, human_label
-from steerboard.evaluation.report.sections.outcomes import listed, percent, source_name
+from steerboard.evaluation.report.sections.outcomes import percent, source_name
 from steerboard.evaluation.report.sections.reward_hacking import length_ratio
 from steerboard.evaluation.report.sections.warnings import FEW_PROMPTS
 from steerboard.evaluation.report.sources import pair_of
@@ -13,6 +13,7 @@ from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import By, Comparison
 from steerboard_contracts.report.sections.headline import Headline, Reservation, ReservationCode
+from steerboard_contracts.wording import listed
 
 # The interval of the length ratio is above it.
 LONGER = 1.1

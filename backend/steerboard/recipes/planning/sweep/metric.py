@@ -15,6 +15,7 @@ from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.recipes.sweep import SweepGoal
 from steerboard_contracts.run_kinds import evaluates, trains
+from steerboard_contracts.wording import listed
 
 Stages = Mapping[str, Any]
 _ACCURACY = "held_out_accuracy"
@@ -84,7 +85,7 @@ class Metric:
         varying = self._varying(fields.get("entrants"))
         entrant = self._block.entrant
         if entrant is None and len(varying) > 1:
-            raise _Unclear("", f"needs `entrant`: of {' and '.join(varying)}, all of which vary, whose figure decides")
+            raise _Unclear("", f"needs `entrant`: of {listed(varying)}, all of which vary, whose figure decides")
         if entrant is None and not varying:
             raise _Unclear("metric", f"no entrant of `{stage}` varies")
         entrant = entrant or next(iter(varying))

@@ -26,6 +26,7 @@ from steerboard.recipes.planning.sweep.halving import check_rungs, plan_halving,
 from steerboard.recipes.planning.sweep.metric import Decision, Metric, run_of
 from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedSweep, PlannedVariant
 from steerboard_contracts.run_kinds import evaluates
+from steerboard_contracts.wording import listed
 
 Stages = dict[str, Any]
 
@@ -285,7 +286,7 @@ def summary_of(planned: PlannedSweep) -> str:
     """For people: how many variants, of what, and what decides."""
     how = "every combination" if planned.search == "grid" else f"drawn with seed {planned.seed}"
     found = (
-        f"the sweep has {len(planned.variants)} variants of {' and '.join(planned.fields)} ({how}); "
+        f"the sweep has {len(planned.variants)} variants of {listed(planned.fields)} ({how}); "
         f"the figure of {planned.metric} decides"
     )
     if planned.halving is None:
