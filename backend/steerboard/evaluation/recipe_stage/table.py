@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from steerboard.evaluation.recipe_stage.judge import Judged
-from steerboard.evaluation.report.sections.outcomes import listed
 from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.held_out_changes import HeldOutChange, in_words
@@ -24,6 +23,7 @@ from steerboard_contracts.report.pipeline import (
 )
 from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.stage.outputs import RewardSummary
+from steerboard_contracts.wording import listed
 from steerboard_statistics.bootstrap import Resamples
 from steerboard_statistics.correlation import spearman
 from steerboard_statistics.paired import win_rate
