@@ -35,6 +35,7 @@ from steerboard.runs.schemas.runs import (
 from steerboard.runs.state import oversight
 from steerboard.runs.tables import Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
 from steerboard_contracts.held_out_changes import HeldOutChange, merged
+from steerboard_contracts.metric_order import by_importance
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.summary import in_words
 from steerboard_contracts.run_kinds import evaluates, trains
@@ -162,7 +163,7 @@ def detail(session: Session, run: Run) -> RunDetail:
         resumable=resumable,
         resume_hint=hint,
         config=run.config,
-        summary=run.summary,
+        summary=by_importance(run.summary) if run.summary is not None else None,
         error=run.error,
         reuse=run.reuse,
         inputs=_inputs(session, run),

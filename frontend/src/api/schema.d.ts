@@ -8822,6 +8822,8 @@ export interface components {
             stages: {
                 [key: string]: number;
             };
+            /** Started At */
+            started_at: string | null;
             /**
              * State
              * @enum {string}
@@ -8840,7 +8842,8 @@ export interface components {
         };
         /**
          * PipelineSummary
-         * @description `stages` counts the runs by state; shards are not counted.
+         * @description `stages` counts the runs by state; shards are not counted. `started_at`: when a worker took the first of them;
+         *     null where none was taken, since they wait, were reused, or were cancelled before.
          */
         PipelineSummary: {
             /**
@@ -8869,6 +8872,8 @@ export interface components {
             stages: {
                 [key: string]: number;
             };
+            /** Started At */
+            started_at: string | null;
             /**
              * State
              * @enum {string}

@@ -49,6 +49,7 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
             func.sum(Run.device_seconds),
             func.sum(Run.failed_device_seconds),
             func.max(Run.ended_at),
+            func.min(Run.started_at),
         )
         .where(Run.pipeline_id.in_(ids), Run.parent_id.is_(None))
         .group_by(Run.pipeline_id, state_shown)
@@ -60,6 +61,7 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
         counts = {row[1]: row[2] for row in mine}
         state = state_of(counts)
         ends = [row[5] for row in mine if row[5] is not None]
+        starts = [row[6] for row in mine if row[6] is not None]
         found.append(
             PipelineSummary(
                 id=pipeline.id,
@@ -71,6 +73,7 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
                 failed_device_seconds=sum(row[4] for row in mine),
                 created_by=pipeline.created_by,
                 created_at=pipeline.created_at,
+                started_at=min(starts, default=None),
                 ended_at=max(ends, default=None) if state in ENDED else None,
             )
         )

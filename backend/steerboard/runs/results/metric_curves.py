@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from steerboard.platform.storage.sized_cache import SizedCache
 from steerboard.runs.schemas.runs import MetricPoint, MetricSeries
 from steerboard.runs.tables import Run
+from steerboard_contracts.metric_order import by_importance
 
 
 @dataclass(frozen=True)
@@ -74,4 +75,4 @@ def _metrics(session: Session, run: Run, names: Sequence[str], points: int) -> l
         one = series.setdefault(name, MetricSeries(name=name, steps=0, points=[]))
         one.steps += steps
         one.points.append(MetricPoint(step=step, value=value, low=low, high=high))
-    return list(series.values())
+    return list(by_importance(series).values())

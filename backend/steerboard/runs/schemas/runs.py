@@ -171,7 +171,8 @@ class LogLine(_Out):
 
 
 class PipelineSummary(BaseModel):
-    """`stages` counts the runs by state; shards are not counted."""
+    """`stages` counts the runs by state; shards are not counted. `started_at`: when a worker took the first of them;
+    null where none was taken, since they wait, were reused, or were cancelled before."""
 
     id: uuid.UUID
     name: str
@@ -182,6 +183,7 @@ class PipelineSummary(BaseModel):
     failed_device_seconds: float
     created_by: str
     created_at: dt.datetime
+    started_at: dt.datetime | None
     ended_at: dt.datetime | None
 
 

@@ -13,16 +13,19 @@ const route = getRouteApi("/p/$project/compare");
 export function Curves({ project, runs, labels }: Compared) {
   const { metric: chosen } = route.useSearch();
   const navigate = route.useNavigate();
-  const queries = useQueries({ queries: runs.map((run) => metricsQuery(project, run.id, !run.ended_at)) });
+  // A reused run has the curves of the one that did the work.
+  const queries = useQueries({
+    queries: runs.map((run) => metricsQuery(project, run.reused_from_id ?? run.id, !run.ended_at)),
+  });
   const stamp = queries.map((query) => query.dataUpdatedAt).join();
   const names = useMemo(
     () => {
       const all = queries.flatMap((query) =>
         (query.data ?? []).filter((series) => series.steps > 1).map((series) => series.name),
       );
-      return [...new Set(all)].sort(
-        (a, b) => all.filter((n) => n === b).length - all.filter((n) => n === a).length || a.localeCompare(b),
-      );
+      const shared = (name: string) => all.filter((one) => one === name).length;
+      // Each run's are in the order of their importance, which this sort keeps.
+      return [...new Set(all)].sort((a, b) => shared(b) - shared(a));
     },
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the stamp changes exactly when an answer came
     [stamp],

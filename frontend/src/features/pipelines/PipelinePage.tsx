@@ -12,13 +12,13 @@ import { useNow } from "../../shared/format/clock";
 import { Costs } from "../../shared/costs/Costs";
 import { LoadedPage } from "../../shared/Feedback";
 import { withoutShortcuts } from "../../shared/charts/graph";
-import { between, seconds } from "../../shared/format/format";
+import { seconds } from "../../shared/format/format";
 import { Graph, type GraphNode } from "../../shared/charts/Graph";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/tables/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
-import { timeTaken } from "../../shared/format/runTime";
+import { pipelineTime, timeTaken } from "../../shared/format/runTime";
 import { WithCode } from "../../shared/text/WithCode";
 import { ReportView } from "./ReportView";
 import { RoundsView } from "./rounds/RoundsView";
@@ -94,7 +94,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
     <Page
       title={pipeline.name}
       beside={<StateBadge state={pipeline.state} />}
-      about={`Recipe ${pipeline.recipe}, launched by ${pipeline.created_by}; ${active ? "running for" : "took"} ${seconds(between(pipeline.created_at, pipeline.ended_at, now))}, ${seconds(pipeline.device_seconds)} of device time${active ? " so far" : ""}`}
+      about={`Recipe ${pipeline.recipe}, launched by ${pipeline.created_by}; ${timeOf(pipeline, now)}, ${seconds(pipeline.device_seconds)} of device time${active ? " so far" : ""}`}
       actions={
         mayRun && (
           <Group gap="xs">
@@ -197,6 +197,14 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
       </Tabs>
     </Page>
   );
+}
+
+function timeOf(pipeline: Schemas["PipelineDetail"], now: number): string {
+  const { waits, took } = pipelineTime(pipeline, now);
+  if (waits !== null) return `waiting for a worker for ${seconds(waits)}`;
+  if (took === null)
+    return pipeline.state === "succeeded" ? "nothing had to run" : "ended before a worker took it";
+  return `${pipeline.ended_at ? "took" : "running for"} ${seconds(took)}`;
 }
 
 function StageGraph({ project, runs }: { project: string; runs: Run[] }) {

@@ -12,10 +12,9 @@ const FIRST = 5;
 export function RunFigures({ run }: { run: RunDetail }) {
   const now = useNow();
   const [all, setAll] = useState(false);
-  const figures = Object.entries(run.summary ?? {})
-    .filter((entry): entry is [string, number | string] => ["number", "string"].includes(typeof entry[1]))
-    // Metrics on held-out data come first.
-    .sort(([a], [b]) => Number(isHeldOut(b)) - Number(isHeldOut(a)));
+  const figures = Object.entries(run.summary ?? {}).filter((entry): entry is [string, number | string] =>
+    ["number", "string"].includes(typeof entry[1]),
+  );
   const taken = seconds(timeTaken(run, now));
   // An attempt that still runs is not in the sum yet.
   const attempt = run.attempts.find((one) => !one.ended_at);
@@ -69,8 +68,4 @@ function Cards({ cards, columns, mt }: { cards: [string, string][]; columns: num
       ))}
     </SimpleGrid>
   );
-}
-
-function isHeldOut(name: string): boolean {
-  return /^(eval|held_out|best|winner|highest_mean|spearman)/.test(name);
 }

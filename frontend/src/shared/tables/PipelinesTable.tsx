@@ -1,7 +1,8 @@
 import { Group, Progress, Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { useNow } from "../format/clock";
-import { between, seconds } from "../format/format";
+import { seconds } from "../format/format";
+import { pipelineTime } from "../format/runTime";
 import { Link } from "../links";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";
@@ -67,7 +68,7 @@ export function PipelinesTable({ project, items }: { project: string; items: Sum
                     </Text>
                   </Group>
                 </Table.Td>
-                <Table.Td visibleFrom="sm">{seconds(between(one.created_at, one.ended_at, now))}</Table.Td>
+                <Table.Td visibleFrom="sm">{seconds(pipelineTime(one, now).took)}</Table.Td>
                 <Table.Td visibleFrom="sm">
                   {seconds(one.device_seconds || (one.ended_at ? 0 : null))}
                 </Table.Td>

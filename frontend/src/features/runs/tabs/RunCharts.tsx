@@ -1,13 +1,13 @@
 import { Card, SimpleGrid, Switch, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { metricsQuery, type Series } from "../../../api/runs/runs";
+import { metricsQuery, type RunDetail, type Series } from "../../../api/runs/runs";
 import { Chart } from "../../../shared/charts/Chart";
 import { Empty, Loaded } from "../../../shared/Feedback";
-import { useProject } from "../../../shared/links";
+import { Link, useProject } from "../../../shared/links";
 
 /** What is looked at first; the rest is behind a switch. */
-const FIRST = [
+const FIRST = new Set([
   "loss",
   "eval_loss",
   "reward",
@@ -26,10 +26,45 @@ const FIRST = [
   "tokens_per_second",
   "lr",
   "effective_sample_size",
-];
+]);
 
-export function RunCharts({ run, live, trains }: { run: string; live: boolean; trains: boolean }) {
+/** The curves of a run; of a reused one those of the run that did the work. */
+export function RunCharts({ run, live, trains }: { run: RunDetail; live: boolean; trains: boolean }) {
   const project = useProject();
+  const worked = run.reused_from_id;
+  return (
+    <>
+      {worked && (
+        <Text size="sm" mb="md">
+          This run reused the outputs of an identical one. Its curves are those of{" "}
+          <Link
+            size="sm"
+            underline="always"
+            to="/p/$project/runs/$run"
+            params={{ project, run: worked }}
+            search={{ tab: "charts" }}
+          >
+            the run that did the work
+          </Link>
+          .
+        </Text>
+      )}
+      <Curves project={project} run={worked ?? run.id} live={live} trains={trains} />
+    </>
+  );
+}
+
+function Curves({
+  project,
+  run,
+  live,
+  trains,
+}: {
+  project: string;
+  run: string;
+  live: boolean;
+  trains: boolean;
+}) {
   const [all, setAll] = useState(false);
   const query = useQuery(metricsQuery(project, run, live));
   return (
@@ -47,9 +82,7 @@ export function RunCharts({ run, live, trains }: { run: string; live: boolean; t
           );
         }
         const drawn = series.filter((one) => one.steps > 1);
-        const first = drawn
-          .filter((one) => FIRST.includes(one.name))
-          .sort((a, b) => FIRST.indexOf(a.name) - FIRST.indexOf(b.name));
+        const first = drawn.filter((one) => FIRST.has(one.name));
         const shown = all || !first.length ? drawn : first;
         if (!drawn.length)
           return (

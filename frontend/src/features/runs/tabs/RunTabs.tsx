@@ -104,7 +104,7 @@ export function RunTabs({
         </Tabs.Panel>
       )}
       <Tabs.Panel value="charts" pt="md">
-        <RunCharts run={run.id} live={live} trains={trains} />
+        <RunCharts run={run} live={live} trains={trains} />
       </Tabs.Panel>
       {!!run.config.probe && (
         <Tabs.Panel value="samples" pt="md">
