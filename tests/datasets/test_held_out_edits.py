@@ -79,10 +79,10 @@ def test_versions_of_an_earlier_release_name_the_held_out_rows_that_they_changed
     post(client, "pairs-edited-1/conversions", conversion="thumbs_from_pairs", name="thumbs")
     post(client, "pairs/edits", flip=pairs["train"], name="trained-on")
     with engine.begin() as connection:
-        migrations.downgrade(connection, "0034")
+        migrations.downgrade(connection, "0035")
     assert changes(client.get(f"{BASE}/pairs-edited-1").json()) == []
     with engine.begin() as connection:
-        migrations.upgrade(connection, "0035")
+        migrations.upgrade(connection, "0036")
     for name in ("pairs-edited-1", "thumbs"):
         assert changes(client.get(f"{BASE}/{name}").json()) == [("pairs-edited-1", 1, 1)], name
     assert changes(client.get(f"{BASE}/trained-on").json()) == []

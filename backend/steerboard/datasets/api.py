@@ -44,7 +44,7 @@ from steerboard.datasets.tables import Dataset, Reward
 from steerboard.platform.http import downloads
 from steerboard.platform.http.downloads import Download
 from steerboard.platform.http.errors import InvalidRequest, problems
-from steerboard.platform.http.paging import Page, paginate
+from steerboard.platform.http.paging import Page, named, paginate
 from steerboard_contracts.samples import SampleKind
 
 router = Router(prefix="/datasets", tags=["datasets"])
@@ -80,7 +80,7 @@ def import_dataset(request: Request, access: Write, form: Form) -> ImportReport:
 def list_datasets(
     session: Db,
     access: Read,
-    kind: SampleKind | None = None,
+    kind: Annotated[list[SampleKind], Query()] = [],  # noqa: B006
     name: Annotated[str | None, Query(description="A part of the name.")] = None,
     cursor: str | None = None,
     limit: Limit = 50,
@@ -88,9 +88,8 @@ def list_datasets(
     """Newest first."""
     query = select(Dataset).where(Dataset.project_id == access.project.id)
     if kind:
-        query = query.where(Dataset.kind == kind)
-    if name:
-        query = query.where(Dataset.name.icontains(name, autoescape=True))
+        query = query.where(Dataset.kind.in_(kind))
+    query = named(query, Dataset.name, name)
     return paginate(
         session,
         query,

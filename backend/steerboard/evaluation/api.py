@@ -23,7 +23,7 @@ from steerboard.evaluation.schemas import (
 )
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import problems
-from steerboard.platform.http.paging import Page, paginate
+from steerboard.platform.http.paging import Page, named, paginate
 
 router = Router(prefix="/evaluations", tags=["evaluations"])
 
@@ -36,13 +36,14 @@ Run = Annotated[Access, Depends(AccessTo("run"))]
 def list_evaluations(
     session: Db,
     access: Read,
+    name: Annotated[str | None, Query(description="A part of the name.")] = None,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Page[EvaluationOut]:
     """The newest first."""
     return paginate(
         session,
-        select(Evaluation).where(Evaluation.project_id == access.project.id),
+        named(select(Evaluation).where(Evaluation.project_id == access.project.id), Evaluation.name, name),
         Evaluation.id,
         lambda one: queries.evaluations_out(session, [one])[0],
         cursor=cursor,

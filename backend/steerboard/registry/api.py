@@ -13,13 +13,14 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.platform.http.errors import NotFound, problems
-from steerboard.platform.http.paging import Page, paginate
+from steerboard.platform.http.paging import Page, named, paginate
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import promotions_api, service
 from steerboard.registry.endpoints import api as endpoints_api
 from steerboard.registry.schemas import ModelOut, ModelStage
 from steerboard.registry.tables import Artifact, Model
 from steerboard.registry.uploads import api as uploads_api
+from steerboard_contracts.metric_order import by_importance
 from steerboard_contracts.models import ModelRole
 
 router = Router(prefix="/models", tags=["models"])
@@ -53,7 +54,7 @@ def model_out(model: Model, size: int) -> ModelOut:
             "size": size,
             "parent_id": model.parent_id,
             "run_id": model.run_id,
-            "info": model.info,
+            "info": {**model.info, "summary": by_importance(model.info.get("summary") or {})},
             "stage": model.stage,
             "created_at": model.created_at,
         }
@@ -64,7 +65,7 @@ def model_out(model: Model, size: int) -> ModelOut:
 def list_models(
     session: Db,
     access: Read,
-    role: ModelRole | None = None,
+    role: Annotated[list[ModelRole], Query()] = [],  # noqa: B006
     stage: ModelStage | None = None,
     name: Annotated[str | None, Query(description="A part of the name.")] = None,
     cursor: str | None = None,
@@ -73,11 +74,10 @@ def list_models(
     """Newest first."""
     query = select(Model).where(Model.project_id == access.project.id)
     if role:
-        query = query.where(Model.role == role)
+        query = query.where(Model.role.in_(role))
     if stage:
         query = query.where(Model.stage == stage)
-    if name:
-        query = query.where(Model.name.icontains(name, autoescape=True))
+    query = named(query, Model.name, name)
     return paginate(
         session,
         query,

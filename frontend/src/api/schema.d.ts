@@ -13938,7 +13938,7 @@ export interface operations {
     list_datasets: {
         parameters: {
             query?: {
-                kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
+                kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled")[];
                 /** @description A part of the name. */
                 name?: string | null;
                 cursor?: string | null;
@@ -15664,6 +15664,8 @@ export interface operations {
     list_evaluations: {
         parameters: {
             query?: {
+                /** @description A part of the name. */
+                name?: string | null;
                 cursor?: string | null;
                 limit?: number;
             };
@@ -19731,7 +19733,7 @@ export interface operations {
     list_models: {
         parameters: {
             query?: {
-                role?: ("base" | "sft" | "reward" | "preference" | "policy" | "critic") | null;
+                role?: ("base" | "sft" | "reward" | "preference" | "policy" | "critic")[];
                 stage?: ("candidate" | "production") | null;
                 /** @description A part of the name. */
                 name?: string | null;
@@ -20404,6 +20406,8 @@ export interface operations {
     list_pipelines: {
         parameters: {
             query?: {
+                /** @description A part of the name. */
+                name?: string | null;
                 cursor?: string | null;
                 limit?: number;
             };
@@ -21654,6 +21658,8 @@ export interface operations {
     list_prompt_sets: {
         parameters: {
             query?: {
+                /** @description A part of the name. */
+                name?: string | null;
                 cursor?: string | null;
                 limit?: number;
             };

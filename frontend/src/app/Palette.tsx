@@ -1,11 +1,11 @@
 import { Spotlight, type SpotlightActionData } from "@mantine/spotlight";
 import { IconSearch } from "@tabler/icons-react";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { datasetsQuery } from "../api/datasets/datasets";
-import { evaluationsQuery } from "../api/evaluation/evaluations";
+import { namedEvaluationsQuery } from "../api/evaluation/evaluations";
 import { modelsQuery } from "../api/models/models";
 import { pipelinesQuery } from "../api/runs/pipelines";
+import { useByName } from "../shared/forms/useByName";
 
 interface Place {
   to: string;
@@ -25,10 +25,10 @@ const FURTHER: readonly Place[] = [
 /** Ctrl+K: every page, pipeline, evaluation, model and dataset by name. */
 export function Palette({ project, places }: { project: string; places: readonly Place[] }) {
   const navigate = useNavigate();
-  const pipelines = useQuery(pipelinesQuery(project));
-  const evaluations = useInfiniteQuery(evaluationsQuery(project));
-  const models = useQuery(modelsQuery(project));
-  const datasets = useQuery(datasetsQuery(project));
+  const pipelines = useByName((name) => pipelinesQuery(project, name));
+  const evaluations = useByName((name) => namedEvaluationsQuery(project, name));
+  const models = useByName((name) => modelsQuery(project, name ? { name } : undefined));
+  const datasets = useByName((name) => datasetsQuery(project, name ? { name } : undefined));
   const go = (href: string) => () => void navigate({ href });
   const base = `/p/${project}`;
   const named = (group: string, folder: string, items: { name: string; detail: string }[] | undefined) => ({
@@ -48,6 +48,9 @@ export function Palette({ project, places }: { project: string; places: readonly
       scrollable
       maxHeight={420}
       limit={40}
+      onQueryChange={(text) => {
+        for (const one of [pipelines, evaluations, models, datasets]) one.onSearchChange(text);
+      }}
       searchProps={{
         leftSection: <IconSearch size={18} />,
         placeholder: "Page, pipeline, evaluation, model or dataset",
@@ -65,24 +68,22 @@ export function Palette({ project, places }: { project: string; places: readonly
         named(
           "Pipelines",
           "pipelines",
-          pipelines.data?.items.map((p) => ({ name: p.name, detail: p.recipe })),
+          pipelines.data?.map((p) => ({ name: p.name, detail: p.recipe })),
         ),
         named(
           "Evaluations",
           "evaluations",
-          evaluations.data?.pages
-            .flatMap((page) => page.items)
-            .map((e) => ({ name: e.name, detail: e.entrants.join(", ") })),
+          evaluations.data?.map((e) => ({ name: e.name, detail: e.entrants.join(", ") })),
         ),
         named(
           "Models",
           "models",
-          models.data?.items.map((m) => ({ name: m.name, detail: m.method ?? m.role })),
+          models.data?.map((m) => ({ name: m.name, detail: m.method ?? m.role })),
         ),
         named(
           "Datasets",
           "datasets",
-          datasets.data?.items.map((d) => ({ name: d.name, detail: d.kind })),
+          datasets.data?.map((d) => ({ name: d.name, detail: d.kind })),
         ),
       ]}
     />

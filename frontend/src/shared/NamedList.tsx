@@ -14,6 +14,8 @@ interface Properties<T> {
   sort: { name: string; of: (item: T) => string; all: string[] };
   /** There are older ones that the server did not send. */
   cut: boolean;
+  /** Asks the server for those with a part of the name. */
+  onSearchChange: (part: string) => void;
 }
 
 /** Things with names, to be narrowed by a part of the name and by their sort. */
@@ -24,6 +26,7 @@ export function NamedList<T extends { id: string; name: string }>({
   below,
   sort,
   cut,
+  onSearchChange,
 }: Properties<T>) {
   const [part, setPart] = useState("");
   const [chosen, setChosen] = useState<string | null>(null);
@@ -40,7 +43,10 @@ export function NamedList<T extends { id: string; name: string }>({
           leftSection={<IconSearch size={16} />}
           value={part}
           w={{ base: "100%", xs: 240 }}
-          onChange={(event) => setPart(event.currentTarget.value)}
+          onChange={(event) => {
+            setPart(event.currentTarget.value);
+            onSearchChange(event.currentTarget.value);
+          }}
         />
         <Select
           aria-label={sort.name}
@@ -62,6 +68,7 @@ export function NamedList<T extends { id: string; name: string }>({
               variant="default"
               onClick={() => {
                 setPart("");
+                onSearchChange("");
                 setChosen(null);
               }}
             >
@@ -72,7 +79,7 @@ export function NamedList<T extends { id: string; name: string }>({
       )}
       {cut && (
         <Text size="sm" c="dimmed">
-          These are the newest {count(items.length)}. Older ones open by their name in the address.
+          These are the newest {count(items.length)}. Older ones are found by a part of their name.
         </Text>
       )}
     </Stack>

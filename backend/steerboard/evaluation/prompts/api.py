@@ -19,7 +19,7 @@ from steerboard.evaluation.prompts.schemas import KnownPromptSet, PromptSetForm,
 from steerboard.evaluation.prompts.service import get_prompt_set
 from steerboard.evaluation.tables import PromptSet
 from steerboard.platform.http.errors import InvalidRequest, problems
-from steerboard.platform.http.paging import Page, paginate
+from steerboard.platform.http.paging import Page, named, paginate
 
 router = Router(prefix="/prompt-sets", tags=["evaluations"])
 
@@ -41,13 +41,17 @@ async def form_or_json(request: Request, form: Form) -> FormData:
 
 @router.get("")
 def list_prompt_sets(
-    session: Db, access: Read, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
+    session: Db,
+    access: Read,
+    name: Annotated[str | None, Query(description="A part of the name.")] = None,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Page[PromptSetOut]:
     """Newest first."""
     query = select(PromptSet).where(PromptSet.project_id == access.project.id).options(defer(PromptSet.prompts))
     return paginate(
         session,
-        query,
+        named(query, PromptSet.name, name),
         PromptSet.id,
         lambda one: sets_out(session, [one])[0],
         cursor=cursor,

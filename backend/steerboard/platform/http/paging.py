@@ -55,6 +55,11 @@ def paginate(
     return Page(items=items, next=following)
 
 
+def named(statement: Select[Row], column: InstrumentedAttribute[str], part: str | None) -> Select[Row]:
+    """Those of `statement` with a `part` in their name, in whichever case; all of them without one."""
+    return statement.where(column.icontains(part, autoescape=True)) if part else statement
+
+
 def encode_cursor(value: uuid.UUID | int) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(value)).decode().rstrip("=")
 

@@ -9,7 +9,7 @@ from fastapi import Depends, Query
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.platform.http.errors import problems
-from steerboard.platform.http.paging import Page, paginate
+from steerboard.platform.http.paging import Page, named, paginate
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.report import pipeline_report
 from steerboard.runs.schemas.runs import PipelineDetail, PipelineSummary
@@ -26,13 +26,14 @@ Runner = Annotated[Access, Depends(AccessTo("run"))]
 def list_pipelines(
     session: Db,
     access: Reader,
+    name: Annotated[str | None, Query(description="A part of the name.")] = None,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Page[PipelineSummary]:
     """The newest first, each with its state and the number of its stages in each state."""
     return paginate(
         session,
-        pipelines.pipelines_of(access.project),
+        named(pipelines.pipelines_of(access.project), Pipeline.name, name),
         Pipeline.id,
         lambda row: pipelines.summaries(session, [row.id])[0],
         cursor=cursor,

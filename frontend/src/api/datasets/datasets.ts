@@ -1,13 +1,20 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, data, Problem, type Schemas } from "../client";
 
-export const datasetsQuery = (project: string) =>
+export interface DatasetFilters {
+  /** A part of the name. */
+  name?: string;
+  kind?: Schemas["DatasetOut"]["kind"][];
+}
+
+/** The newest 200 that fit. */
+export const datasetsQuery = (project: string, filters?: DatasetFilters) =>
   queryOptions({
-    queryKey: [project, "datasets"],
+    queryKey: [project, "datasets", ...(filters ? [filters] : [])],
     queryFn: () =>
       data(
         api.GET("/api/v1/projects/{project}/datasets", {
-          params: { path: { project }, query: { limit: 200 } },
+          params: { path: { project }, query: { ...filters, limit: 200 } },
         }),
       ),
   });

@@ -27,6 +27,18 @@ export const evaluationsQuery = (project: string) =>
     getNextPageParam: (page) => page.next ?? undefined,
   });
 
+/** The newest, of those with a part of their name where one is given. */
+export const namedEvaluationsQuery = (project: string, name?: string) =>
+  queryOptions({
+    queryKey: [...evaluationKeys.list(project), "named", name],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations", {
+          params: { path: { project }, query: { name, limit: 50 } },
+        }),
+      ),
+  });
+
 export const evaluationQuery = (project: string, evaluation: string) =>
   queryOptions({
     queryKey: evaluationKeys.one(project, evaluation),

@@ -4,13 +4,14 @@ import { form, type Fields } from "./form";
 
 export type PromptSet = Schemas["PromptSetOut"];
 
-export const promptSetsQuery = (project: string) =>
+/** The newest 200, of those with a part of their name where one is given. */
+export const promptSetsQuery = (project: string, name?: string) =>
   queryOptions({
-    queryKey: [project, "prompt-sets"],
+    queryKey: [project, "prompt-sets", ...(name ? ["named", name] : [])],
     queryFn: () =>
       data(
         api.GET("/api/v1/projects/{project}/prompt-sets", {
-          params: { path: { project }, query: { limit: 200 } },
+          params: { path: { project }, query: { name, limit: 200 } },
         }),
       ),
   });

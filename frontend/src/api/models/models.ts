@@ -1,13 +1,23 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "../client";
 
-export const modelsQuery = (project: string) =>
+export interface ModelFilters {
+  /** A part of the name. */
+  name?: string;
+  role?: Schemas["ModelOut"]["role"][];
+}
+
+/** Roles of the models that answer prompts. */
+export const ANSWERING: Schemas["ModelOut"]["role"][] = ["base", "sft", "policy"];
+
+/** The newest 200 that fit. */
+export const modelsQuery = (project: string, filters?: ModelFilters) =>
   queryOptions({
-    queryKey: [project, "models"],
+    queryKey: [project, "models", ...(filters ? [filters] : [])],
     queryFn: () =>
       data(
         api.GET("/api/v1/projects/{project}/models", {
-          params: { path: { project }, query: { limit: 200 } },
+          params: { path: { project }, query: { ...filters, limit: 200 } },
         }),
       ),
   });

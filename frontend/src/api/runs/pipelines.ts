@@ -1,13 +1,14 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "../client";
 
-export const pipelinesQuery = (project: string) =>
+/** The newest 100, of those with a part of their name where one is given. */
+export const pipelinesQuery = (project: string, name?: string) =>
   queryOptions({
-    queryKey: [project, "pipelines"],
+    queryKey: [project, "pipelines", ...(name ? [name] : [])],
     queryFn: () =>
       data(
         api.GET("/api/v1/projects/{project}/pipelines", {
-          params: { path: { project }, query: { limit: 100 } },
+          params: { path: { project }, query: { name, limit: 100 } },
         }),
       ),
   });

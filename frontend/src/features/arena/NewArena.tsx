@@ -5,8 +5,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { type Arena, arenaKeys, createArena } from "../../api/arena/arenas";
 import { endpointsQuery } from "../../api/models/endpoints";
-import { modelsQuery } from "../../api/models/models";
+import { ANSWERING, modelsQuery } from "../../api/models/models";
 import { SendForm } from "../../shared/forms/SendForm";
+import { useByName } from "../../shared/forms/useByName";
 
 interface Properties {
   project: string;
@@ -35,7 +36,7 @@ export function NewArena({ project, onMade }: Properties) {
 
 function Form({ project, onMade }: Properties) {
   const client = useQueryClient();
-  const models = useQuery(modelsQuery(project));
+  const models = useByName((name) => modelsQuery(project, { name, role: ANSWERING }));
   const endpoints = useQuery(endpointsQuery(project));
   const [name, setName] = useState("");
   const [entrants, setEntrants] = useState<string[]>([]);
@@ -60,7 +61,7 @@ function Form({ project, onMade }: Properties) {
   });
   const missing = Number(sides) - entrants.length;
   const data = [
-    ...(models.data?.items ?? [])
+    ...(models.data ?? [])
       .filter((model) => model.answers)
       .map((model) => ({ value: `model:${model.name}`, label: model.name })),
     ...(endpoints.data ?? []).map((one) => ({
@@ -84,6 +85,7 @@ function Form({ project, onMade }: Properties) {
         description="Two or more; policies that take scores get their default"
         required
         searchable
+        onSearchChange={models.onSearchChange}
         maxValues={16}
         data={data}
         value={entrants}

@@ -1,15 +1,16 @@
 import { Alert, Group, MultiSelect, Title } from "@mantine/core";
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { pipelinesQuery, reportQuery } from "../../api/runs/pipelines";
 import { MethodsTable } from "../../shared/tables/MethodsTable";
+import { useByName } from "../../shared/forms/useByName";
 
 const route = getRouteApi("/p/$project/compare");
 
 /** All methods of the finished pipelines that one chooses, on one scale. */
 export function ComparedMethods({ project }: { project: string }) {
-  const pipelines = useQuery(pipelinesQuery(project));
-  const finished = (pipelines.data?.items ?? []).filter((one) => one.state === "succeeded");
+  const pipelines = useByName((name) => pipelinesQuery(project, name));
+  const finished = (pipelines.data ?? []).filter((one) => one.state === "succeeded");
   const { pipeline: chosen } = route.useSearch();
   const navigate = route.useNavigate();
   const shown = chosen ?? finished.slice(0, 1).map((one) => one.name);
@@ -33,6 +34,7 @@ export function ComparedMethods({ project }: { project: string }) {
             })
           }
           searchable
+          onSearchChange={pipelines.onSearchChange}
           w={320}
           maw="100%"
         />

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { datasetsQuery } from "../../api/datasets/datasets";
@@ -12,6 +11,7 @@ import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Collections } from "./Collections";
 import { UnfinishedImports } from "./imports/UnfinishedImports";
+import { useByName } from "../../shared/forms/useByName";
 
 type Dataset = Schemas["DatasetOut"];
 
@@ -20,7 +20,9 @@ const KINDS = ["instructions", "preferences", "prompts", "labelled", "unpaired"]
 
 export function DatasetsPage() {
   const { project } = route.useParams();
-  const query = useQuery(datasetsQuery(project));
+  const { query, data, onSearchChange } = useByName((name) =>
+    datasetsQuery(project, name ? { name } : undefined),
+  );
   const mayWrite = useMay(project, "write");
   const begin = mayWrite && (
     <LinkButton component="a" to="/p/$project/imports" params={{ project }}>
@@ -57,7 +59,7 @@ export function DatasetsPage() {
           page.items.length ? (
             <NamedList
               label="Datasets, the newest first"
-              items={page.items}
+              items={data ?? page.items}
               columns={columns}
               below={(one) => (
                 <>
@@ -66,6 +68,7 @@ export function DatasetsPage() {
               )}
               sort={{ name: "Kind", of: (one) => one.kind, all: KINDS }}
               cut={!!page.next}
+              onSearchChange={onSearchChange}
             />
           ) : (
             <Empty title="No datasets yet" action={begin}>

@@ -1,11 +1,12 @@
 import { Autocomplete, Select, type ComboboxItem, type OptionsFilter } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { datasetsQuery } from "../../api/datasets/datasets";
+import { type DatasetFilters, datasetsQuery } from "../../api/datasets/datasets";
 import { endpointsQuery } from "../../api/models/endpoints";
-import { modelsQuery } from "../../api/models/models";
+import { type ModelFilters, modelsQuery } from "../../api/models/models";
 import { runKindsQuery } from "../../api/runs/runKinds";
 import { count } from "../../shared/format/format";
+import { AFTER_NAME, useByName } from "../../shared/forms/useByName";
 import { Link } from "../../shared/links";
 
 interface Properties {
@@ -43,21 +44,29 @@ export function ThingSelect({
   free = false,
   error,
 }: Properties) {
-  const datasets = useQuery({ ...datasetsQuery(project), enabled: type === "dataset" });
-  const models = useQuery({ ...modelsQuery(project), enabled: type === "model" });
+  // Kinds or roles that fit are asked for as such: the newest of all may have none of them.
+  const datasets = useByName(
+    (name) => datasetsQuery(project, { name, kind: allowed as DatasetFilters["kind"] }),
+    { chosen: [value], enabled: type === "dataset" },
+  );
+  const models = useByName((name) => modelsQuery(project, { name, role: allowed as ModelFilters["role"] }), {
+    chosen: [value],
+    enabled: type === "model",
+  });
   const served = useQuery({ ...endpointsQuery(project), enabled: endpoints });
   const fits = (kind: string) => !allowed.length || allowed.includes(kind);
   const options =
     type === "dataset"
-      ? (datasets.data?.items ?? [])
-          .filter((d) => fits(d.kind))
-          .map((d) => ({ value: d.name, label: `${d.name} · ${count(d.rows)} ${d.kind}` }))
-      : (models.data?.items ?? [])
-          .filter((m) => fits(m.role) && !(whole && m.info.lora))
-          .map((m) => ({ value: m.name, label: `${m.name} · ${m.method ?? m.role}` }));
+      ? (datasets.data ?? []).map((d) => ({
+          value: d.name,
+          label: `${d.name}${AFTER_NAME}${count(d.rows)} ${d.kind}`,
+        }))
+      : (models.data ?? [])
+          .filter((m) => !(whole && m.info.lora))
+          .map((m) => ({ value: m.name, label: `${m.name}${AFTER_NAME}${m.method ?? m.role}` }));
   if (endpoints)
     options.push(...(served.data ?? []).map((e) => ({ value: e.name, label: `${e.name} · endpoint` })));
-  const known = type === "dataset" ? datasets.data : models.data;
+  const { data: known, onSearchChange } = type === "dataset" ? datasets : models;
   // The run kind that makes such a model.
   const kinds = useQuery({ ...runKindsQuery(project), enabled: type === "model" });
   const makers = kinds.data?.filter((one) => one.makes_type === "model" && fits(one.makes ?? "")) ?? [];
@@ -93,7 +102,10 @@ export function ThingSelect({
           options.find((one) => one.value === option.value)?.label ?? option.value
         }
         value={value ?? ""}
-        onChange={(text) => onChange(text || null)}
+        onChange={(text) => {
+          onSearchChange(text);
+          onChange(text || null);
+        }}
         clearable
         spellCheck={false}
         autoCapitalize="none"
@@ -137,6 +149,7 @@ export function ThingSelect({
       // The page may have chosen it a moment before: a second choice of the same must not undo it.
       allowDeselect={false}
       searchable
+      onSearchChange={onSearchChange}
       nothingFoundMessage={`No ${type} of this project fits`}
       placeholder={required ? `Choose a ${type}` : "none"}
     />

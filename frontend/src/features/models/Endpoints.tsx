@@ -21,12 +21,13 @@ import {
   endpointsQuery,
   removeEndpoint,
 } from "../../api/models/endpoints";
-import { modelsQuery } from "../../api/models/models";
+import { ANSWERING, modelsQuery } from "../../api/models/models";
 import { useMay } from "../../api/accounts/session";
 import { Failure, Loaded } from "../../shared/Feedback";
 import { SendForm } from "../../shared/forms/SendForm";
 import { count } from "../../shared/format/format";
 import { Confirm } from "../../shared/Confirm";
+import { useByName } from "../../shared/forms/useByName";
 
 /** vLLM and other OpenAI-compatible servers that can be used like the project's own models. */
 export function Endpoints({ project }: { project: string }) {
@@ -167,12 +168,14 @@ function EndpointLine({
 
 function EndpointForm({ project, onMade }: { project: string; onMade: () => void }) {
   const client = useQueryClient();
-  const models = useQuery(modelsQuery(project));
   const [name, setName] = useState("");
   const [url, setUrl] = useState("");
   const [model, setModel] = useState("");
   const [key, setKey] = useState("");
   const [policy, setPolicy] = useState<string | null>(null);
+  const models = useByName((part) => modelsQuery(project, { name: part, role: ANSWERING }), {
+    chosen: [policy],
+  });
   const make = useMutation({
     mutationFn: () =>
       addEndpoint(project, { name, base_url: url, model, api_key: key || null, policy_model: policy }),
@@ -214,9 +217,8 @@ function EndpointForm({ project, onMade }: { project: string; onMade: () => void
       <Select
         label="Serves this model's weights"
         description="Then it takes a requested reward like that model"
-        data={(models.data?.items ?? [])
-          .filter((one) => !["reward", "preference", "critic"].includes(one.role))
-          .map((one) => one.name)}
+        data={(models.data ?? []).map((one) => one.name)}
+        onSearchChange={models.onSearchChange}
         value={policy}
         onChange={setPolicy}
         clearable

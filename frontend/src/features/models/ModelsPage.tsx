@@ -15,12 +15,15 @@ import { When } from "../../shared/When";
 import { Endpoints } from "./Endpoints";
 import { heldOutAccuracy } from "./HeldOut";
 import { StageBadge } from "./Promotion";
+import { useByName } from "../../shared/forms/useByName";
 
 type Model = Schemas["ModelOut"];
 
 export function ModelsPage() {
   const { project } = getRouteApi("/p/$project/models").useParams();
-  const query = useQuery(modelsQuery(project));
+  const { query, data, onSearchChange } = useByName((name) =>
+    modelsQuery(project, name ? { name } : undefined),
+  );
   const mayRun = useMay(project, "run");
   const kinds = useQuery(runKindsQuery(project));
   const makers = (kinds.data ?? []).filter((one) => one.makes_type === "model");
@@ -68,7 +71,7 @@ export function ModelsPage() {
           page.items.length ? (
             <NamedList
               label="Models, the newest first"
-              items={page.items as Model[]}
+              items={(data ?? page.items) as Model[]}
               columns={columns}
               below={(one) => (
                 <>
@@ -78,6 +81,7 @@ export function ModelsPage() {
               )}
               sort={{ name: "Role", of: (one) => one.role, all: roles }}
               cut={!!page.next}
+              onSearchChange={onSearchChange}
             />
           ) : (
             <Empty

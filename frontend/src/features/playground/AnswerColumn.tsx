@@ -25,6 +25,7 @@ interface Properties {
   /** Absent until it was asked for in just this way. */
   answer: Answer | undefined;
   targets: Target[];
+  onSearchTarget: (part: string) => void;
   steers: boolean;
   onChange: (to: Partial<Column>) => void;
   /** A value was chosen on a slider: ask again with it. */
@@ -37,6 +38,7 @@ export function AnswerColumn({
   column,
   answer,
   targets,
+  onSearchTarget,
   steers,
   onChange,
   onSteer,
@@ -61,6 +63,7 @@ export function AnswerColumn({
             value={column.target}
             allowDeselect={false}
             searchable
+            onSearchChange={onSearchTarget}
             style={{ flex: 1 }}
             onChange={(value) => {
               const next = targets.find((one) => one.value === value);

@@ -40,6 +40,7 @@ import {
 } from "../../shared/forms/condition";
 import { When } from "../../shared/When";
 import { requestedZ, type ScoreScale } from "./scoreScale";
+import { useByName } from "../../shared/forms/useByName";
 
 interface Properties {
   project: string;
@@ -56,8 +57,10 @@ export function CurveCard({ project, model, reward, attributes, scale }: Propert
   const client = useQueryClient();
   const mayRun = useMay(project, "run");
   const curves = useQuery(curvesQuery(project, model));
-  const datasets = useQuery(datasetsQuery(project));
   const [dataset, setDataset] = useState<string | null>(null);
+  const datasets = useByName((part) => datasetsQuery(project, part ? { name: part } : undefined), {
+    chosen: [dataset],
+  });
   const [limit, setLimit] = useState<number>(32);
   const [chosen, setChosen] = useState<string | null>(null);
   const [name, setName] = useState(attributes[0]!.name);
@@ -117,7 +120,8 @@ export function CurveCard({ project, model, reward, attributes, scale }: Propert
                 w={210}
                 clearable
                 searchable
-                data={(datasets.data?.items ?? []).map((one) => one.name)}
+                data={(datasets.data ?? []).map((one) => one.name)}
+                onSearchChange={datasets.onSearchChange}
                 value={dataset}
                 onChange={setDataset}
               />

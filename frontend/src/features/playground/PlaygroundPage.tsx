@@ -32,6 +32,7 @@ import {
 import { Earlier } from "./Earlier";
 import { PromptCard } from "./PromptCard";
 import type { ScoreScale } from "./scoreScale";
+import { useByName } from "../../shared/forms/useByName";
 
 const route = getRouteApi("/p/$project/playground");
 const MOST_COLUMNS = 8;
@@ -39,9 +40,11 @@ const MOST_COLUMNS = 8;
 export function PlaygroundPage() {
   const { project } = route.useParams();
   const { c, model } = route.useSearch();
-  const models = useQuery(modelsQuery(project));
   const endpoints = useQuery({ ...endpointsQuery(project), retry: false });
   const comparison = useQuery({ ...comparisonQuery(project, c ?? ""), enabled: !!c });
+  const models = useByName((name) => modelsQuery(project, name ? { name } : undefined), {
+    chosen: [model, ...(comparison.data?.columns ?? []).map((one) => one.model?.name)],
+  });
   const waits = !models.data || endpoints.isPending || (c && comparison.isPending);
   return (
     <Page
@@ -50,15 +53,16 @@ export function PlaygroundPage() {
     >
       {comparison.error && <Failure error={comparison.error} retry={() => void comparison.refetch()} />}
       {waits ? (
-        models.error ? (
-          <Failure error={models.error} retry={() => void models.refetch()} />
+        models.query.error ? (
+          <Failure error={models.query.error} retry={() => void models.query.refetch()} />
         ) : (
           <Loading />
         )
       ) : (
         <Asked
           project={project}
-          models={models.data!.items as Schemas["ModelOut"][]}
+          models={models.data as Schemas["ModelOut"][]}
+          onSearchModel={models.onSearchChange}
           endpoints={endpoints.data ?? []}
           comparison={comparison.data}
           wanted={model}
@@ -71,13 +75,14 @@ export function PlaygroundPage() {
 interface AskedProperties {
   project: string;
   models: Schemas["ModelOut"][];
+  onSearchModel: (part: string) => void;
   endpoints: Schemas["EndpointOut"][];
   comparison: Comparison | undefined;
   /** Model that a link from elsewhere asks to try. */
   wanted: string | undefined;
 }
 
-function Asked({ project, models, endpoints, comparison, wanted }: AskedProperties) {
+function Asked({ project, models, onSearchModel, endpoints, comparison, wanted }: AskedProperties) {
   const navigate = route.useNavigate();
   const client = useQueryClient();
   const mayRun = useMay(project, "run");
@@ -145,6 +150,7 @@ function Asked({ project, models, endpoints, comparison, wanted }: AskedProperti
         project={project}
         draft={draft}
         rewards={models.filter((model) => model.role === "reward").map((model) => model.name)}
+        onSearchReward={onSearchModel}
         comparison={comparison}
         asks={mayRun}
         asking={ask.isPending}
@@ -163,6 +169,7 @@ function Asked({ project, models, endpoints, comparison, wanted }: AskedProperti
               column={column}
               answer={fits ? answer : undefined}
               targets={targets}
+              onSearchTarget={onSearchModel}
               steers={mayRun}
               onChange={(to) => setDraft(change(column.key, to))}
               onSteer={(score) => send(change(column.key, { score }))}

@@ -13,6 +13,7 @@ interface Properties {
   draft: Draft;
   /** Names of the reward models. */
   rewards: string[];
+  onSearchReward: (part: string) => void;
   comparison: Comparison | undefined;
   /** Whether the person may ask models. */
   asks: boolean;
@@ -27,6 +28,7 @@ export function PromptCard({
   project,
   draft,
   rewards,
+  onSearchReward,
   comparison,
   asks,
   asking,
@@ -71,6 +73,7 @@ export function PromptCard({
           <Select
             label="Scored by"
             data={rewards}
+            onSearchChange={onSearchReward}
             value={draft.reward}
             onChange={(reward) => onDraft({ ...draft, reward })}
             placeholder={rewards.length ? "no one" : "no reward model yet"}

@@ -11,6 +11,7 @@ import { LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/tables/RunsTable";
 import { More } from "../../shared/More";
+import { useByName } from "../../shared/forms/useByName";
 
 const route = getRouteApi("/p/$project/runs");
 const STATES = ["pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"];
@@ -21,10 +22,10 @@ export function RunsPage() {
   const navigate = route.useNavigate();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const runs = useInfiniteQuery(runsQuery(project, search as RunFilters));
-  const pipelines = useQuery(pipelinesQuery(project));
+  const pipelines = useByName((name) => pipelinesQuery(project, name));
   const kinds = useQuery(runKindsQuery(project));
   const kindNames = [...new Set(kinds.data?.flatMap((one) => [one.kind, ...one.parts]) ?? search.kind)];
-  const names = pipelines.data?.items.map((one) => one.name) ?? [];
+  const names = pipelines.data?.map((one) => one.name) ?? [];
   const filtered = Boolean(search.state ?? search.kind ?? search.pipeline);
   const mayRun = useMay(project, "run");
   // Without a run there is nothing to narrow down or to compare.
@@ -86,6 +87,7 @@ export function RunsPage() {
           value={search.pipeline ?? null}
           clearable
           searchable
+          onSearchChange={pipelines.onSearchChange}
           nothingFoundMessage="No pipeline has that name"
           w={{ base: "100%", xs: 260 }}
           onChange={(pipeline) =>

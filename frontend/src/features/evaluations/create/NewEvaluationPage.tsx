@@ -12,13 +12,13 @@ import {
   Title,
 } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
 import { Problem } from "../../../api/client";
 import { datasetsQuery } from "../../../api/datasets/datasets";
 import { createEvaluation, evaluationKeys } from "../../../api/evaluation/evaluations";
-import { modelsQuery } from "../../../api/models/models";
+import { ANSWERING, modelsQuery } from "../../../api/models/models";
 import { useMay } from "../../../api/accounts/session";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Empty } from "../../../shared/Feedback";
@@ -27,6 +27,7 @@ import { Page } from "../../../shared/Page";
 import { answersOf, byLine, emptyEntrant, entrantsOf, messageAt } from "../entrants/draft";
 import { EntrantFields } from "../entrants/EntrantFields";
 import { NO_PROMPTS, PromptsChoice, usePromptCount } from "./PromptsChoice";
+import { useByName } from "../../../shared/forms/useByName";
 
 const route = getRouteApi("/p/$project/evaluations/new");
 
@@ -55,8 +56,11 @@ function Form({ project, model }: { project: string; model: string | null }) {
   const [klTo, setKlTo] = useState<string | null>(null);
   const [everything, setEverything] = useState(true);
   const [against, setAgainst] = useState<string[]>([]);
-  const models = useQuery(modelsQuery(project));
-  const datasets = useQuery(datasetsQuery(project));
+  const scorers = useByName((part) => modelsQuery(project, { name: part, role: ["reward"] }));
+  const policies = useByName((part) => modelsQuery(project, { name: part, role: ANSWERING }), {
+    chosen: [klTo],
+  });
+  const datasets = useByName((part) => datasetsQuery(project, part ? { name: part } : undefined));
   const number = usePromptCount(project, prompts);
   const { entrants, lines } = entrantsOf(drafts);
   const create = useMutation({
@@ -156,7 +160,8 @@ function Form({ project, model }: { project: string; model: string | null }) {
               label="Reward models"
               description="They score every answer as soon as all are there"
               placeholder={rewards.length ? undefined : "none"}
-              data={(models.data?.items ?? []).filter((one) => one.role === "reward").map((one) => one.name)}
+              data={(scorers.data ?? []).map((one) => one.name)}
+              onSearchChange={scorers.onSearchChange}
               value={rewards}
               searchable
               error={messageAt(errors, "rewards")}
@@ -166,9 +171,8 @@ function Form({ project, model }: { project: string; model: string | null }) {
               label="KL to"
               description="How far the entrants are from this model, such as the one they were trained from; estimated from sampled answers, by two forward passes per entrant"
               placeholder="none"
-              data={(models.data?.items ?? [])
-                .filter((one) => !["reward", "preference", "critic"].includes(one.role))
-                .map((one) => one.name)}
+              data={(policies.data ?? []).map((one) => one.name)}
+              onSearchChange={policies.onSearchChange}
               value={klTo}
               searchable
               clearable
@@ -184,7 +188,8 @@ function Form({ project, model }: { project: string; model: string | null }) {
             {!everything && (
               <MultiSelect
                 label="Look for them in these datasets only"
-                data={(datasets.data?.items ?? []).map((one) => one.name)}
+                data={(datasets.data ?? []).map((one) => one.name)}
+                onSearchChange={datasets.onSearchChange}
                 value={against}
                 searchable
                 error={messageAt(errors, "check_against")}

@@ -28,6 +28,7 @@ import { Failure } from "../../../shared/Feedback";
 import { SendForm } from "../../../shared/forms/SendForm";
 import { count } from "../../../shared/format/format";
 import { messageAt } from "../entrants/draft";
+import { useByName } from "../../../shared/forms/useByName";
 
 export interface PromptsDraft {
   from: "set" | "dataset";
@@ -45,14 +46,22 @@ export const NO_PROMPTS: PromptsDraft = {
   limit: "",
 };
 
+function usePrompts(project: string, draft: PromptsDraft) {
+  return {
+    sets: useByName((name) => promptSetsQuery(project, name), { chosen: [draft.set] }),
+    datasets: useByName((name) => datasetsQuery(project, name ? { name } : undefined), {
+      chosen: [draft.dataset],
+    }),
+  };
+}
+
 /** How many prompts are chosen at most, null where it is not known. A dataset's equal prompts count once. */
 export function usePromptCount(project: string, draft: PromptsDraft): number | null {
-  const sets = useQuery(promptSetsQuery(project));
-  const datasets = useQuery(datasetsQuery(project));
-  const dataset = datasets.data?.items.find((one) => one.name === draft.dataset);
+  const { sets, datasets } = usePrompts(project, draft);
+  const dataset = datasets.data?.find((one) => one.name === draft.dataset);
   const all =
     draft.from === "set"
-      ? sets.data?.items.find((one) => one.name === draft.set)?.prompts
+      ? sets.data?.find((one) => one.name === draft.set)?.prompts
       : dataset &&
         { all: dataset.rows, held_out: dataset.held_out_rows, train: dataset.rows - dataset.held_out_rows }[
           draft.split
@@ -69,8 +78,7 @@ interface Properties {
 }
 
 export function PromptsChoice({ project, draft, onChange, errors }: Properties) {
-  const sets = useQuery(promptSetsQuery(project));
-  const datasets = useQuery(datasetsQuery(project));
+  const { sets, datasets } = usePrompts(project, draft);
   const mayWrite = useMay(project, "write");
   const [adding, add] = useDisclosure();
   const set = (change: Partial<PromptsDraft>) => onChange({ ...draft, ...change });
@@ -94,8 +102,9 @@ export function PromptsChoice({ project, draft, onChange, errors }: Properties) 
             required
             searchable
             allowDeselect={false}
-            placeholder={sets.data && !sets.data.items.length ? "There is none yet: add one" : "Choose one"}
-            data={(sets.data?.items ?? []).map((one) => ({
+            placeholder={sets.data && !sets.data.length ? "There is none yet: add one" : "Choose one"}
+            onSearchChange={sets.onSearchChange}
+            data={(sets.data ?? []).map((one) => ({
               value: one.name,
               label: `${one.name} · ${count(one.prompts)} prompts${one.turns > 1 ? ` of ${one.turns} turns` : ""}`,
             }))}
@@ -111,7 +120,8 @@ export function PromptsChoice({ project, draft, onChange, errors }: Properties) 
               searchable
               allowDeselect={false}
               placeholder="Choose one"
-              data={(datasets.data?.items ?? []).map((one) => ({
+              onSearchChange={datasets.onSearchChange}
+              data={(datasets.data ?? []).map((one) => ({
                 value: one.name,
                 label: `${one.name} · ${count(one.rows)} ${one.kind}`,
               }))}

@@ -12,9 +12,10 @@ import {
 import { IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { endpointsQuery } from "../../../api/models/endpoints";
-import { modelsQuery } from "../../../api/models/models";
+import { ANSWERING, modelsQuery } from "../../../api/models/models";
 import { type Attribute, SCORE } from "../../../shared/forms/condition";
 import { type DecodingChoice, type EntrantDraft, messageAt } from "./draft";
+import { useByName } from "../../../shared/forms/useByName";
 
 /** Fields of a line are level whether they have a description or not. */
 const ORDER: InputWrapperProps["inputWrapperOrder"] = ["label", "input", "description", "error"];
@@ -48,19 +49,22 @@ const exampleOf = (named: Attribute[]) =>
 
 /** A model that answers, or an endpoint: with its scores, decoding and number of answers. */
 export function EntrantFields({ project, draft, onChange, onRemove, errors, place }: Properties) {
-  const models = useQuery(modelsQuery(project));
+  const models = useByName((name) => modelsQuery(project, { name, role: ANSWERING }), {
+    chosen: [draft.kind === "model" ? draft.who : null],
+  });
+  const rewards = useByName((name) => modelsQuery(project, { name, role: ["reward"] }), {
+    chosen: [draft.chooser],
+  });
   const endpoints = useQuery(endpointsQuery(project));
   const set = (change: Partial<EntrantDraft>) => onChange({ ...draft, ...change });
   const error = (field: string) => messageAt(errors, `${place}.${field}`);
-  const writers = (models.data?.items ?? []).filter(
-    (one) => !["reward", "preference", "critic"].includes(one.role),
-  );
+  const writers = models.data ?? [];
   const chosen = draft.kind === "model" ? writers.find((one) => one.name === draft.who) : undefined;
   const served = (endpoints.data ?? []).find((one) => one.name === draft.who)?.policy_model?.id;
   const policy = draft.kind === "model" ? chosen : writers.find((one) => one.id === served);
   const attributes = policy?.info.condition?.attributes ?? [];
   const named = attributes.filter((one) => one.name !== SCORE);
-  const choosers = (models.data?.items ?? []).filter((one) => one.role === "reward").map((one) => one.name);
+  const choosers = (rewards.data ?? []).map((one) => one.name);
   const choosing = draft.kind === "model" && draft.chooser !== null;
   const scored = draft.kind === "endpoint" || attributes.length > 0;
   return (
@@ -71,6 +75,7 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
             inputWrapperOrder={ORDER}
             label="Who answers"
             searchable
+            onSearchChange={models.onSearchChange}
             allowDeselect={false}
             placeholder="A model or an endpoint"
             nothingFoundMessage="None of this project fits"
@@ -164,6 +169,7 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
               nothingFoundMessage="The project has no reward model"
               data={choosers}
               searchable
+              onSearchChange={rewards.onSearchChange}
               clearable
               value={draft.chooser}
               error={error("reward")}

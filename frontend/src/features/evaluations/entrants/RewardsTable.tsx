@@ -1,6 +1,6 @@
 import { Button, Group, Modal, Select, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "../../../api/client";
 import { type Evaluation, evaluationKeys, scoreAnswers } from "../../../api/evaluation/evaluations";
@@ -12,6 +12,7 @@ import { count, percent } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { Section, Share } from "../parts";
+import { useByName } from "../../../shared/forms/useByName";
 
 type Assessment = Schemas["RewardAssessmentOut"];
 
@@ -85,8 +86,8 @@ function AddRewards({
   onDone: () => void;
 }) {
   const client = useQueryClient();
-  const models = useQuery(modelsQuery(project));
   const [model, setModel] = useState<string | null>(null);
+  const models = useByName((name) => modelsQuery(project, { name, role: ["reward"] }), { chosen: [model] });
   const add = useMutation({
     mutationFn: () => scoreAnswers(project, evaluation.id, { model: model! }),
     onSuccess: async () => {
@@ -99,7 +100,8 @@ function AddRewards({
       <Select
         label="Reward model"
         description="One that has scored already scores what is new"
-        data={(models.data?.items ?? []).filter((one) => one.role === "reward").map((one) => one.name)}
+        data={(models.data ?? []).map((one) => one.name)}
+        onSearchChange={models.onSearchChange}
         nothingFoundMessage="The project has no reward model"
         searchable
         value={model}

@@ -1,6 +1,6 @@
 import { Button, Modal, NumberInput, Select, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { datasetsQuery } from "../../../api/datasets/datasets";
 import { evaluationKeys, placeOf } from "../../../api/evaluation/evaluations";
@@ -8,6 +8,7 @@ import { calibrateJudge, type Judge } from "../../../api/evaluation/judges";
 import { ActionRow } from "../../../shared/ActionBar";
 import { Failure } from "../../../shared/Feedback";
 import { Link } from "../../../shared/links";
+import { useByName } from "../../../shared/forms/useByName";
 
 interface Properties {
   project: string;
@@ -20,9 +21,9 @@ const PAIRS = 100;
 /** Asks a judge about pairs whose better side is known: with one click where the project has one dataset of them. */
 export function Calibrate({ project, evaluation, judge }: Properties) {
   const [opened, { open, close }] = useDisclosure();
-  const known = useKnownPairs(project);
+  const known = useKnownPairs(project).data;
   const make = useCalibration({ project, evaluation, judge });
-  const only = known?.length === 1 ? known[0]! : null;
+  const only = known?.length === 1 ? known[0]!.name : null;
   return (
     <>
       {make.data ? (
@@ -52,10 +53,9 @@ export function Calibrate({ project, evaluation, judge }: Properties) {
   );
 }
 
-/** Names of the project's datasets of pairs; undefined until they are known. */
-function useKnownPairs(project: string): string[] | undefined {
-  const datasets = useQuery(datasetsQuery(project));
-  return datasets.data?.items.filter((one) => one.kind === "preferences").map((one) => one.name);
+/** The project's datasets of pairs. */
+function useKnownPairs(project: string, chosen: string | null = null) {
+  return useByName((name) => datasetsQuery(project, { name, kind: ["preferences"] }), { chosen: [chosen] });
 }
 
 function useCalibration({ project, evaluation, judge }: Properties) {
@@ -83,8 +83,9 @@ function Pairs({ project, evaluation }: { project: string; evaluation: string })
 }
 
 function CalibrationForm({ project, evaluation, judge }: Properties) {
-  const known = useKnownPairs(project);
   const [chosen, setDataset] = useState<string | null>(null);
+  const pairs = useKnownPairs(project, chosen);
+  const known = pairs.data?.map((one) => one.name);
   const dataset = chosen ?? (known?.length === 1 ? known[0]! : null);
   const [limit, setLimit] = useState<number | null>(PAIRS);
   const make = useCalibration({ project, evaluation, judge });
@@ -109,6 +110,7 @@ function CalibrationForm({ project, evaluation, judge }: Properties) {
           required
           searchable
           data={known ?? []}
+          onSearchChange={pairs.onSearchChange}
           value={dataset}
           placeholder={known && !known.length ? "there is none yet" : "Choose a dataset"}
           error={placeOf(make.error, "dataset")}

@@ -11,6 +11,7 @@ import { ActionRow } from "../../../shared/ActionBar";
 import { count, short } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { JudgeSettings, USUAL } from "./JudgeSettings";
+import { useByName } from "../../../shared/forms/useByName";
 
 const STYLES: { style: JudgeStyle; label: string; about: string }[] = [
   {
@@ -53,11 +54,13 @@ interface Properties {
 export function JudgeForm({ project, evaluation, onDone }: Properties) {
   const client = useQueryClient();
   const endpoints = useQuery(endpointsQuery(project));
-  const models = useQuery(modelsQuery(project));
-  const known = (models.data?.items ?? []).filter((one) => one.role === "preference").map((one) => one.name);
   const [style, setStyle] = useState<JudgeStyle>("multi");
   const [endpoint, setEndpoint] = useState<string | null>(null);
   const [model, setModel] = useState<string | null>(null);
+  const models = useByName((name) => modelsQuery(project, { name, role: ["preference"] }), {
+    chosen: [model],
+  });
+  const known = (models.data ?? []).map((one) => one.name);
   const [name, setName] = useState("");
   const [family, setFamily] = useState("");
   const [settings, setSettings] = useState(USUAL);
@@ -125,6 +128,7 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
             allowDeselect={false}
             placeholder="Choose a preference model"
             data={known}
+            onSearchChange={models.onSearchChange}
             value={model}
             error={error("model")}
             onChange={setModel}
