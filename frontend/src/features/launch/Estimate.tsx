@@ -13,8 +13,14 @@ export function useEstimate(
   enabled: boolean,
 ) {
   // As text, since an object that is new each time would never settle.
-  const [asked] = useDebouncedValue(JSON.stringify({ config, inputs }), 400);
-  return useQuery({ ...estimateQuery(project, JSON.parse(asked) as Schemas["RunWork"]), enabled });
+  const now = JSON.stringify({ config, inputs });
+  const [asked] = useDebouncedValue(now, 400);
+  // What was there before the last change may have been incomplete.
+  const settled = asked === now;
+  return useQuery({
+    ...estimateQuery(project, JSON.parse(asked) as Schemas["RunWork"]),
+    enabled: enabled && settled,
+  });
 }
 
 /** Shows a note when nothing is known. */

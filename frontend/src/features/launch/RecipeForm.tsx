@@ -59,7 +59,9 @@ export function RecipeForm({
   const read = useQuery(recipeTextQuery(project, asked.text));
   const shown = read.data?.inputs ?? recipe.inputs;
   const missing = shown.filter((input) => !input.optional && !texts[input.name]).map((input) => input.name);
-  const check = useQuery({ ...recipeDraftQuery(project, asked), enabled: !missing.length && !read.error });
+  // What was there before the last change may have been incomplete, and a text must have been read first.
+  const settled = asked === now && read.isSuccess && !read.isPlaceholderData;
+  const check = useQuery({ ...recipeDraftQuery(project, asked), enabled: settled && !missing.length });
   // The stages stay on the page whatever the server's verdict on the last input, or the text could not be corrected.
   const [draft, setDraft] = useState<Draft>();
   if (check.data && check.data !== draft) setDraft(check.data);
