@@ -16,7 +16,7 @@ from steerboard.cli.output.pipeline_result import finish
 from steerboard.cli.output.progress import STYLES
 from steerboard.cli.output.report_table import print_report, print_stages
 from steerboard.cli.output.rounds_table import print_rounds
-from steerboard.cli.output.run_rows import print_runs, run_name
+from steerboard.cli.output.run_rows import print_runs, print_warnings, run_name
 from steerboard.cli.output.sweep_table import print_sweep
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.rounds import RoundsReport
@@ -69,6 +69,8 @@ def show(pipeline: Reference, json: JsonOption = False) -> None:
     if out.is_terminal:
         out.print(_headline(found))
     print_runs(out, found["runs"])
+    for run in found["runs"]:
+        print_warnings(run, f"{run['name']}: ")
     summary = client.get(f"pipelines/{found['id']}/report")["summary"] if out.is_terminal else None
     if summary is not None:
         out.print(summary["verdict"], markup=False)

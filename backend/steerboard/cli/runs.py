@@ -17,7 +17,7 @@ from steerboard.cli.output.ledger import print_ledger
 from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.numbers import short
 from steerboard.cli.output.progress import ENDED, STYLES, doing
-from steerboard.cli.output.run_rows import print_runs, run_name
+from steerboard.cli.output.run_rows import print_runs, print_warnings, run_name
 from steerboard.cli.output.watch import wait_for
 from steerboard.cli.settings import config_of
 from steerboard_contracts.errors import BadInput
@@ -90,6 +90,7 @@ def start(
         print_json(run)
     else:
         console().print(plain(f"{run_name(run)}  {run['id']}  {run['state']}"))
+        print_warnings(run)
     if wait and run["state"] != "succeeded":
         note(f"{run['reason']} [{run['reason_code']}]")
         raise typer.Exit(EXIT_FAILED)
@@ -114,6 +115,7 @@ def show(run: Reference, json: JsonOption = False) -> None:
     for label, value in _facts(found):
         if value:
             out.print(plain(f"{label:<10} {value}"))
+    print_warnings(found)
     for attempt in found["attempts"]:
         words = (
             f"{attempt['outcome'] or 'at work'} on {attempt['worker']}, {attempt['device_seconds']:.1f} device-seconds"

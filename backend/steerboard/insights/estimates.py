@@ -21,6 +21,7 @@ from steerboard.registry.tables import Model
 from steerboard.runs.inputs import resolve_all
 from steerboard.runs.schemas.requests import RunWork
 from steerboard.runs.standalone.checks import checked
+from steerboard.runs.standalone.foreseen import foreseen_warnings
 from steerboard.runs.tables import Run
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import RunConfig, stored_config
@@ -48,9 +49,16 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
         if done:
             earlier.append((run, run.device_seconds * work / done))
     bytes_of = memory.needed(session, store, config, things)
+    model = things.get("model")
+    warnings = foreseen_warnings(session, store, config, model if isinstance(model, Model) else None)
     if not earlier or not work:
         return RunEstimate(
-            device_seconds_low=None, device_seconds=None, device_seconds_high=None, based_on=[], memory=bytes_of
+            device_seconds_low=None,
+            device_seconds=None,
+            device_seconds_high=None,
+            based_on=[],
+            memory=bytes_of,
+            warnings=warnings,
         )
     scaled = [seconds for _, seconds in earlier]
     return RunEstimate(
@@ -59,6 +67,7 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
         device_seconds_high=max(scaled),
         based_on=[EarlierRun(id=run.id, name=run.name, device_seconds=run.device_seconds) for run, _ in earlier],
         memory=bytes_of,
+        warnings=warnings,
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -13,10 +12,9 @@ from steerboard.datasets.tables import Dataset
 from steerboard.insights.schemas import PoolMemory, RoleMemory
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.playground.claims import POOL as INTERACTIVE
-from steerboard.registry.service import manifest_of
+from steerboard.registry.architecture import architecture_of
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import WorkerRow
-from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.planning.memory import (
     MemoryEstimate,
     ModelShape,
@@ -29,8 +27,6 @@ from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.run_kinds import described
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
-_CONFIG = "config.json"
-_LARGEST_CONFIG = 1 << 20
 # What is left of a device when a run may take it: estimates are not exact, and others need a little too.
 _SHARE = 0.9
 _ALIVE_SECONDS = 60
@@ -125,15 +121,8 @@ def _estimate(
 
 def _shape(session: Session, store: ArtifactStore, model: Model) -> ModelShape | None:
     """From the model's own config.json; None where it cannot be read: an estimate is not worth an error."""
-    files = manifest_of(session, model).files
-    file = next((f for f in files if f["path"] == _CONFIG and f["size"] <= _LARGEST_CONFIG), None)
-    if file is None:
-        return None
-    try:
-        config: Any = json.loads(b"".join(store.read(file["sha256"])))
-    except (SteerboardError, OSError, ValueError):
-        return None
-    shape = ModelShape.of(config, int(model.info.get("parameters") or 0)) if isinstance(config, dict) else None
+    config = architecture_of(session, store, model)
+    shape = ModelShape.of(config, int(model.info.get("parameters") or 0)) if config is not None else None
     if shape is not None and model.info.get("lora"):  # merged first, and then no longer what was stored
         return shape.model_copy(update={"bf16": False})
     return shape

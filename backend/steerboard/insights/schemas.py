@@ -11,6 +11,7 @@ from steerboard.datasets.schemas import Bin
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.planning.memory import MemoryEstimate
 from steerboard_contracts.samples import Finite, Message
+from steerboard_contracts.watching.warnings import RunWarning
 
 
 class EarlierRun(BaseModel):
@@ -55,6 +56,7 @@ class RunEstimate(BaseModel):
     device_seconds_high: float | None
     based_on: list[EarlierRun]
     memory: list[PoolMemory] = []
+    warnings: list[RunWarning] = []
 
 
 class SelectionPreviewIn(BaseModel):

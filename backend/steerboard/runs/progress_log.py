@@ -15,7 +15,7 @@ from steerboard.runs.state import oversight
 from steerboard.runs.state.announcements import announce
 from steerboard.runs.state.claims import Claim, fenced
 from steerboard.runs.tables import LivePairRow, Metric, ProbeStep, RunAttempt, RunLog, SampledGroup
-from steerboard_contracts.stage.events import Changed, HealthFound, Inspected, Probed, Sampled
+from steerboard_contracts.stage.events import Changed, HealthFound, Inspected, Prepared, Probed, Sampled
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
 
 LINE_CHARACTERS = 4_000
@@ -32,13 +32,14 @@ class Batch:
     probed: dict[int, Probed] = field(default_factory=dict)
     sampled: dict[tuple[int, int], Sampled] = field(default_factory=dict)
     inspected: dict[int, Inspected] = field(default_factory=dict)
+    prepared: Prepared | None = None
     watched: list[Changed | HealthFound] = field(default_factory=list)
     phases: dict[Phase, PhaseTime] = field(default_factory=dict)
     logs: list[tuple[str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         rows = (self.metrics, self.probed, self.sampled, self.inspected, self.watched, self.phases, self.logs)
-        return self.progress is not None or any(rows)
+        return self.progress is not None or self.prepared is not None or any(rows)
 
 
 def write(session: Session, claim: Claim, batch: Batch) -> None:
@@ -80,6 +81,8 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
                 for place, one in batch.inspected.items()
             ],
         )
+    if batch.prepared is not None:
+        oversight.prepared(session, run, batch.prepared)
     for told in batch.watched:
         if isinstance(told, Changed):
             oversight.changed(session, run, told)

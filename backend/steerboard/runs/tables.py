@@ -80,6 +80,8 @@ class Run(Base):
     # [{number, values, step, by, at}] and [{step, rule, kind, action, reason, at}], see `state.oversight`.
     changes: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default=text("'[]'"))
     findings: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default=text("'[]'"))
+    # [{code, level, message}], see `steerboard_contracts.watching.warnings`.
+    warnings: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default=text("'[]'"))
     reuse: Mapped[bool] = mapped_column(Boolean)
     cache_key: Mapped[str | None] = mapped_column(index=True)
     reused_from_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"))

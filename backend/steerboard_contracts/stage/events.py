@@ -14,6 +14,7 @@ from steerboard_contracts.watching.health import Finding
 from steerboard_contracts.watching.inspected_pairs import LivePair
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
 from steerboard_contracts.watching.probing import ProbeAnswer, ProbePrompt
+from steerboard_contracts.watching.warnings import RunWarning
 
 
 class Progress(BaseModel):
@@ -61,6 +62,15 @@ class Inspected(BaseModel):
     step: int
     place: int
     found: LivePair
+
+
+class Prepared(BaseModel):
+    """What is known of the work before it begins: figures for the run's summary, and what its owner must know. A later
+    one replaces it."""
+
+    type: Literal["prepared"] = "prepared"
+    summary: dict[str, Any] = {}
+    warnings: list[RunWarning] = []
 
 
 class Changed(BaseModel):
@@ -143,6 +153,7 @@ StageEvent = Annotated[
     | Probed
     | Sampled
     | Inspected
+    | Prepared
     | Changed
     | HealthFound
     | Spent

@@ -5563,7 +5563,7 @@ export interface components {
          *     run here did. `ledger`: of all that it needs, every run in its lineage once, such as SFT, the reward model, sampling
          *     and labelling; known where `runs` is above 0. `shared` are those of them that entrants of other models have in
          *     theirs. Their `shared_device_seconds` are part of the ledger, as are those of reference log-probs that another run
-         *     had computed.
+         *     had computed. `warnings`: of these runs, with their names.
          */
         EntrantCost: {
             /** Entrant */
@@ -5583,6 +5583,11 @@ export interface components {
              * @default 0
              */
             shared_device_seconds: number;
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings: string[];
         };
         /**
          * EntrantIn
@@ -10562,6 +10567,8 @@ export interface components {
             } | null;
             /** Timeline */
             timeline: components["schemas"]["TransitionOut"][];
+            /** Warnings */
+            warnings: components["schemas"]["RunWarning"][];
         };
         /**
          * RunEstimate
@@ -10581,6 +10588,11 @@ export interface components {
              * @default []
              */
             memory: components["schemas"]["PoolMemory"][];
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings: components["schemas"]["RunWarning"][];
         };
         /**
          * RunFinding
@@ -10925,6 +10937,24 @@ export interface components {
              * @enum {string}
              */
             state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
+            /** Warnings */
+            warnings: components["schemas"]["RunWarning"][];
+        };
+        /**
+         * RunWarning
+         * @description One of each `code` a run. `serious`: its result is not what its settings suggest.
+         */
+        RunWarning: {
+            /** Code */
+            code: string;
+            /**
+             * Level
+             * @default warning
+             * @enum {string}
+             */
+            level: "warning" | "serious";
+            /** Message */
+            message: string;
         };
         /**
          * RunWork

@@ -1,5 +1,6 @@
 import { Badge, Loader } from "@mantine/core";
 import {
+  IconAlertTriangle,
   IconBan,
   IconCheck,
   IconClock,
@@ -9,6 +10,7 @@ import {
   IconX,
 } from "@tabler/icons-react";
 import type { ReactNode } from "react";
+import type { Schemas } from "../api/client";
 
 const LOOK: Record<string, { color: string; icon: ReactNode }> = {
   pending: { color: "gray", icon: <IconHourglass size={12} /> },
@@ -21,8 +23,22 @@ const LOOK: Record<string, { color: string; icon: ReactNode }> = {
   skipped: { color: "gray", icon: <IconPlayerSkipForward size={12} /> },
 };
 
-export function StateBadge({ state, label }: { state: string; label?: string }) {
-  const look = LOOK[state] ?? LOOK.pending!;
+/** A run that works though something is wrong with it is not green. */
+function warned(warnings: Schemas["RunWarning"][]) {
+  const serious = warnings.some((one) => one.level === "serious");
+  return { color: serious ? "red" : "orange", icon: <IconAlertTriangle size={12} /> };
+}
+
+export function StateBadge({
+  state,
+  label,
+  warnings = [],
+}: {
+  state: string;
+  label?: string;
+  warnings?: Schemas["RunWarning"][];
+}) {
+  const look = state === "succeeded" && warnings.length > 0 ? warned(warnings) : (LOOK[state] ?? LOOK.pending!);
   return (
     <Badge color={look.color} leftSection={look.icon} className="state-badge">
       {label ?? state}

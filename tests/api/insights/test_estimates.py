@@ -52,6 +52,7 @@ def test_without_earlier_runs_nothing_is_invented(world: ApiWorld) -> None:
         "device_seconds_high": None,
         "based_on": [],
         "memory": [],
+        "warnings": [],
     }
     world.model("judge", "reward")
     score = {"config": {"run": "score"}, "inputs": {"data": "texts", "reward": "judge"}}

@@ -17,10 +17,11 @@ import torch
 
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.fields import EXECUTION_FIELDS
-from steerboard_contracts.stage.events import Paused, Succeeded
+from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.watching.warnings import mixture_warnings
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.methods import training_of
@@ -38,7 +39,7 @@ from steerboard_workers.stages.training.loop import Trainer
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
 from steerboard_workers.stages.training.saving import save_all
-from steerboard_workers.stages.training.setup import open_model
+from steerboard_workers.stages.training.setup import Setup, open_model
 from steerboard_workers.stages.training.watching.inspection import inspector_of
 from steerboard_workers.stages.training.watching.observer import Observer
 from steerboard_workers.stages.training.watching.run_control import RunControl
@@ -71,6 +72,8 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     with stage.phases.measure("load"), stage.using_model("model", "tokenising with"):
         data = load_data(stage, method, start.renderer)
         further_data = load_further(stage, config, start.renderer)
+    learns = {"parameters": start.parameters, "trainable_parameters": start.trained}
+    _report_prepared(stage, config, start, {**data.summary, **learns}, [data, *further_data.values()])
 
     module = start.module(method.temperature, method.needs_entropy)
     parts = {JointModule.MAIN: module, **{role: setup.module() for role, setup in further.items()}}
@@ -107,7 +110,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         *(data.train, data.held_out, start.renderer, policy, stage.phases, passes),
         keep_group=sampled.keep,
         reward_access=stage.spec.reward_access,
-        further_data=further_data,
+        further_data={name: one.train for name, one in further_data.items()},
         started_as={role: setup.info.role for role, setup in further.items()},
         mixed=sharing.mixed,
     )
@@ -167,7 +170,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         sharing.accelerator.end_training()
         return evaluated
     summary = _summary(method, data, trainer, evaluated)
-    summary |= {f"{name}_rows": len(rows) for name, rows in further_data.items()}
+    summary |= {f"{name}_rows": len(one.train) for name, one in further_data.items()}
     if trainer.progress.skipped:
         summary["skipped_updates"] = trainer.progress.skipped
     if trainer.stopped_by is not None:
@@ -183,7 +186,21 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     # Not part of the model: equal runs make equal folders, whatever memory they found and time they took.
     outputs = [ModelOutput(name=n, path=stage.output_path(n), role=setup.role) for n, setup in trained.items()]
     further_outputs = [pairs] if pairs is not None else []
-    return Succeeded(outputs=[*outputs, *further_outputs], summary=summary | memory | frozen.costs)
+    return Succeeded(outputs=[*outputs, *further_outputs], summary=summary | learns | memory | frozen.costs)
+
+
+def _report_prepared(
+    stage: Stage, config: TrainingConfig, start: Setup, summary: dict[str, Any], read: list[TrainingData]
+) -> None:
+    """How much of the model learns, and what the owner of the run must know before it ends."""
+    warnings = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
+    warnings += {one.message: one for data in read for one in data.warnings}.values()
+    stage.log(
+        f"{start.trained:,} of {start.parameters:,} parameters are trained ({start.trained / start.parameters:.1%})"
+    )
+    for one in warnings:
+        stage.log(one.message, "warning")
+    stage.emit(Prepared(summary=summary, warnings=warnings))
 
 
 def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:

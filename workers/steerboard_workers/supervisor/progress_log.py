@@ -16,6 +16,7 @@ from steerboard_contracts.stage.events import (
     Inspected,
     Log,
     Metrics,
+    Prepared,
     Probed,
     Progress,
     Sampled,
@@ -51,6 +52,8 @@ class Journal:
             self._batch.sampled[event.step, event.group.place] = event
         elif isinstance(event, Inspected):
             self._batch.inspected[event.place] = event
+        elif isinstance(event, Prepared):
+            self._batch.prepared = event
         elif isinstance(event, Changed | HealthFound):
             self._batch.watched.append(event)
         elif isinstance(event, Spent):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
+from steerboard.cli.output.console import console
 from steerboard.cli.output.listing import Column, print_table
 from steerboard.cli.output.progress import STYLES, doing
 from steerboard.cli.output.watch import with_seconds
@@ -27,7 +29,7 @@ def run_name(run: dict[str, Any]) -> str:
     return f"{run['pipeline']['name']}.{run['name']}" if run["pipeline"] else str(run["name"])
 
 
-def print_runs(console: Console, runs: Sequence[dict[str, Any]]) -> None:
+def print_runs(out: Console, runs: Sequence[dict[str, Any]]) -> None:
     rows = [
         (
             run_name(run),
@@ -40,7 +42,14 @@ def print_runs(console: Console, runs: Sequence[dict[str, Any]]) -> None:
         )
         for run in runs
     ]
-    print_table(console, _COLUMNS, rows)
+    print_table(out, _COLUMNS, rows)
+
+
+def print_warnings(run: dict[str, Any], prefix: str = "") -> None:
+    """What the owner of a run must know, though it works."""
+    for one in run["warnings"]:
+        style = "red" if one["level"] == "serious" else "yellow"
+        console().print(Text(f"Warning: {prefix}{one['message']}", style=style))
 
 
 def _words(run: dict[str, Any]) -> str:

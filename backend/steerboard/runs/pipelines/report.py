@@ -25,7 +25,9 @@ def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = No
         raise NotFound(f"pipeline {pipeline.name} has no evaluation `{stage}`")
     documents = [found for found in (_document(session, run) for run in evaluations) if found is not None]
     report = documents[-1] if documents else _unfinished(evaluations)
-    return in_words(report).model_copy(update={"stages": stage_rows(session, runs)})
+    found = in_words(report)
+    warned = [f"{run.name}: {one['message']}" for run in runs for one in run.warnings]
+    return found.model_copy(update={"stages": stage_rows(session, runs), "warnings": [*found.warnings, *warned]})
 
 
 def stage_rows(session: Session, runs: list[Run]) -> list[StageRow]:

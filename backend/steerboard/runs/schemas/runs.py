@@ -12,6 +12,7 @@ from steerboard.runs.state.states import PipelineState, RunState
 from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.watching.health import Finding
 from steerboard_contracts.watching.ledger import Ledger, PhaseCost
+from steerboard_contracts.watching.warnings import RunWarning
 
 
 class _Out(BaseModel):
@@ -48,6 +49,7 @@ class RunSummary(_Out):
     interruptions: int
     max_interruptions: int
     progress: dict[str, Any] | None
+    warnings: list[RunWarning]
     device_seconds: float
     failed_device_seconds: float
     reused_from_id: uuid.UUID | None

@@ -7,9 +7,11 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.platform.names import next_name_of_all
 from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.registry.tables import Model
 from steerboard.runs.inputs import resolve
 from steerboard.runs.schemas.requests import RunClone, RunCreate
 from steerboard.runs.standalone.checks import checked
+from steerboard.runs.standalone.foreseen import foreseen_warnings
 from steerboard.runs.state.lifecycle import create_run
 from steerboard.runs.tables import Run
 from steerboard_contracts.files.local_folders import LocalFolders
@@ -25,7 +27,7 @@ def start_run(
 ) -> Run:
     """Check and create a run. Raises `InvalidRun` with every fault by field."""
     config, refs = checked(session, project, asked, folders, store)
-    return create_run(
+    run = create_run(
         session,
         project,
         name=asked.name or _run_name(session, project, config.run),
@@ -36,6 +38,12 @@ def start_run(
         reuse=asked.reuse,
         created_by=actor,
     )
+    if store is not None and run.state != "succeeded":
+        start = refs.get("model")
+        model = session.get(Model, start.model) if start is not None and start.model is not None else None
+        run.warnings = [one.model_dump(mode="json") for one in foreseen_warnings(session, store, config, model)]
+        session.flush()
+    return run
 
 
 def clone_run(

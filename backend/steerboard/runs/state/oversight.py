@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
+from steerboard.platform.texts import storable
 from steerboard.runs.errors import RunNotActive, RunNotPausable, SettingNotChangeable
 from steerboard.runs.state.announcements import announce, note_news
 from steerboard.runs.state.transitions import ENDED, lock, move
@@ -21,7 +22,7 @@ from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import stored_config
 from steerboard_contracts.run_kinds import trains
-from steerboard_contracts.stage.events import Changed, HealthFound
+from steerboard_contracts.stage.events import Changed, HealthFound, Prepared
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.control import Change, Control
 
@@ -113,6 +114,13 @@ def control_of(run: Run) -> Control:
     """What the run's stage should know."""
     changes = [Change.model_validate(one) for one in run.changes]
     return Control(changes=changes, pause=run.pause_requested_at is not None)
+
+
+def prepared(session: Session, run: Run, told: Prepared) -> None:
+    """What is known before the work begins. The run is locked behind the fence."""
+    run.summary = storable(told.summary)
+    run.warnings = storable([one.model_dump(mode="json") for one in told.warnings])
+    _announce(session, run)
 
 
 def changed(session: Session, run: Run, told: Changed) -> None:

@@ -65,6 +65,7 @@ def take_over(session: Session, run: Run) -> bool:
         )
     run.reused_from_id = source.id
     run.summary = {**(source.summary or {}), "reused_device_seconds": source.device_seconds}
+    run.warnings = source.warnings
     run.progress = source.progress
     move(session, run, "succeeded", f"reused the outputs of the equal run {source.name} ({source.id})", "reused")
     return True

@@ -22,13 +22,14 @@ class EntrantCost(BaseModel):
     run here did. `ledger`: of all that it needs, every run in its lineage once, such as SFT, the reward model, sampling
     and labelling; known where `runs` is above 0. `shared` are those of them that entrants of other models have in
     theirs. Their `shared_device_seconds` are part of the ledger, as are those of reference log-probs that another run
-    had computed."""
+    had computed. `warnings`: of these runs, with their names."""
 
     entrant: str
     own_device_seconds: float | None = None
     ledger: Ledger
     runs: int
     shared: list[SharedRun] = []
+    warnings: list[str] = []
     shared_device_seconds: float = 0.0
 
 

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { estimateQuery, type PoolMemory, type RunEstimate } from "../../api/runs/runs";
 import { bytes, seconds } from "../../shared/format/format";
+import { RunWarnings } from "../../shared/RunWarnings";
 
 /** What equal work cost before, or why the server would not start this one. */
 export function useEstimate(
@@ -27,6 +28,7 @@ export function useEstimate(
 export function Estimate({ found }: { found: RunEstimate }) {
   return (
     <Stack gap={4}>
+      <RunWarnings warnings={found.warnings ?? []} />
       <Text size="sm" c="dimmed">
         {found.device_seconds === null
           ? "No estimate: no run of this kind has finished in this project yet."

@@ -7,6 +7,7 @@ import { HeldOutChanges } from "../../shared/HeldOutChanges";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
+import { RunWarnings } from "../../shared/RunWarnings";
 import { StateBadge } from "../../shared/StateBadge";
 import { WithCode } from "../../shared/text/WithCode";
 import { Findings } from "./Findings";
@@ -49,11 +50,12 @@ function RunView({ run }: { run: RunDetail }) {
     <Page
       title={run.name}
       tab={run.pipeline ? `${run.name} · ${run.pipeline.name}` : undefined}
-      beside={<StateBadge state={run.state} />}
+      beside={<StateBadge state={run.state} warnings={run.warnings} />}
       about={<RunAbout run={run} />}
       actions={<RunActions run={run} />}
     >
       <WhyItEnded run={run} />
+      <RunWarnings warnings={run.warnings} />
       <Findings run={run} />
       <HeldOutChanges changes={run.held_out_changes} />
       <RunProgress run={run} />

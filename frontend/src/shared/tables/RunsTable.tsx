@@ -68,7 +68,7 @@ export function RunsTable({ runs, chosen, onChoose, label, places }: Properties)
                 )}
               </Table.Td>
               <Table.Td>
-                <StateBadge state={run.state} />
+                <StateBadge state={run.state} warnings={run.warnings} />
                 {places?.has(run.id) && (
                   <Text size="xs" c="dimmed" mt={2}>
                     place {places.get(run.id)}

@@ -12,6 +12,7 @@ from steerboard_contracts.conversions import how_to_convert
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.watching.warnings import RunWarning, rows_too_long
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.training_method import Row, TrainingMethod
@@ -31,12 +32,13 @@ class TrainingData:
     info: dict[str, Any] = field(default_factory=dict)
     # Figures of the whole training data, emitted with the first step.
     metrics: dict[str, float] = field(default_factory=dict)
+    warnings: list[RunWarning] = field(default_factory=list)
 
 
-def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> dict[str, list[Example]]:
-    """By name, the training rows of each further dataset that the config uses. Raises what `load_data` does."""
+def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> dict[str, TrainingData]:
+    """By name, each further dataset that the config uses. Raises what `load_data` does."""
     used = [one for one in needed_method(config.method).further_data if one.used_by(config)]
-    return {one.name: load_data(stage, TrainingMethod(config), renderer, one.name).train for one in used}
+    return {one.name: load_data(stage, TrainingMethod(config), renderer, one.name) for one in used}
 
 
 def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, name: str = "data") -> TrainingData:
@@ -85,6 +87,10 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
         f"{dataset.name}: {len(data.train)} training and {len(data.held_out)} held-out rows, "
         f"{truncated:.1%} truncated, {data.dropped:.1%} dropped"
     )
+    cut_of_all = cut + sum(e.truncated for e in data.held_out)
+    lost = rows_too_long(dataset.name, total, cut_of_all, len(too_long) - cut_of_all, renderer.max_length)
+    if lost is not None:
+        data.warnings.append(lost)
     return data
 
 

@@ -17,6 +17,7 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.models import SCALARS, ModelInfo, ModelRole
 from steerboard_contracts.specs.method import Trained
 from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.watching.warnings import experts_of
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.batches.layouts import Prober, attention_window, padding_cost, probe_of
 from steerboard_workers.alignment.examples import Example
@@ -73,6 +74,15 @@ class Setup:
     def adapters(self) -> int:
         """Parameters of LoRA adapters."""
         return sum(_elements(p) for name, p in self.model.named_parameters() if is_adapted(name))
+
+    @property
+    def experts(self) -> int:
+        """Routed experts of each mixture layer."""
+        return experts_of(self.model.config.to_dict())
+
+    @property
+    def adapts_experts(self) -> bool:
+        return any(is_adapted(name) and ".experts." in name for name, _ in self.model.named_parameters())
 
     def module(self, temperature: float = 1.0, entropies: bool = False) -> PolicyModule | RewardModule:
         self.model.get_input_embeddings().register_forward_hook(follow_autocast)

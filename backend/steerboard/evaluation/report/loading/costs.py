@@ -70,6 +70,7 @@ def _cost(
         ledger=ledger,
         runs=len(behind),
         shared=[SharedRun(name=run.name, kind=run.kind, device_seconds=costs[run.id].device_seconds) for run in shared],
+        warnings=[f"run {run.name}: {one['message']}" for run in behind.values() for one in run.warnings],
         shared_device_seconds=sum(costs[run.id].device_seconds for run in shared) + taken.device_seconds,
     )
 

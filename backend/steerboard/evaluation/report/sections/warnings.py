@@ -20,6 +20,8 @@ def report_warnings(report: EvaluationReport) -> list[str]:
             found.append(f"{entrant.name}: {entrant.missing} of {asked} answers are missing")
         if entrant.truncated:
             found.append(f"{entrant.name}: the token limit cut {entrant.truncated:.0%} of its answers")
+    of_runs = {warning: cost.entrant for cost in reversed(report.costs) for warning in cost.warnings}
+    found += [f"{entrant} comes from {warning}" for warning, entrant in of_runs.items()]
     seen = report.contamination
     if seen.seen:
         found.append(

@@ -1,0 +1,68 @@
+"""What a run's owner must know though the run works: shown wherever the run or its result is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+# Shares of the rows that a run should learn from.
+_WARNED, _SERIOUS = 0.01, 0.10
+
+
+class RunWarning(BaseModel):
+    """One of each `code` a run. `serious`: its result is not what its settings suggest."""
+
+    code: str
+    level: Literal["warning", "serious"] = "warning"
+    message: str
+
+
+def rows_too_long(dataset: str, rows: int, cut: int, left_out: int, max_length: int) -> RunWarning | None:
+    """Of `rows` rows of a dataset, `cut` lost their end or the start of their prompt, and `left_out` are not learned
+    from at all. None where so few are hardly missed."""
+    share = (cut + left_out) / rows if rows else 0.0
+    if share < _WARNED:
+        return None
+    what = [f"{number:,} {fate}" for number, fate in ((cut, "were cut"), (left_out, "were left out")) if number]
+    return RunWarning(
+        code="rows_too_long",
+        level="serious" if share >= _SERIOUS else "warning",
+        message=f"{share:.0%} of the {rows:,} rows of {dataset} have more than {max_length:,} tokens: "
+        f"{' and '.join(what)}. Raise max_length to learn from them as they are.",
+    )
+
+
+def mixture_warnings(experts: int, lora: bool, adapted: bool = False) -> list[RunWarning]:
+    """Of a training run whose model has so many experts a layer. `adapted`: some of LoRA's adapters are on them."""
+    if not experts:
+        return []
+    found = [
+        RunWarning(
+            code="router_loss_left_out",
+            message=f"The model is a mixture of {experts} experts, and its router's load-balancing loss is not part of "
+            "the training loss: long training may leave some experts unused.",
+        )
+    ]
+    if lora and not adapted:
+        found.append(
+            RunWarning(
+                code="experts_not_adapted",
+                level="serious",
+                message=f"LoRA leaves all {experts} experts as they are, with targets linear, too: only other layers "
+                "learn. Train without lora to change the experts.",
+            )
+        )
+    return found
+
+
+def experts_of(config: Mapping[str, Any]) -> int:
+    """How many experts each mixture layer has, by a model's config.json; 0 without any."""
+    text = config.get("text_config")
+    for part in (config, text if isinstance(text, Mapping) else {}):
+        for name in ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"):
+            count = part.get(name)
+            if isinstance(count, int) and count > 1:
+                return count
+    return 0

@@ -1,0 +1,118 @@
+"""What a run's owner must know while it trains: rows that were cut, experts that do not learn, how much does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+from running import recorded
+from safetensors.torch import load_file
+from transformers import AutoConfig, MixtralConfig, MixtralForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+from steerboard_workers.stages import train
+
+QUICK = {"run": "train", "batch": 4, "max_steps": 1, "evaluate_every": 0, "checkpoint_every": 0, "lr": 1e-3}
+
+
+def trained(make_stage, model, data="labelled", **config):
+    """The run's last word, and what it reported before its first step."""
+    stage = make_stage({**QUICK, **config}, model=model, data=data)
+    result = train.run(stage)
+    (prepared,) = recorded(stage, "prepared")
+    first_step = next(place for place, event in enumerate(stage._events.events) if event.type == "metrics")
+    assert stage._events.events.index(prepared) < first_step
+    return stage, result.summary, prepared
+
+
+def warnings_of(prepared) -> dict[str, tuple[str, str]]:
+    return {one.code: (one.level, one.message) for one in prepared.warnings}
+
+
+@pytest.mark.parametrize(("method", "data"), [("sft", "labelled"), ("dpo", "preferences"), ("kto", "unpaired")])
+def test_a_run_that_cuts_most_of_its_rows_warns_before_its_first_step(make_stage, base_model, method, data):
+    stage, summary, prepared = trained(make_stage, base_model, data, method=method, max_length=24)
+    level, message = warnings_of(prepared)["rows_too_long"]
+    assert level == "serious"
+    assert f"{summary['too_long_rows'] / 120:.0%} of the 120 rows of d have more than 24 tokens" in message
+    assert ("warning", message) in [(line.level, line.message) for line in recorded(stage, "log")]
+
+
+def test_rows_that_are_left_out_are_told_from_those_that_are_cut(make_stage, base_model):
+    _, summary, prepared = trained(make_stage, base_model, method="sft", max_length=24, too_long="drop")
+    message = warnings_of(prepared)["rows_too_long"][1]
+    assert f" {summary['too_long_rows']} were left out." in message
+    assert "were cut" not in message
+
+
+def test_a_few_long_rows_are_no_alarm_and_none_is_no_warning(make_stage, base_model, data_folder, tmp_path):
+    rows = [json.loads(line) for line in (data_folder / "labelled.jsonl").read_text().splitlines()]
+    for row in rows:
+        row["prompt"], row["response"] = [{"role": "user", "content": "bread"}], "flour and water"
+    for long in (0, 1, 2):
+        for row in rows[:long]:
+            row["response"] = "flour and water " * 100
+        path = tmp_path / f"{long}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        _, _, prepared = trained(make_stage, base_model, str(path), method="sft")
+        found = warnings_of(prepared).get("rows_too_long")
+        # 1 of 120 rows is less than 1%.
+        assert found is None if long < 2 else found is not None and found[0] == "warning"
+
+
+@pytest.fixture(scope="module", params=["mixtral", "qwen3_moe"])
+def mixture(request, base_model, tmp_path_factory):
+    """`base_model` with four experts a layer."""
+    folder = tmp_path_factory.mktemp(request.param) / "model"
+    shutil.copytree(base_model, folder)
+    config = AutoConfig.from_pretrained(base_model)
+    names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+    shape = {name: getattr(config, name) for name in (*names, "max_position_embeddings", "eos_token_id")}
+    torch.manual_seed(0)
+    if request.param == "mixtral":
+        model = MixtralForCausalLM(MixtralConfig(**shape, intermediate_size=32, num_local_experts=4))
+    else:
+        model = Qwen3MoeForCausalLM(
+            Qwen3MoeConfig(
+                **shape,
+                intermediate_size=32,
+                moe_intermediate_size=32,
+                num_experts=4,
+                num_experts_per_tok=2,
+                head_dim=24,
+            )
+        )
+    model.save_pretrained(folder)
+    return folder
+
+
+def test_a_mixture_of_experts_is_trained_with_a_warning_that_its_router_loss_is_left_out(make_stage, mixture):
+    _, summary, prepared = trained(make_stage, mixture, method="sft")
+    assert warnings_of(prepared).keys() == {"router_loss_left_out"}
+    assert "a mixture of 4 experts" in warnings_of(prepared)["router_loss_left_out"][1]
+    assert summary["trainable_parameters"] == summary["parameters"]
+
+
+def test_lora_on_linear_layers_warns_that_no_expert_learns(make_stage, mixture):
+    lora = {"targets": "linear", "rank": 2}
+    stage, summary, prepared = trained(make_stage, mixture, method="sft", lora=lora)
+    level, message = warnings_of(prepared)["experts_not_adapted"]
+    assert (level, "leaves all 4 experts as they are" in message) == ("serious", True)
+    before, after = (
+        {name: tensor for file in folder.glob("*.safetensors") for name, tensor in load_file(file).items()}
+        for folder in (mixture, stage.directory / "outputs" / "model")
+    )
+    changed = {name for name, tensor in after.items() if not torch.equal(tensor, before[name])}
+    assert changed
+    assert not any("expert" in name for name in changed)
+    assert 0 < summary["trainable_parameters"] < summary["parameters"] / 10
+
+
+def test_how_many_parameters_learn_is_known_before_the_first_step(make_stage, base_model):
+    for lora in (None, {"rank": 2}):
+        _, summary, prepared = trained(make_stage, base_model, method="sft", lora=lora)
+        figures = ("parameters", "trainable_parameters")
+        assert [prepared.summary[name] for name in figures] == [summary[name] for name in figures]
+        assert (summary["trainable_parameters"] < summary["parameters"]) == (lora is not None)
+        assert prepared.warnings == []
