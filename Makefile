@@ -206,6 +206,10 @@ bench-data: $(DEV_STAMP) ## Import, label-write and export of 100,000 and 1,000,
 bench-web: $(DEV_STAMP) $(WEB_BUILD) ## The API and the dashboard with 10,000 runs and 1,000,000 samples, against MLflow, as JSON
 	@$(BIN)/python benchmarks/web.py $(BENCH_ARGS)
 
+.PHONY: bench-fairness
+bench-fairness: $(DEV_STAMP) $(WEB_BUILD) ## 100 readers and 100 streams next to one caller who takes all they can get, as JSON
+	@$(BIN)/python benchmarks/fairness.py $(BENCH_ARGS)
+
 .PHONY: bench-ranking
 bench-ranking: $(DEV_STAMP) $(WEB_BUILD) ## 100 annotators who submit a ranking each second for a minute, as JSON
 	@$(BIN)/python benchmarks/ranking.py $(BENCH_ARGS)

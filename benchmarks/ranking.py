@@ -16,20 +16,18 @@ import json
 import multiprocessing
 import os
 import tempfile
-import uuid
 from pathlib import Path
 from typing import Any
 
 import httpx
-import orjson
 import psutil
+from dashboard.evaluation import write_evaluation
 from dashboard.ranking_annotators import Asked, Done, rank
 from harness.measure import percentile, say
 from harness.running_platform import Bench, platform
 
 BAR_P95_MS = 200.0
 ENTRANTS, OVERLAP = 5, 2
-_ANSWER = "The answer has some length, as answers of models have. " * 20
 
 
 def main() -> None:
@@ -98,33 +96,7 @@ def _rank(pipe: Any, asked: Asked) -> None:
 
 def _fill(bench: Bench, prompts: int) -> str:
     """An evaluation whose entrants have answered everything; returns the id of its campaign."""
-    evaluation = uuid.uuid4()
-    entrants = [uuid.uuid4() for _ in range(ENTRANTS)]
-    with bench.connect() as connection:
-        connection.execute(
-            """INSERT INTO evaluations (id, project_id, name, description, prompts_from, checked_against, seed, version,
-                                        created_by)
-               SELECT %s, id, 'bench', '', '{}', '[]', 0, 1, 'bench' FROM projects""",
-            (evaluation,),
-        )
-        with connection.cursor() as cursor:
-            columns = "(evaluation_id, position, question_id, messages, follow_ups)"
-            with cursor.copy(f"COPY evaluation_prompts {columns} FROM STDIN".encode()) as copy:
-                for position in range(prompts):
-                    messages = orjson.dumps([{"role": "user", "content": f"What is {position} good for?"}]).decode()
-                    copy.write_row((evaluation, position, f"q{position}", messages, "[]"))
-            columns = "(id, evaluation_id, position, name, source, decoding, samples)"
-            with cursor.copy(f"COPY evaluation_entrants {columns} FROM STDIN".encode()) as copy:
-                for place, entrant in enumerate(entrants):
-                    copy.write_row((entrant, evaluation, place, f"entrant-{place}", "import", "{}", 1))
-            columns = "(entrant_id, position, sample, turns)"
-            with cursor.copy(f"COPY evaluation_responses {columns} FROM STDIN".encode()) as copy:
-                for place, entrant in enumerate(entrants):
-                    for position in range(prompts):
-                        turns = orjson.dumps([f"{place} of {position}. {_ANSWER}"]).decode()
-                        copy.write_row((entrant, position, 0, turns))
-    with bench.connect(autocommit=True) as connection:
-        connection.execute("VACUUM (ANALYZE)")
+    write_evaluation(bench, prompts, ENTRANTS)
     with bench.client() as client:
         body = {"name": "bench", "overlap": OVERLAP, "gold_every": 10}
         campaign = client.post("evaluations/bench/campaigns", json=body).raise_for_status().json()

@@ -77,8 +77,10 @@ def test_a_failure_half_way_through_a_start_leaves_nothing(world: ApiWorld) -> N
     # The plan is made first; the model is gone by the time its run is created.
     with transaction(world.sessions) as session:
         from steerboard.recipes import service
+        from steerboard.recipes.planning.plan import make_plan
 
-        planned = service.plan(session, world.project, RECIPE, ["base=tiny", "data=hh"])
+        catalogue = service.ProjectCatalogue(session, world.project, None, None)
+        planned = make_plan(RECIPE, ["base=tiny", "data=hh"], catalogue)
     broken = planned.stages[1].inputs
     broken["model"] = type(broken["model"])(world.project.id, "gone", "base")
     try:

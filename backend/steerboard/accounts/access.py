@@ -16,13 +16,12 @@ from sqlalchemy.orm import Session
 from steerboard.accounts import idempotency
 from steerboard.accounts.roles import OPERATOR, Scope, allowed, allowed_outside
 from steerboard.accounts.tables import ApiToken, AuditEntry, BrowserSession, Membership, Project, User
-from steerboard.platform.concurrency import in_slot, take_slot
+from steerboard.platform.concurrency import in_turn, take_slot
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import Forbidden, NotFound, Unauthenticated
 from steerboard.platform.http.origins import refuse_other_sites
-from steerboard.platform.security.credentials import secret_hash
+from steerboard.platform.security.credentials import SESSION_COOKIE, secret_hash
 
-SESSION_COOKIE = "steerboard_session"
 CSRF_HEADER = "X-CSRF-Token"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _LAST_USED_SECONDS = 60
@@ -106,6 +105,12 @@ class Access:
 
 def identify(request: Request, session: Db, credentials: Credentials) -> Caller:
     """The caller. Raises `Unauthenticated`; `Forbidden` (`cross_site`, `csrf_failed`) for a change by another site."""
+    caller = _identified(request, session, credentials)
+    request.app.state.callers.note(request, f"user:{caller.user_id}" if caller.user_id else caller.identity)
+    return caller
+
+
+def _identified(request: Request, session: Session, credentials: HTTPAuthorizationCredentials | None) -> Caller:
     if credentials is not None:
         return _token_caller(session, credentials.credentials)
     cookie = request.cookies.get(SESSION_COOKIE)
@@ -176,7 +181,7 @@ async def admit(request: Request, scope: Scope | None = None) -> None:
             if scope is not None:
                 require(visible_project(session, caller, request.path_params["project"])[1], scope)
 
-    await in_slot(request.app, look)
+    await in_turn(request, look)
 
 
 def visible_project(session: Session, caller: Caller, ref: str) -> tuple[Project, frozenset[str]]:

@@ -11,13 +11,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts import attempts, roles, service, signing_in
-from steerboard.accounts.access import SESSION_COOKIE, Caller, Db, SignedIn, audit
+from steerboard.accounts.access import Caller, Db, SignedIn, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.accounts.schemas import PasswordChange, SessionOut, SessionProject, SignIn
 from steerboard.accounts.tables import BrowserSession, Membership, Project, User
 from steerboard.platform.http.errors import Forbidden, Unauthenticated, problems
 from steerboard.platform.http.origins import refuse_other_sites
-from steerboard.platform.security.credentials import secret_hash
+from steerboard.platform.security.credentials import SESSION_COOKIE, secret_hash
 
 system_router = Router(tags=["session"])
 root_router = Router(tags=["session"])

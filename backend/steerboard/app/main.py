@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,9 +21,10 @@ from steerboard.app import dashboard, health, metrics
 from steerboard.app.routers import include_routers
 from steerboard.app.wiring import wire
 from steerboard.datasets.imports.execution.processes import ImportProcesses
-from steerboard.platform.concurrency import RANKINGS_AT_ONCE, make_slots
+from steerboard.platform.concurrency import CONNECTIONS, make_pools
 from steerboard.platform.database import make_engine, make_sessions
 from steerboard.platform.http.body_limits import BodyLimit
+from steerboard.platform.http.callers import Callers
 from steerboard.platform.http.errors import install_handlers, problems
 from steerboard.platform.http.security_headers import SecurityHeaders
 from steerboard.platform.security import production
@@ -31,6 +33,8 @@ from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 
 API = "/api/v1"
+# How long a thread that computes may keep the interpreter while others wait for it: a request needs it a dozen times.
+SWITCH_SECONDS = 0.001
 
 
 class _App(FastAPI):
@@ -55,6 +59,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         _make_slots(app)  # of this event loop
+        sys.setswitchinterval(SWITCH_SECONDS)
         stop = background(app) if background else None
         yield
         if stop:
@@ -73,7 +78,7 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.import_processes = ImportProcesses()
-    attach(app, settings, sessions or make_sessions(make_engine(settings.database_url)))
+    attach(app, settings, sessions or make_sessions(make_engine(settings.database_url, CONNECTIONS)))
     install_handlers(app)
     app.exception_handler(Replay)(_replay)
     app.add_middleware(BodyLimit)
@@ -89,6 +94,7 @@ def attach(app: FastAPI, settings: Settings, sessions: sessionmaker[Session]) ->
     """What requests find in the app's state. Its routes, which take long to make, are the same for every database."""
     app.state.settings = settings
     app.state.stopping = threading.Event()
+    app.state.callers = Callers()
     _make_slots(app)
     app.state.feeds = {}
     app.state.sessions = sessions
@@ -100,12 +106,10 @@ def attach(app: FastAPI, settings: Settings, sessions: sessionmaker[Session]) ->
 
 
 def _make_slots(app: FastAPI) -> None:
-    """Limits on requests at the database, on reads by event streams, and on reports being computed."""
-    app.state.slots = make_slots()
-    app.state.ranking_slots = make_slots(RANKINGS_AT_ONCE)
+    """Limits on requests at the database, and on reads by event streams."""
+    app.state.pools = make_pools()
     app.state.checks = asyncio.Semaphore(1)
     app.state.replays = asyncio.Semaphore(1)
-    app.state.reports = asyncio.Semaphore(1)
 
 
 def _replay(_request: Request, known: Exception) -> Response:

@@ -41,6 +41,7 @@ from steerboard.datasets.schemas import (
     WeightedSourceIn,
 )
 from steerboard.datasets.tables import Dataset, Reward
+from steerboard.platform.concurrency import in_pool
 from steerboard.platform.http import downloads
 from steerboard.platform.http.downloads import Download
 from steerboard.platform.http.errors import InvalidRequest, problems
@@ -68,6 +69,7 @@ _MEDIA = {"jsonl": "application/x-ndjson", "jsonl.gz": "application/gzip", "parq
     responses=problems(409, 413),
     openapi_extra=form_body(ImportForm, file_needed=False),
 )
+@in_pool("processes")
 def import_dataset(request: Request, access: Write, form: Form) -> ImportReport:
     """Import one file (jsonl, jsonl.gz, csv, parquet) or a hub dataset. All of it or nothing is stored."""
     given, source = checked(ImportForm, form), uploaded(form)
@@ -155,6 +157,7 @@ def get_reward_histogram(
     responses=problems(404, 409, 413),
     openapi_extra=form_body(RewardsForm, file_needed=True),
 )
+@in_pool("processes")
 def import_rewards(request: Request, access: Write, form: Form, dataset: str) -> RewardSourceOut:
     """Import grades for every row: a file with the columns `row` (from 0) and `value` or `reward`."""
     given = checked(RewardsForm, form)

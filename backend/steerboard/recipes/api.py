@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated
 
 from fastapi import Depends, Request
+from sqlalchemy.orm import Session
 
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.model_folders import folders_for
 from steerboard.accounts.http.routes import Router
+from steerboard.platform.concurrency import has_left, in_pool
 from steerboard.platform.http.errors import problems
 from steerboard.recipes import service
+from steerboard.recipes.budget import Budget
+from steerboard.recipes.planning import plan as plans
 from steerboard.recipes.schemas import DraftOut, PipelineCreate, PlanOut, RecipeOut, RecipeRequest, RecipeText
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.schemas.runs import PipelineDetail
@@ -24,46 +29,65 @@ Runner = Annotated[Access, Depends(AccessTo("run"))]
 @router.get("/recipes")
 def list_recipes(access: Reader) -> list[RecipeOut]:
     """The recipes that ship with Steerboard."""
-    return [RecipeOut.of(text) for text in service.shipped().values()]
+    return [_shipped(text) for text in service.shipped().values()]
 
 
 @router.get("/recipes/{name}", responses=problems(404))
 def get_recipe(name: str, access: Reader) -> RecipeOut:
-    return RecipeOut.of(service.shipped_text(name))
+    return _shipped(service.shipped_text(name))
 
 
 @router.post("/recipes/read", responses=problems(422))
-def read_recipe(body: RecipeText, access: Reader) -> RecipeOut:
+@in_pool("computing")
+def read_recipe(body: RecipeText, request: Request, access: Reader) -> RecipeOut:
     """Name, description and inputs of a text. Checks its YAML, not what it asks for."""
-    return RecipeOut.of(body.text)
+    return RecipeOut.of(body.text, Budget(gone=has_left(request)))
 
 
 @router.post("/recipes/check", responses=problems(404, 422))
+@in_pool("computing")
 def check_recipe(body: RecipeRequest, request: Request, session: Db, access: Reader) -> PlanOut:
     """The stages that a start would create, with resolved configs and inputs. Starts nothing.
 
     A folder that is named as a base model is looked at only for those who may start runs."""
-    folders, store = folders_for(request, access), request.app.state.store
-    return PlanOut.of(service.plan(session, access.project, _text(body), body.set, folders, store))
+    return PlanOut.of(_plan(body, request, session, access))
 
 
 @router.post("/recipes/draft", responses=problems(404, 422))
+@in_pool("computing")
 def draft_recipe(body: RecipeRequest, request: Request, session: Db, access: Reader) -> DraftOut:
     """The stages of a recipe that is still being written, each fault at its field. Refuses a text without stages."""
-    folders, store = folders_for(request, access), request.app.state.store
-    return DraftOut.of(service.read(session, access.project, _text(body), body.set, folders, store))
+    return DraftOut.of(
+        plans.read_recipe(_text(body), body.set, _catalogue(request, session, access), Budget(gone=has_left(request)))
+    )
 
 
 @router.post("/pipelines", status_code=201, responses=problems(404, 409, 422))
+@in_pool("computing")
 def start_pipeline(body: PipelineCreate, request: Request, session: Db, access: Runner) -> PipelineDetail:
     """Check a recipe and start it: the pipeline and all its runs, or nothing."""
-    folders, store = folders_for(request, access), request.app.state.store
-    planned = service.plan(session, access.project, _text(body), body.set, folders, store)
+    planned = _plan(body, request, session, access)
     pipeline = service.start(session, access.project, planned, access.actor, reuse=body.reuse, first=body.from_stage)
     detail = {"recipe": planned.name, "set": body.set, "stages": [stage.name for stage in planned.stages]}
     detail |= {"from": body.from_stage} if body.from_stage is not None else {}
     audit(session, access, "pipeline.start", f"pipeline {pipeline.name} {pipeline.id}", detail)
     return pipelines.detail(session, pipeline)
+
+
+@functools.cache
+def _shipped(text: str) -> RecipeOut:
+    """Read once: to parse them all takes a quarter of a second."""
+    return RecipeOut.of(text)
+
+
+def _plan(body: RecipeRequest, request: Request, session: Session, access: Access) -> plans.Plan:
+    catalogue = _catalogue(request, session, access)
+    return plans.make_plan(_text(body), body.set, catalogue, Budget(gone=has_left(request)))
+
+
+def _catalogue(request: Request, session: Session, access: Access) -> service.ProjectCatalogue:
+    folders, store = folders_for(request, access), request.app.state.store
+    return service.ProjectCatalogue(session, access.project, folders, store)
 
 
 def _text(body: RecipeRequest) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -20,7 +21,7 @@ from steerboard.recipes.errors import UnknownRecipe
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.limits import MAX_BYTES
 from steerboard.recipes.lookup import KnownDataset, KnownModel
-from steerboard.recipes.planning.plan import Plan, Reading, make_plan, read_recipe
+from steerboard.recipes.planning.plan import Plan
 from steerboard.recipes.sources import Source
 from steerboard.recipes.starting_stage import check_made, read_by, stages_from
 from steerboard.registry.base_sources import PinnedSource, pinned
@@ -36,10 +37,14 @@ from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 SHIPPED = shipped_folder("recipes")
+T = TypeVar("T")
 
 
 class ProjectCatalogue:
-    """The `Catalogue` of a project in the database."""
+    """The `Catalogue` of a project in the database, asked once for what many stages need.
+
+    `folders`: which folders of this machine may be read for the caller; with None, none. `store`: where the files of
+    models are; without it their tokenizers are left to the runs."""
 
     def __init__(
         self, session: Session, project: Project, folders: LocalFolders | None, store: ArtifactStore | None
@@ -48,6 +53,7 @@ class ProjectCatalogue:
         self._project = project
         self._folders = folders
         self._store = store
+        self._known: dict[tuple[Any, ...], Any] = {}
 
     def dataset(self, ref: str) -> KnownDataset | None:
         try:
@@ -65,52 +71,40 @@ class ProjectCatalogue:
         return KnownModel(found.id, found.name, found.role, adapter=adapter, window=window)
 
     def pinned(self, source: str) -> PinnedSource:
-        return pinned(self._session, self._project, source, self._folders)
+        return self._once(("pinned", source), lambda: pinned(self._session, self._project, source, self._folders))
 
     def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str, config: RunConfig | None) -> str | None:
-        return rows_fault(self._session, self._session.get_one(Dataset, dataset.id), kind, slot, config)
+        def ask() -> str | None:
+            return rows_fault(self._session, self._session.get_one(Dataset, dataset.id), kind, slot, config)
+
+        settings = None if config is None else config.model_dump_json()
+        return self._once(("rows", dataset.id, kind.run, kind.method, slot, settings), ask)
 
     def tokenizer_fault(self, model: KnownModel, other: KnownModel) -> str | None:
-        if self._store is None:
+        store = self._store
+        if store is None:
             return None
-        both = (self._session.get_one(Model, one.id) for one in (model, other))
-        return tokenizer_fault(self._session, self._store, *both)
+
+        def ask() -> str | None:
+            both = (self._session.get_one(Model, one.id) for one in (model, other))
+            return tokenizer_fault(self._session, store, *both)
+
+        return self._once(("tokenizers", model.id, other.id), ask)
 
     def dataset_names(self) -> list[str]:
-        return dataset_names(self._session, self._project)
+        return self._once(("datasets",), lambda: dataset_names(self._session, self._project))
 
     def model_names(self) -> list[str]:
-        return model_names(self._session, self._project)
+        return self._once(("models",), lambda: model_names(self._session, self._project))
 
     def endpoint_names(self) -> list[str]:
-        return [endpoint.name for endpoint in endpoints_of(self._session, self._project)]
+        return self._once(("endpoints",), lambda: [one.name for one in endpoints_of(self._session, self._project)])
 
-
-def plan(
-    session: Session,
-    project: Project,
-    text: str,
-    overrides: list[str],
-    folders: LocalFolders | None = None,
-    store: ArtifactStore | None = None,
-) -> Plan:
-    """What a start would do. Raises `InvalidRecipe` with every fault by line.
-
-    `folders`: which folders of this machine may be read for the caller; with None, none. `store`: where the files of
-    models are; without it their tokenizers are left to the runs."""
-    return make_plan(text, overrides, ProjectCatalogue(session, project, folders, store))
-
-
-def read(
-    session: Session,
-    project: Project,
-    text: str,
-    overrides: list[str],
-    folders: LocalFolders | None = None,
-    store: ArtifactStore | None = None,
-) -> Reading:
-    """As far as the recipe can be read, with its faults. Raises `InvalidRecipe` where no stage can be read."""
-    return read_recipe(text, overrides, ProjectCatalogue(session, project, folders, store))
+    def _once(self, key: tuple[Any, ...], ask: Callable[[], T]) -> T:
+        if key not in self._known:
+            self._known[key] = ask()
+        found: T = self._known[key]
+        return found
 
 
 def start(

@@ -15,13 +15,13 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import members
 from steerboard.accounts import service as accounts
-from steerboard.accounts.access import SESSION_COOKIE
 from steerboard.accounts.http import event_stream
 from steerboard.accounts.tables import Project
 from steerboard.app.main import create_app
 from steerboard.platform.database import transaction
 from steerboard.platform.events import log as events
 from steerboard.platform.events import wakeups
+from steerboard.platform.security.credentials import SESSION_COOKIE
 from steerboard.platform.settings import Settings
 from support.patience import PATIENCE
 from support.servers.served_app import served

@@ -18,6 +18,7 @@ from steerboard.app import background
 from steerboard.app.connections import server_config
 from steerboard.app.main import create_app
 from steerboard.cli.server.launch import bind
+from steerboard.platform.concurrency import CONNECTIONS
 from steerboard.platform.database import make_engine, make_sessions
 from steerboard.platform.processes import startup
 from steerboard.platform.settings import get_settings
@@ -70,7 +71,7 @@ def application() -> FastAPI:
     settings = get_settings()
     logs.configure(settings)
     traces.configure("steerboard-api")
-    sessions = make_sessions(make_engine(settings.database_url))
+    sessions = make_sessions(make_engine(settings.database_url, CONNECTIONS))
 
     def begin(app: FastAPI) -> Callable[[], None]:
         _end_streams_at_signals(app)

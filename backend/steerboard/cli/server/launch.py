@@ -29,6 +29,7 @@ from steerboard.app.connections import server_config
 from steerboard.app.main import create_app
 from steerboard.cli.client import write_client_file
 from steerboard.platform import migrations
+from steerboard.platform.concurrency import CONNECTIONS
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.processes.child_process import Guarded, GuardedSpec, ServerFailed
 from steerboard.platform.processes.embedded import EmbeddedServers
@@ -125,7 +126,7 @@ class Platform:
         self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
         self._start_servers()
         self.settings = get_settings()
-        engine = make_engine(self.settings.database_url)
+        engine = make_engine(self.settings.database_url, CONNECTIONS)
         migrations.migrate(engine)
         sessions = make_sessions(engine)
         with transaction(sessions) as session:

@@ -16,28 +16,39 @@ from steerboard.datasets.imports.execution.requests import clean_in_process
 from steerboard.datasets.lookup import get_dataset
 from steerboard.datasets.schemas import DatasetOut
 from steerboard.datasets.tables import Dataset, DroppedRowRecord
+from steerboard.platform.concurrency import in_pool
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
+from steerboard.platform.kept_results import KeptResults
 
 router = Router()
+
+# A dataset's rows never change, and people try the same rules more than once.
+_PREVIEWS: KeptResults[CleaningPreview] = KeptResults(64)
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
 Write = Annotated[Access, Depends(AccessTo("write"))]
 
 
 @router.post("/{dataset}/cleaning/preview", responses=problems(404))
+@in_pool("processes")
 def preview_cleaning(
     session: Db, access: Read, request: Request, dataset: str, body: CleaningPreviewIn
 ) -> CleaningPreview:
     """How many pairs each rule would drop, with examples. Nothing is changed."""
     found = get_dataset(session, access.project, dataset)
-    if found.rows <= jobs.ROWS_AT_ONCE:
-        return service.preview(session, access.project, found, body)
-    answer = clean_in_process(request, access, "cleaning_preview", body, found.id, stores=False)
-    return CleaningPreview.model_validate(answer)
+
+    def compute() -> CleaningPreview:
+        if found.rows <= jobs.ROWS_AT_ONCE:
+            return service.preview(session, access.project, found, body)
+        answer = clean_in_process(request, access, "cleaning_preview", body, found.id, stores=False)
+        return CleaningPreview.model_validate(answer)
+
+    return _PREVIEWS.get(service.read_from(session, access.project, found, body), compute)
 
 
 @router.post("/{dataset}/cleaning", status_code=201, responses=problems(404, 409))
+@in_pool("processes")
 def clean_dataset(session: Db, access: Write, request: Request, dataset: str, body: CleaningCreate) -> DatasetOut:
     """A new version of a preference dataset without the pairs that the rules drop; which and why is kept."""
     found = get_dataset(session, access.project, dataset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Iterator
@@ -65,6 +66,15 @@ def preview(session: Session, project: Project, dataset: Dataset, given: Cleanin
         checked_prompts=len(evaluations),
         rules=rules,
     )
+
+
+def read_from(session: Session, project: Project, dataset: Dataset, given: CleaningPreviewIn) -> bytes:
+    """A hash of all that a preview depends on. Raises as `preview`."""
+    evaluations = _evaluations(session, project, dataset, given)
+    digest = hashlib.sha256(orjson.dumps([dataset.id, given.model_dump(), dataset.origin]))
+    for text in evaluations:
+        digest.update(repr(text).encode(errors="surrogatepass"))
+    return digest.digest()
 
 
 def clean(session: Session, project: Project, dataset: Dataset, given: CleaningCreate, actor: str) -> Dataset:

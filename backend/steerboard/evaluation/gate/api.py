@@ -17,7 +17,7 @@ from steerboard.evaluation.gate.rules import GateRules
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of_pipeline
 from steerboard.evaluation.report.api import Asked, look_up, read_report
 from steerboard.evaluation.tables import Evaluation
-from steerboard.platform.concurrency import in_slot
+from steerboard.platform.concurrency import in_turn
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import problems
 from steerboard_contracts.report.evaluation import EvaluationReport
@@ -49,7 +49,7 @@ async def _of_pipeline(
     def find(session: Session, owner: Project) -> Evaluation:
         return evaluation_of_pipeline(session, owner, pipeline, stage)
 
-    return await in_slot(request.app, look_up, request, credentials, project, find)
+    return await in_turn(request, look_up, request, credentials, project, find)
 
 
 @pipeline_router.post("/{pipeline}/gate", responses={**problems(404, 409), **_XML})
@@ -67,8 +67,8 @@ async def _gate(
     request: Request, asked: tuple[Project, uuid.UUID], body: GateRules, format: Literal["json", "junit"]
 ) -> GateVerdict:
     owner, id_ = asked
-    found = await read_report(request.app, id_)
-    verdict = await in_slot(request.app, _decide, request.app, owner, found, body)
+    found = await read_report(request, id_)
+    verdict = await in_turn(request, _decide, request.app, owner, found, body)
     if format == "junit":
         return Response(junit_xml(verdict), media_type="application/xml")  # type: ignore[return-value]
     return verdict

@@ -19,6 +19,7 @@ from steerboard.evaluation.imports import exports
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported, JudgmentsForm, JudgmentsImported
 from steerboard.evaluation.judges.service import get_judge
 from steerboard.evaluation.lookup import get_evaluation
+from steerboard.platform.concurrency import in_pool
 from steerboard.platform.http import downloads
 from steerboard.platform.http.downloads import Download
 from steerboard.platform.http.errors import InvalidRequest, NotFound, problems
@@ -41,6 +42,7 @@ def _file(form: FormData) -> Source:
     responses=problems(404, 409, 413),
     openapi_extra=form_body(AnswersForm, file_needed=True),
 )
+@in_pool("processes")
 def post_answers(request: Request, access: Write, form: Form, evaluation: str) -> AnswersImported:
     """Answers made elsewhere (FastChat, AlpacaEval, Arena-Hard; JSON lines or an array, also gzipped) enter.
 
@@ -56,6 +58,7 @@ def post_answers(request: Request, access: Write, form: Form, evaluation: str) -
     responses=problems(404, 409, 413),
     openapi_extra=form_body(JudgmentsForm, file_needed=True),
 )
+@in_pool("processes")
 def post_judgments(request: Request, access: Write, form: Form, evaluation: str) -> JudgmentsImported:
     """Judgments made elsewhere become a judge. Of several on one item the newest counts; the others are superseded."""
     source, given = _file(form), checked(JudgmentsForm, form)

@@ -18,6 +18,7 @@ from steerboard.evaluation.prompts.prompt_sets import sets_out
 from steerboard.evaluation.prompts.schemas import KnownPromptSet, PromptSetForm, PromptSetOut
 from steerboard.evaluation.prompts.service import get_prompt_set
 from steerboard.evaluation.tables import PromptSet
+from steerboard.platform.concurrency import in_pool
 from steerboard.platform.http.errors import InvalidRequest, problems
 from steerboard.platform.http.paging import Page, named, paginate
 
@@ -72,6 +73,7 @@ def list_known_prompt_sets(access: Read) -> list[KnownPromptSet]:
     responses=problems(409, 413),
     openapi_extra=form_body(PromptSetForm, file_needed=False),
 )
+@in_pool("processes")
 def create_prompt_set(
     request: Request, access: Write, form: Annotated[FormData, Depends(form_or_json)]
 ) -> PromptSetOut:

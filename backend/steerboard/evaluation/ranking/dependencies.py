@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.access import Access, Credentials, bearer, identify, require, visible_project
 from steerboard.accounts.http.routes import UnkeptRoute
 from steerboard.accounts.tables import Project
-from steerboard.platform.concurrency import in_slot
+from steerboard.platform.concurrency import in_turn, slot_for
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import Forbidden
 
@@ -50,9 +50,8 @@ class AnnotatorAccess:
 
         Raises like `AccessTo("rank")`, and `Forbidden` (`no_person`) for tokens of a project.
         """
-        app = self.request.app
-        async with app.state.ranking_slots:
-            return await in_slot(app, self._do, work)
+        async with slot_for(self.request, "rankings"):
+            return await in_turn(self.request, self._do, work)
 
     def _do(self, work: Callable[[Annotator], T]) -> T:
         with transaction(self.request.app.state.sessions) as session:

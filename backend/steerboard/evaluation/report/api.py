@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import Depends, FastAPI, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from fastapi.security import HTTPAuthorizationCredentials
 from sqlalchemy.orm import Session
@@ -17,15 +18,15 @@ from steerboard.accounts.http.routes import Router
 from steerboard.accounts.tables import Project
 from steerboard.evaluation import lookup
 from steerboard.evaluation.report import assembly
-from steerboard.evaluation.report.document.blocks import Document
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.evaluation.report.document.page import POLICY, page_of
 from steerboard.evaluation.report.document.pdf import pdf_of
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.tables import Evaluation
-from steerboard.platform.concurrency import in_slot
+from steerboard.platform.concurrency import in_turn, slot_for
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import problems
+from steerboard.platform.kept_results import KeptResults
 from steerboard_contracts.report.evaluation import EvaluationReport
 
 router = Router(prefix="/evaluations", tags=["evaluations"])
@@ -35,12 +36,15 @@ async def _asked(
     request: Request, project: str, evaluation: str, credentials: Credentials
 ) -> tuple[Project, uuid.UUID]:
     """A dependency, so that who may not read hears that, and not what is wrong with a body."""
-    return await in_slot(request.app, _look_up, request, credentials, project, evaluation)
+    return await in_turn(request, _look_up, request, credentials, project, evaluation)
 
 
 Asked = Annotated[tuple[Project, uuid.UUID], Depends(_asked)]
 
 Baseline = Annotated[str | None, Query(description="The entrant that the others are compared with.")]
+
+
+_PDFS: KeptResults[bytes] = KeptResults(16)
 
 
 class PdfResponse(Response):
@@ -54,14 +58,13 @@ async def evaluation_report(
     baseline: Baseline = None,
 ) -> EvaluationReport:
     """Every figure with its n and interval. Computed once for each version of the evaluation; it may take seconds."""
-    found = await read_report(request.app, asked[1])
-    return found if baseline is None else against(found, baseline)
+    return await _shown(request, asked[1], baseline)
 
 
 @router.get("/{evaluation}/report.html", response_class=HTMLResponse, responses=problems(404))
 async def report_page(request: Request, asked: Asked, baseline: Baseline = None) -> Response:
     """The report as one HTML file that needs nothing else: no scripts, and a style for printing."""
-    document = await _document(request.app, asked[1], baseline)
+    document = document_of(await _shown(request, asked[1], baseline))
     page = await run_in_threadpool(page_of, document)
     return Response(page, media_type="text/html; charset=utf-8", headers=_download(document.title, "html"))
 
@@ -69,16 +72,20 @@ async def report_page(request: Request, asked: Asked, baseline: Baseline = None)
 @router.get("/{evaluation}/report.pdf", response_class=PdfResponse, responses=problems(404))
 async def report_pdf(request: Request, asked: Asked, baseline: Baseline = None) -> Response:
     """The same as a PDF."""
-    document = await _document(request.app, asked[1], baseline)
-    # It takes a core, like computing a report.
-    async with request.app.state.reports:
-        made = await run_in_threadpool(pdf_of, document)
+    found = await _shown(request, asked[1], baseline)
+    document = document_of(found)
+    async with slot_for(request, "computing"):
+        made = await run_in_threadpool(_PDFS.get, _hash_of(found), lambda: pdf_of(document))
     return PdfResponse(made, headers=_download(document.title, "pdf"))
 
 
-async def _document(app: FastAPI, evaluation_id: uuid.UUID, baseline: str | None) -> Document:
-    found = await read_report(app, evaluation_id)
-    return document_of(found if baseline is None else against(found, baseline))
+async def _shown(request: Request, evaluation_id: uuid.UUID, baseline: str | None) -> EvaluationReport:
+    found = await read_report(request, evaluation_id)
+    return found if baseline is None else against(found, baseline)
+
+
+def _hash_of(report: EvaluationReport) -> bytes:
+    return hashlib.sha256(report.model_dump_json().encode()).digest()
 
 
 def _download(name: str, ending: str) -> dict[str, str]:
@@ -112,13 +119,13 @@ def look_up(
         return found, find(session, found).id
 
 
-async def read_report(app: FastAPI, evaluation_id: uuid.UUID) -> EvaluationReport:
-    """One is computed at a time, without a turn at the database: it takes a core for seconds."""
-    sessions = app.state.sessions
-    kept = await in_slot(app, assembly.kept, sessions, evaluation_id)
+async def read_report(request: Request, evaluation_id: uuid.UUID) -> EvaluationReport:
+    """It is computed without a turn at the database: that takes a core for seconds."""
+    sessions = request.app.state.sessions
+    kept = await in_turn(request, assembly.kept, sessions, evaluation_id)
     if kept is None:
-        async with app.state.reports:
-            kept = await in_slot(app, assembly.kept, sessions, evaluation_id)
+        async with slot_for(request, "computing"):
+            kept = await in_turn(request, assembly.kept, sessions, evaluation_id)
             if kept is None:
                 kept = await run_in_threadpool(assembly.compute, sessions, evaluation_id)
     return kept

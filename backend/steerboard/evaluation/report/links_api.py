@@ -20,7 +20,7 @@ from steerboard.evaluation.report.blinding import blind_salt, blinded
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.evaluation.report.document.page import POLICY, page_of
 from steerboard.evaluation.report.schemas import ReportLinkCreate, ReportLinkCreated, ReportLinkOut
-from steerboard.platform.concurrency import in_slot
+from steerboard.platform.concurrency import in_turn
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import NotFound, TooManyAttempts, problems
 from steerboard_contracts.report.evaluation import EvaluationReport
@@ -76,16 +76,16 @@ async def shared_report(code: str, request: Request) -> Response:
     """The report behind a link, as one HTML page that only reads. A link that is unknown, expired or revoked is not
     found; an address that tries many of those has to wait."""
     app = request.app
-    evaluation_id = await in_slot(app, _look_up, app, code)
+    evaluation_id = await in_turn(request, _look_up, app, code)
     if evaluation_id is None:
-        await in_slot(app, _note_miss, request)
+        await in_turn(request, _note_miss, request)
         return _gone()
     try:
-        report = await read_report(app, evaluation_id)
+        report = await read_report(request, evaluation_id)
     except NotFound:  # deleted meanwhile
         return _gone()
     # Asked after the report was read, so that a campaign that has just begun is not missed.
-    salt = await in_slot(app, _salt, app, evaluation_id)
+    salt = await in_turn(request, _salt, app, evaluation_id)
     return HTMLResponse(await run_in_threadpool(_page, report, salt), headers=_HEADERS)
 
 

@@ -20,4 +20,4 @@ router = Router(prefix="/pipelines", tags=["pipelines"])
 async def get_rounds(request: Request, facts: Annotated[RoundsFacts, Depends(facts_by(read_rounds))]) -> RoundsReport:
     """Each round of a pipeline: what was selected, how its policy answers, what the stop rule decided, and the costs.
     404 `no_rounds` where the recipe has none."""
-    return await computed(request.app, rounds_report, facts)
+    return await computed(request, rounds_report, facts)

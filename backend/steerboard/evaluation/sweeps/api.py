@@ -20,4 +20,4 @@ router = Router(prefix="/pipelines", tags=["pipelines"])
 async def get_sweep(request: Request, facts: Annotated[SweepFacts, Depends(facts_by(read_sweep))]) -> SweepReport:
     """The variants of a pipeline's sweep with their held-out figures, the best, and which others are within noise of
     it. 404 `no_sweep` where the recipe has none."""
-    return await computed(request.app, sweep_report, facts)
+    return await computed(request, sweep_report, facts)

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 
 TOKEN_PREFIX = "sbt_"
+SESSION_COOKIE = "steerboard_session"
 
 
 def new_secret(prefix: str = "") -> str:

@@ -118,7 +118,7 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue, budget: B
     _check_top(document, faults)
     if not isinstance(document.data.get("stages"), dict):
         faults.raise_if_any()
-    _check_size(document)
+    check_size(document)
     declared = declarations(document, faults)
     changes, rounds = unroll(document, parse_overrides(overrides, faults, document.budget), faults)
     changes = set_sweep(document, changes)
@@ -126,7 +126,7 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue, budget: B
     set_values, later, left_out = _apply(document, list(declared), changes, kept, faults)
     if rounds is not None:
         rounds = without_stages(rounds, document.data["stages"])
-    _check_size(document)
+    check_size(document)
     sweep = write_variants(document, faults)
     values = resolve(document, declared, set_values, catalogue, faults, left_out.unread)
     judge_by_comparing(document, values)
@@ -177,7 +177,7 @@ def _check_top(document: Document, faults: Faults) -> None:
         data["stages"] = None
 
 
-def _check_size(document: Document) -> None:
+def check_size(document: Document) -> None:
     """Also of what overrides have set."""
     stages = document.data["stages"]
     refuse_many(document.location(("stages",)), "stages", len(stages), MAX_STAGES)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from steerboard.accounts.access import Credentials, identify, require, visible_project
-from steerboard.platform.concurrency import in_slot
+from steerboard.platform.concurrency import in_turn, slot_for
 from steerboard.platform.database import transaction
 from steerboard.runs.pipelines.service import get_pipeline
 from steerboard.runs.tables import Pipeline
@@ -31,12 +31,12 @@ def facts_by(
             return read(session, get_pipeline(session, found, pipeline))
 
     async def asked(request: Request, project: str, pipeline: str, credentials: Credentials) -> Facts:
-        return await in_slot(request.app, look_up, request, project, pipeline, credentials)
+        return await in_turn(request, look_up, request, project, pipeline, credentials)
 
     return asked
 
 
-async def computed(app: FastAPI, report: Callable[[Facts], Report], facts: Facts) -> Report:
-    """One at a time, without a turn at the database, as the reports of evaluations."""
-    async with app.state.reports:
+async def computed(request: Request, report: Callable[[Facts], Report], facts: Facts) -> Report:
+    """Without a turn at the database, as the reports of evaluations."""
+    async with slot_for(request, "computing"):
         return await run_in_threadpool(report, facts)
