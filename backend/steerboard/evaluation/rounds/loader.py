@@ -20,6 +20,7 @@ from steerboard.platform.http.errors import NotFound
 from steerboard.registry.promotions import former_of
 from steerboard.registry.tables import Model
 from steerboard.runs.inputs import cost_of, output_of, resolve_all
+from steerboard.runs.ledger import ledgers
 from steerboard.runs.pipelines.service import stages_of
 from steerboard.runs.state.stopped_rounds import decisions, planned_rounds
 from steerboard.runs.tables import Pipeline, Run, RunOutput
@@ -27,7 +28,8 @@ from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.rounds import RoundPolicy
 from steerboard_contracts.report.selection import SelectionResult
-from steerboard_contracts.run_kinds import evaluates, kinds_that
+from steerboard_contracts.run_kinds import evaluates, kinds_that, trains
+from steerboard_contracts.watching.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def read_rounds(session: Session, pipeline: Pipeline) -> RoundsFacts:
     return RoundsFacts(
         pipeline=pipeline.name,
         planned=planned,
-        stages={name: _stage(session, run) for name, run in runs.items()},
+        stages=_stages(session, runs),
         selections=_selections(session, planned, runs),
         policies=_policies(session, planned, runs),
         decisions={number: decision for number, (_, decision) in found.items()},
@@ -87,11 +89,22 @@ def read_rounds(session: Session, pipeline: Pipeline) -> RoundsFacts:
     )
 
 
-def _stage(session: Session, run: Run) -> StageFacts:
-    tokens = (run.summary or {}).get("tokens")
-    return StageFacts(
-        run.kind, run.state, run.reason, cost_of(session, run), tokens if isinstance(tokens, int) else None
-    )
+def _stages(session: Session, runs: Mapping[str, Run]) -> dict[str, StageFacts]:
+    found = ledgers(session, list(runs.values()))
+    return {
+        name: StageFacts(run.kind, run.state, run.reason, cost_of(session, run), _tokens_of(run, found[run.id]))
+        for name, run in runs.items()
+    }
+
+
+def _tokens_of(run: Run, ledger: Ledger) -> int | None:
+    """Training may read its data several times, or not all of it: the ledger has counted what its steps read."""
+    if not trains(run.kind):
+        tokens = (run.summary or {}).get("tokens")
+        return tokens if isinstance(tokens, int) else None
+    if run.state != "succeeded":
+        return None
+    return sum(cost.tokens for cost in ledger.phases if cost.phase == "update") or None
 
 
 def _selections(session: Session, planned: PlannedRounds, runs: Mapping[str, Run]) -> dict[int, SelectionResult]:
