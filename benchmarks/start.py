@@ -46,6 +46,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunOutput
 from steerboard_contracts.run_config import RUN_CONFIG
 from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
+from steerboard_workers.cpu_threads import usable_cores
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from steerboard_workers.supervisor.process import StageProcess, environment
@@ -118,7 +119,7 @@ class Bench:
         get_settings.cache_clear()
         settings = get_settings()
         engine = make_engine(settings.database_url)
-        parent = StageParent(environment("", settings.stage_threads, []))
+        parent = StageParent(environment("", settings.stage_threads or usable_cores(), []))
         try:
             migrations.migrate(engine)
             sessions = make_sessions(engine)

@@ -260,7 +260,7 @@ class EvaluationWorld:
         with Workspace(self.settings.home, claim) as workspace:
             workspace.open()
             home, folder = self.settings.home, workspace.directory
-            spec = prepare(self.sessions, self.store, self.settings, run, home, folder, workspace.holds)
+            spec = prepare(self.sessions, self.store, self.settings, run, home, folder, workspace.holds, threads=1)
             events = _Events()
             stage = Stage(folder, spec, events)  # type: ignore[arg-type]
             result = importlib.import_module(MODULES[spec.config.run]).run(stage)

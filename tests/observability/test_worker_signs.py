@@ -23,6 +23,7 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run
 from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_workers.cpu_threads import usable_cores
 from support.patience import PATIENCE
 from support.servers.other_server import other_server
 
@@ -79,7 +80,7 @@ def test_a_worker_tells_what_it_does_by_the_id_of_the_run(
     lines = [json.loads(line) for line in log.splitlines()]
     about = [line for line in lines if line.get("run_id") == str(run_id)]
     assert [line["message"] for line in about if line["logger"].endswith("execution")] == [
-        "run mixed, attempt 1: begins",
+        f"run mixed, attempt 1: begins, CPU threads: {usable_cores()}",
         "run mixed, attempt 1: succeeded",
     ]
     assert {line["attempt"] for line in about} == {1}

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts.tables import Project
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard_workers.cpu_threads import usable_cores
 from steerboard_workers.interactive.hosts import environment
-from steerboard_workers.interactive.models import threads
 from steerboard_workers.interactive.worker import InteractiveWorker
 from steerboard_workers.supervisor.warm_start import StageParent
 from support.servers.served_app import served
@@ -31,7 +31,7 @@ def model_parent(folders: Path) -> Iterator[Path]:
     """The socket of a stage parent that all workers of these tests share: one for each would import torch again.
 
     After the models were made: that sets variables of this process, which those of a model's process must equal."""
-    parent = StageParent(environment("", threads()))
+    parent = StageParent(environment("", max(1, usable_cores() // 2)))
     yield parent.path
     parent.close()
 

@@ -22,11 +22,12 @@ from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs import progress_log
 from steerboard.runs.state.claims import LEASES, Claim
-from steerboard.runs.tables import Run, WorkerRow
+from steerboard.runs.tables import Run, RunAttempt, WorkerRow
 from steerboard_contracts import guardian
 from steerboard_contracts.run_kinds import kinds_that
 from steerboard_contracts.stage.events import Failed
 from steerboard_contracts.stage.spec import StageSpec
+from steerboard_workers.cpu_threads import usable_cores
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import failure_diagnosis
 from steerboard_workers.supervisor.device_group import DeviceGroup, role_variables
@@ -76,10 +77,13 @@ class Follower:
                 self._stopping.wait(self._look_seconds)
 
     def _claim_of_leader(self) -> Claim | None:
-        """The training run that the first node has in hand; none once its lease has expired."""
+        """The training run that the first node has in hand, once it has settled the CPU threads; none once its lease
+        has expired."""
         statement = (
             select(Run.id, Run.attempt, Run.lease_owner)
             .join(WorkerRow, cast(WorkerRow.id, String) == Run.lease_owner)
+            .join(RunAttempt, (RunAttempt.run_id == Run.id) & (RunAttempt.attempt == Run.attempt))
+            .where(RunAttempt.threads.is_not(None))
             .where(LEASES.held(), Run.kind.in_(kinds_that(lambda kind: kind.trains)))
             .where(WorkerRow.devices["rendezvous"].astext == self._group.rendezvous)
         )
@@ -91,17 +95,26 @@ class Follower:
     def _take_part(self, claim: Claim) -> None:
         with transaction(self._sessions) as session:
             run = session.get_one(Run, claim.run_id)
+            threads = session.get_one(RunAttempt, (claim.run_id, claim.attempt)).threads
+        threads = min(threads or 1, usable_cores())
         kill_marked(f"{self._mark(claim)}:")
         with Workspace(self.home, claim) as workspace:
             workspace.open()
             spec = prepare(
-                self._sessions, self._store, self._settings, run, self.home, workspace.directory, workspace.holds
+                self._sessions,
+                self._store,
+                self._settings,
+                run,
+                self.home,
+                workspace.directory,
+                workspace.holds,
+                threads=threads,
             )
             spec = self._group.described(spec)
             workspace.write_spec(spec)
             log.info("run %s, attempt %d: node %d takes part", run.name, claim.attempt, self._group.node)
             kills_before = failure_diagnosis.oom_kills()
-            stage = self._start(claim, run, spec, workspace.directory)
+            stage = self._start(claim, run, spec, workspace.directory, threads)
             try:
                 ended = self._watch(claim, stage)
             finally:
@@ -118,13 +131,13 @@ class Follower:
         with transaction(self._sessions) as session:
             progress_log.write(session, claim, progress_log.Batch(logs=[("error", line)]))
 
-    def _start(self, claim: Claim, run: Run, spec: StageSpec, directory: Path) -> StageProcess:
+    def _start(self, claim: Claim, run: Run, spec: StageSpec, directory: Path, threads: int) -> StageProcess:
         roles_only = [sys.executable, "-m", "steerboard_workers.stages.roles.node", str(directory)]
         return StageProcess(
             directory,
             run_id=self._mark(claim),
             attempt=claim.attempt,
-            threads=self._settings.stage_threads,
+            threads=threads,
             memory=stage_memory(self._settings),
             devices=self._group.devices,
             launcher=self._group.launcher(run, claim.attempt),

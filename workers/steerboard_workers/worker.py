@@ -34,6 +34,7 @@ from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.runs.state import claims, sweeper
 from steerboard.runs.state.claims import Claim
 from steerboard_workers import celery_app, registration
+from steerboard_workers.cpu_threads import stage_share, usable_cores
 from steerboard_workers.gpus import GpuWatch
 from steerboard_workers.liveness import say_alive, stay_alive
 from steerboard_workers.node_follower import Follower
@@ -70,7 +71,10 @@ class Worker:
         self._busy = threading.Lock()
         self._run: Claim | None = None
         self.stopping = threading.Event()
-        self._parent = stage_parent(settings, process.environment("", settings.stage_threads, group.devices))
+        with transaction(self._sessions) as session:
+            threads = stage_share(session, settings, 1)
+        log.info("CPU threads of a run's process: %d, of %d cores", threads, usable_cores())
+        self._parent = stage_parent(settings, process.environment("", threads, group.devices))
         self._supervisor = Supervisor(
             self._sessions,
             ArtifactStore(settings.artifact_url),

@@ -46,7 +46,10 @@ class Settings(BaseSettings):
     max_attempts: Annotated[int, Field(ge=1)] = 3
     max_interruptions: Annotated[int, Field(ge=1)] = 10
     retry_seconds: Annotated[float, Field(ge=0)] = 2.0
+    # Of each process of a stage; by default the workers of a machine share its cores.
     stage_threads: int | None = None
+    # At least so many workers share this machine's cores, also those that are only starting or have another host name.
+    machine_workers: Annotated[int, Field(ge=1)] = 1
     # Of all processes of a stage together; by default 80% of the machine's or the container's.
     stage_memory_mb: Annotated[int | None, Field(ge=1)] = None
     # A stage that reports nothing for so long counts as hung, and is ended. Far above what any step of work takes.

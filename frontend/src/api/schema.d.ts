@@ -4074,6 +4074,11 @@ export interface components {
              * Format: date-time
              */
             started_at: string;
+            /**
+             * Threads
+             * @description CPU threads of each of its processes; null before it starts, and of earlier releases.
+             */
+            threads: number | null;
             /** Worker */
             worker: string;
         };

@@ -133,11 +133,12 @@ def start(
     parent: StageParent | None,
     *,
     memory: int = MEMORY,
+    threads: int = 1,
     variables: dict[str, str] | None = None,
 ) -> StageProcess:
     (folder / "checkpoints").mkdir(parents=True)
     spec = StageSpec(
-        run_id=folder.name, name="stage", config=RUN_CONFIG.validate_python(config), inputs=inputs, threads=1
+        run_id=folder.name, name="stage", config=RUN_CONFIG.validate_python(config), inputs=inputs, threads=threads
     )
     (folder / STAGE_FILE).write_text(spec.model_dump_json())
     os.environ.pop("PYTEST_CURRENT_TEST", None)  # another one each time
@@ -145,7 +146,7 @@ def start(
         folder,
         run_id=folder.name,
         attempt=1,
-        threads=1,
+        threads=threads,
         memory=memory,
         devices=[],
         variables=variables,
@@ -217,6 +218,23 @@ def test_a_warm_stage_gives_what_a_cold_one_gives_bit_for_bit_and_stands_as_it_d
 
 def snapshot(path: Path, **variables: str) -> dict[str, str]:
     return {"SNAPSHOT_TOKEN": str(path), **variables}
+
+
+@pytest.mark.long
+def test_stages_with_another_number_of_threads_are_forked_too(
+    surroundings: Path, inputs: dict[str, Any], tmp_path: Path
+) -> None:
+    parent = own_parent()
+    try:
+        for name, given in (("cold", None), ("warm", parent)):
+            stage = start(tmp_path / name, SFT, inputs, given, threads=2, variables=snapshot(tmp_path / f"{name}.json"))
+            assert stage.warm is (given is not None)
+            finish(stage)
+            seen = json.loads((tmp_path / f"{name}.json").read_text())
+            assert seen["environment"]["OMP_NUM_THREADS"] == "2"
+        assert weights(tmp_path / "cold") == weights(tmp_path / "warm") != {}
+    finally:
+        parent.close()
 
 
 def test_nothing_of_a_former_run_is_in_a_stages_memory(

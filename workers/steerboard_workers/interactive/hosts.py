@@ -25,6 +25,7 @@ from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import OutOfMemory, SteerboardError
 from steerboard_contracts.stage.events import Failed
 from steerboard_workers.alignment.rendering.templates import Prompt
+from steerboard_workers.cpu_threads import THREAD_VARIABLES
 from steerboard_workers.engines.protocol import Delta
 from steerboard_workers.engines.protocol import Request as Prompted
 from steerboard_workers.model_host.messages import (
@@ -286,5 +287,5 @@ def _error_of(failed: Failed) -> SteerboardError:
 def environment(mark: str, threads: int) -> dict[str, str]:
     """Of the worker's environment what is listed here, and nothing else."""
     kept = {name: value for name, value in os.environ.items() if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)}
-    limits = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    limits = dict.fromkeys(THREAD_VARIABLES, str(threads))
     return kept | limits | {MARK: mark, "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"}

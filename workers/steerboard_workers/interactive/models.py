@@ -4,7 +4,6 @@ memory is needed."""
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import uuid
 from collections import OrderedDict
@@ -24,6 +23,7 @@ from steerboard.registry.local_copies import materialise
 from steerboard.registry.tables import Model
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
+from steerboard_workers.cpu_threads import model_share
 from steerboard_workers.interactive.hosts import LOOK_SECONDS, ModelHost, Wanted, environment
 from steerboard_workers.interactive.listed import ListedModels
 from steerboard_workers.memory import machine_memory, stage_memory
@@ -87,7 +87,7 @@ class ModelCache:
         # All that were started, until they are closed.
         self._hosts: set[ModelHost] = set()
         # It imports everything ahead, so no one has to wait.
-        self._parent = stage_parent(settings, environment("", threads()))
+        self._parent = stage_parent(settings, environment("", self._threads()))
         self._pulse = threading.Thread(target=self._keep_alive, name="pulse", daemon=True)
         self._pulse.start()
 
@@ -264,10 +264,14 @@ class ModelCache:
     def _new_host(self) -> ModelHost:
         """Never under the lock: soon after the start it waits for the parent's imports."""
         memory = min(stage_memory(self._settings), int(machine_memory() * _HOST_SHARE))
-        host = ModelHost(self._settings, memory=memory, threads=threads(), parent=self._parent)
+        host = ModelHost(self._settings, memory=memory, threads=self._threads(), parent=self._parent)
         with self._changed:
             self._hosts.add(host)
         return host
+
+    def _threads(self) -> int:
+        with transaction(self._sessions) as session:
+            return model_share(session, self._settings)
 
     def _close_host(self, host: ModelHost) -> None:
         with self._changed:
@@ -282,8 +286,3 @@ class ModelCache:
                 hosts = list(self._hosts)
             for host in hosts:
                 host.extend_lease()
-
-
-def threads() -> int:
-    """Of a model's process: training keeps at least as many cores."""
-    return max(1, (os.cpu_count() or 2) // 2)

@@ -85,6 +85,10 @@ class DeviceGroup:
             f"--rdzv-conf=timeout={MEET_SECONDS}",
         ]
 
+    def processes(self, kind: str) -> int:
+        """How many of a run of this kind may compute on this machine at the same time."""
+        return max(1, len(self.devices)) if trains(kind) else 1
+
     def trains(self, run: Run) -> bool:
         """Whether a process of this node trains."""
         return self.node < len(self._training(run))

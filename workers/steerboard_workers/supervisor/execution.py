@@ -21,6 +21,7 @@ from steerboard.runs.state.claims import Claim
 from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.stage.events import Paused, Succeeded
 from steerboard_contracts.stage.spec import StageSpec
+from steerboard_workers.cpu_threads import settle_threads
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
 from steerboard_workers.supervisor.attempts.attempt import Attempt
 from steerboard_workers.supervisor.attempts.failures import guarded
@@ -86,14 +87,16 @@ class Supervisor:
         with lease, workspace, ExitStack() as stack:
             try:
                 with transaction(self._sessions) as session:
-                    attempt = Attempt(claim, claims.fenced(session, claim), workspace, lease)
+                    run = claims.fenced(session, claim)
+                    threads = settle_threads(session, self._settings, run, self._group.processes(run.kind))
+                    attempt = Attempt(claim, run, workspace, lease, threads)
                 if trains(attempt.run.kind) and self._store.outlives(self._home):
                     attempt.uploads = stack.enter_context(
                         CheckpointUploads(self._sessions, self._store, claim, workspace)
                     )
                 span.update_name(f"run {attempt.run.kind}")
                 span.set_attribute("steerboard.run", attempt.run.name)
-                log.info("run %s, attempt %d: begins", attempt.run.name, claim.attempt)
+                log.info("run %s, attempt %d: begins, CPU threads: %d", attempt.run.name, claim.attempt, threads)
                 failure = guarded(attempt, lambda: self._work(attempt))
                 if attempt.succeeded:
                     log.info("run %s, attempt %d: succeeded", attempt.run.name, claim.attempt)
@@ -163,7 +166,14 @@ class Supervisor:
         """What the stage reads, in the attempt's folder."""
         run, workspace = attempt.run, attempt.workspace
         spec = prepare(
-            self._sessions, self._store, self._settings, run, self._home, workspace.directory, workspace.holds
+            self._sessions,
+            self._store,
+            self._settings,
+            run,
+            self._home,
+            workspace.directory,
+            workspace.holds,
+            threads=attempt.threads,
         )
         spec = self._group.described(spec)
         workspace.write_spec(spec)

@@ -46,6 +46,8 @@ def prepare(
     home: Path,
     folder: Path,
     holds: ExitStack,
+    *,
+    threads: int,
 ) -> StageSpec:
     """Bring every input of `run` into the cache under `home`, where it stays until `holds` is closed, or into the
     attempt's own `folder`, and describe the stage.
@@ -68,7 +70,7 @@ def prepare(
         | of_evaluation
         | ({} if uploaded is None else {UPLOADED: _folder(store, "uploaded", uploaded, cache, holds)}),
         shard=Shard(index=run.shard, count=count) if run.shard is not None else Shard(),
-        threads=settings.stage_threads,
+        threads=threads,
         folders=_folders(settings, config),
         disk_reserve_mb=settings.disk_reserve_mb,
         caches=_log_prob_caches(run, config, things, cache, holds),

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from steerboard.platform.processes.public_environment import public_environment
 from steerboard_contracts import guardian
 from steerboard_contracts.stage.events import STAGE_EVENT, Failed, Log, Paused, StageEvent, Succeeded
+from steerboard_workers.cpu_threads import THREAD_VARIABLES
 from steerboard_workers.stage_parent.identity import MARK
 from steerboard_workers.supervisor.allocation import allocation
 from steerboard_workers.supervisor.guardians import Guardian, StartedGuardian
@@ -177,7 +178,7 @@ class StageProcess(GuardedProcess):
         *,
         run_id: str,
         attempt: int,
-        threads: int | None,
+        threads: int,
         memory: int,
         devices: list[str],
         launcher: Sequence[str] = (),
@@ -221,13 +222,12 @@ def stage_command(directory: Path, launcher: Sequence[str] = (), python: Path | 
     return [str(python or sys.executable), *launcher, "-m", "steerboard_workers.stages", str(directory)]
 
 
-def environment(mark: str, threads: int | None, devices: list[str]) -> dict[str, str]:
+def environment(mark: str, threads: int, devices: list[str]) -> dict[str, str]:
     """The worker's environment without its secrets, with the run's mark, threads and devices."""
     clean = public_environment()
     clean[MARK] = mark
     clean["PYTHONUNBUFFERED"] = "1"
-    if threads:
-        clean["OMP_NUM_THREADS"] = clean["MKL_NUM_THREADS"] = str(threads)
+    clean |= dict.fromkeys(THREAD_VARIABLES, str(threads))
     if not devices:
         clean = allocation() | clean
     else:

@@ -22,6 +22,7 @@ from steerboard.platform.processes.public_environment import public_environment
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage import scratch
 from steerboard_contracts.guardian import Terms
+from steerboard_workers.cpu_threads import THREAD_VARIABLES
 from steerboard_workers.stage_parent.footing import footing
 from steerboard_workers.stage_parent.identity import MARK, MARK_ROOM, TITLE_ROOM
 from steerboard_workers.supervisor.guardians import ForkedGuardian
@@ -76,6 +77,7 @@ class StageParent:
         others: Sequence[int],
     ) -> ForkedGuardian | None:
         """Like `StartedGuardian`; it continues at the first deadline. None if there is no stage parent."""
+        self._take_threads({name: variables[name] for name in THREAD_VARIABLES if name in variables})
         request = {
             "command": command,
             "directory": str(directory),
@@ -119,6 +121,15 @@ class StageParent:
         return int(said["pid"])
 
     # -- the process ------------------------------------------------------------------------------------------------
+
+    def _take_threads(self, wanted: dict[str, str]) -> None:
+        """Start again where it has another number of threads: OpenMP and MKL read it when they are imported."""
+        with self._lock:
+            if self._variables is None or wanted.items() <= self._variables.items():
+                return
+            self._variables = self._variables | wanted
+            self._end()
+            self._start()
 
     def _revive(self, *, hangs: bool) -> None:
         """One that hangs or has ended, unless it ended by itself at its start and so would again."""

@@ -184,6 +184,8 @@ class Platform:
                 command=[sys.executable, "-m", *command],
                 log=_log_folder(self.options.home) / f"{name}.log",
                 stop=[(signal.SIGTERM, _WORKER_STOP_SECONDS)],
+                # The first to take a run may not see the others yet.
+                env={"STEERBOARD_MACHINE_WORKERS": str(max(self.options.workers, self.settings.machine_workers))},
             )
         )
 

@@ -94,6 +94,9 @@ class AttemptOut(_Out):
     attempt: int
     worker: str
     devices: int
+    threads: int | None = Field(
+        description="CPU threads of each of its processes; null before it starts, and of earlier releases."
+    )
     started_at: dt.datetime
     heartbeat_at: dt.datetime
     ended_at: dt.datetime | None

@@ -20,6 +20,7 @@ class Attempt:
     run: Run
     workspace: Workspace
     lease: LeaseKeeper
+    threads: int
     device_seconds: float = 0.0
     succeeded: bool = False
     paused: Paused | None = None

@@ -39,7 +39,7 @@ class StageStarter:
                 workspace.directory,
                 run_id=str(run.id),
                 attempt=claim.attempt,
-                threads=self._settings.stage_threads,
+                threads=attempt.threads,
                 # Below it there may be a harness, which loads what people bring.
                 memory=stage_memory(self._settings) if _by_harness(run) else 0,
                 devices=[],
@@ -50,7 +50,7 @@ class StageStarter:
             workspace.directory,
             run_id=str(run.id),
             attempt=claim.attempt,
-            threads=self._settings.stage_threads,
+            threads=attempt.threads,
             memory=stage_memory(self._settings),
             devices=self._group.devices,
             launcher=self._group.launcher(run, claim.attempt),

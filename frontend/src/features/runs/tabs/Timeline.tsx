@@ -86,6 +86,7 @@ export function Timeline({ run }: { run: RunDetail }) {
                 cell: (attempt) => <span style={{ overflowWrap: "anywhere" }}>{attempt.worker}</span>,
               },
               { title: "Devices", wide: true, cell: (attempt) => attempt.devices },
+              { title: "CPU threads", wide: true, cell: (attempt) => attempt.threads ?? "-" },
               { title: "Device time", cell: (attempt) => seconds(attempt.device_seconds) },
               {
                 title: "Ended",
