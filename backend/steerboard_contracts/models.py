@@ -55,6 +55,8 @@ class ScoreFormat(BaseModel):
 class ModelInfo(BaseModel):
     """Everything inference needs besides weights and tokenizer.
 
+    `reward_at`: where a model with one number for its head is read: at the end token of the answer (those of former
+    releases), or at the last token of the conversation as the template closes it.
     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
     `condition` is set for policies that take one, `score_scale` for those whose score means a reward (and
     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
@@ -68,6 +70,7 @@ class ModelInfo(BaseModel):
     parameters: int
     template: TemplateName = "plain"
     max_length: int
+    reward_at: Literal["answer_end", "conversation_end"] = "answer_end"
     normaliser: Normaliser | None = None
     condition: ConditionFormat | None = None
     score_scale: ScoreScale | None = None

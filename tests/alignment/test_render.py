@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steerboard_contracts.conditions.format import Attribute, ConditionFormat
 from steerboard_contracts.errors import BadInput
-from steerboard_workers.alignment.rendering import templates
+from steerboard_workers.alignment.rendering import chat_template
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.model_io import set_chat_template
 
@@ -205,7 +205,7 @@ def test_scores_are_written_digit_by_digit(own_tokenizer):
 
 
 def test_a_chat_template_without_end_is_given_up_and_the_next_one_is_not_hurt(chat_tokenizer, monkeypatch):
-    monkeypatch.setattr(templates, "TEMPLATE_SECONDS", 0.2)
+    monkeypatch.setattr(chat_template, "TEMPLATE_SECONDS", 0.2)
     endless = copy.deepcopy(chat_tokenizer)
     # Only for long conversations: the probe for the end of a turn does not meet it.
     loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"

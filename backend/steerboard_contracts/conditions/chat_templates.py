@@ -6,6 +6,7 @@ A policy of scores takes `rm_score`, a number; one of other attributes `conditio
 
 from __future__ import annotations
 
+import json
 import re
 
 from steerboard_contracts.conditions.format import SCORE_MARKER, ConditionFormat
@@ -36,10 +37,18 @@ def plain_chat_template(form: ConditionFormat | None) -> str:
     )
 
 
-def chat_template_with_condition(template: str, form: ConditionFormat) -> str:
-    """A model's own chat template with the condition opening the answer that is asked for."""
-    ending = f"{{% if add_generation_prompt and {_argument(form)} != '' %}}{{{{ {_text(form)} }}}}{{% endif %}}"
-    return _default(form) + without_condition(template) + _OPEN + ending + _CLOSE
+def chat_template_with_condition(template: str, form: ConditionFormat, lead: str = "", dropped: str = "") -> str:
+    """A model's own chat template with the condition opening the answer that is asked for: behind `lead`, and in place
+    of `dropped`, which ends its generation prompt and which closed conversations do not have."""
+    own, asked = without_condition(template), f"add_generation_prompt and {_argument(form)} != ''"
+    written = f"{json.dumps(lead, ensure_ascii=False)} ~ {_text(form)}" if lead else _text(form)
+    if not dropped:
+        ending = f"{{% if {asked} %}}{{{{ {written} }}}}{{% endif %}}"
+        return _default(form) + own + _OPEN + ending + _CLOSE
+    before = f"{_OPEN}{{% set opened %}}{_CLOSE}"
+    shorter = f"{{{{ opened[:-{len(dropped)}] ~ {written} }}}}"
+    after = f"{{% endset %}}{{% if {asked} %}}{shorter}{{% else %}}{{{{ opened }}}}{{% endif %}}"
+    return _default(form) + before + own + _OPEN + after + _CLOSE
 
 
 def without_condition(template: str) -> str:

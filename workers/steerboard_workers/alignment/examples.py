@@ -23,6 +23,9 @@ class Example:
     numbers. `token_values`: by name, of each response (labels,) float32 for the supervised tokens of its sequence, such
     as advantages.
 
+    `leads`: how many tokens at the beginning of each response belong to the prompt, and are not learned; see
+    `RenderedGroup`. Empty: none of any.
+
     `companion`: a sequence that an objective's `prepare` reads without gradient, such as this prompt with an answer to
     another one. It has the log-probs of frozen models as well.
     """
@@ -34,6 +37,7 @@ class Example:
     weight: float = 1.0
     margin: float = 0.0
     truncated: bool = False
+    leads: tuple[int, ...] = ()
     frozen_log_probs: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     companion: Example | None = None
     token_values: Mapping[str, tuple[NDArray[np.float32], ...]] = field(default_factory=dict)
@@ -51,6 +55,7 @@ class Example:
             weight=weight,
             margin=margin,
             truncated=group.truncated,
+            leads=tuple(group.leads) if any(group.leads) else (),
         )
 
     @property
@@ -66,10 +71,16 @@ class Example:
         return sum(self.lengths)
 
     @property
+    def response_lengths(self) -> tuple[int, ...]:
+        """Supervised tokens of each response."""
+        leads = self.leads or (0,) * len(self.responses)
+        return tuple(len(response) - lead for response, lead in zip(self.responses, leads, strict=True))
+
+    @property
     def label_counts(self) -> tuple[int, ...]:
         """Supervised tokens of each sequence."""
         inside = 0 if self.prompt_supervised is None else int(self.prompt_supervised.sum())
-        return tuple(inside + len(response) for response in self.responses)
+        return tuple(inside + length for length in self.response_lengths)
 
     @property
     def labels(self) -> int:

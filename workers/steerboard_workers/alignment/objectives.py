@@ -64,6 +64,11 @@ class Passes(Protocol):
         examples are of these."""
         ...
 
+    def closing_ids(self, model: str) -> list[int]:
+        """What a frozen model that reads the same tokens, but ends of conversations, gets behind an answer that has
+        ended."""
+        ...
+
     def per_sequence(self, examples: Sequence[Example], model: str | None = None) -> list[NDArray[np.float32]]:
         """(responses,) of each example: sums of log pi over the labels of a sequence, or what a model that reads ends
         gives for it."""

@@ -65,7 +65,7 @@ class Responses:
         """`labels`: of each example, log-probs (labels,) of each sequence."""
         pairs = [(example, side) for example in examples for side in range(len(example.responses))]
         values = [found for sides in labels for found in sides]
-        lengths = [len(example.responses[side]) for example, side in pairs]
+        lengths = [example.response_lengths[side] for example, side in pairs]
         reference = [example.frozen_log_probs.get(REFERENCE.name) for example in examples]
         known = [one for one in reference if one is not None]
         return cls(

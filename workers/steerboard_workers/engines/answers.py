@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from steerboard_contracts.decoding import Decoding
-from steerboard_workers.alignment.rendering.render import Renderer, answer_room
+from steerboard_workers.alignment.rendering.render import Renderer, UnrenderableRows, answer_room
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 
 
@@ -35,11 +35,16 @@ def asked(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -
     """The requests as token ids, the longest first, so that memory fails early or never. Prompts that leave no room
     are cut from the left. Equal lengths keep the order of their rows.
 
-    Raises `BadInput` (`too_many_new_tokens`) when `max_new_tokens` alone fills the model's window.
+    Raises `BadInput` (`too_many_new_tokens`) when `max_new_tokens` alone fills the model's window, and
+    `UnrenderableRows`.
     """
     window = renderer.max_length
     most = answer_room(window, decoding.max_new_tokens)
-    prompts = renderer.prompts_ids([r.prompt for r in requests], [r.score_text for r in requests], room=most)
+    try:
+        prompts = renderer.prompts_ids([r.prompt for r in requests], [r.score_text for r in requests], room=most)
+    except UnrenderableRows as error:
+        rows = {requests[place].row: fault for place, fault in error.faults.items()}
+        raise UnrenderableRows(rows, len(requests)) from error
     order = sorted(range(len(requests)), key=lambda i: -len(prompts[i]))
     return [Asked(requests[i], prompts[i], min(most, window - len(prompts[i]))) for i in order]
 

@@ -212,7 +212,7 @@ class Batcher:
             margins=torch.tensor([e.margin for e in examples], dtype=torch.float32),
             lengths=torch.tensor([n for e in examples for n in e.lengths], dtype=torch.float32),
             label_counts=torch.tensor([n for e in examples for n in e.label_counts], dtype=torch.float32),
-            response_lengths=torch.tensor([len(r) for e in examples for r in e.responses], dtype=torch.float32),
+            response_lengths=torch.tensor([n for e in examples for n in e.response_lengths], dtype=torch.float32),
             frozen_log_probs=_frozen_log_probs(examples),
             token_values=_token_values(examples),
         )
@@ -243,6 +243,8 @@ class Batcher:
                     learned = np.ones(len(where), dtype=bool)
                     inside = branch.example.prompt_supervised
                     learned[: row.prompt] = False if inside is None else inside
+                    leads = branch.example.leads
+                    learned[row.prompt : row.prompt + (leads[branch.response] if leads else 0)] = False
                     at = np.flatnonzero(learned)
                     read.append(start + where[at - 1])
                     labels.append(row.ids[where[at]].astype(np.int64))

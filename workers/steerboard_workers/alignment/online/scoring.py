@@ -119,6 +119,8 @@ class AnswerRewards:
             own = [self._in_tokens_of(renderer, answer) for answer in answers]
             places = [at for at, example in enumerate(own) if example is not None]
             examples = [example for example in own if example is not None]
+        elif closing := self._passes.closing_ids(model):
+            examples = [_closed(one, closing) if a.finished else one for one, a in zip(examples, answers, strict=True)]
         found = np.full(len(answers), np.nan)
         found[list(places)] = [one[0] for one in self._passes.per_sequence(examples, model)]
         found[~np.isfinite(found)] = np.nan
@@ -129,12 +131,13 @@ class AnswerRewards:
         if group is None:
             return None
         found = Example.of(answer.row, group)
-        ids = found.responses[0]
-        if int(ids[-1]) not in renderer.stop_ids:
+        ids, closing = found.responses[0], len(renderer.closing_ids)
+        end = len(ids) - closing - 1
+        if group.tails[0] < closing or int(ids[end]) not in renderer.stop_ids:
             return None  # the window cut it, and the reward of its start is not its own
         # What a limit cut has no end, and must not get one.
-        cut = not answer.finished and len(ids) > 1
-        return replace(found, responses=(ids[:-1],), prompt_supervised=None) if cut else found
+        cut = not answer.finished and end > 0
+        return replace(found, responses=(ids[:end],), prompt_supervised=None) if cut else found
 
     def _from_outside(self, scorer: Scorer, answers: Sequence[Rollout]) -> Floats:
         prompts = [self._texts.prompts[one.row] for one in answers]
@@ -185,6 +188,11 @@ def _exact(text: Found, reference: str | None, rule: ExactMatch) -> float:
     if rule.ignore_case:
         given, wanted = given.casefold(), wanted.casefold()
     return float(given == wanted)
+
+
+def _closed(example: Example, closing: Sequence[int]) -> Example:
+    """An answer with what the template writes behind its end."""
+    return replace(example, responses=(np.concatenate([example.responses[0], np.array(closing, dtype=np.int32)]),))
 
 
 def _free(name: str, taken: Mapping[str, Floats]) -> str:

@@ -1,25 +1,34 @@
 """The one place where a sample becomes token ids; training, scoring and generation all call it.
 
-Prompt ids are exactly what inference tokenises. A response is tokenised together with its prompt, so that the
-border comes out as the model would write it; where that changes the prompt's own ids, it is tokenised apart.
-Truncation takes the prompt from the left (keeping bos) and the response from the right; it never removes the
-assistant marker or the score, and a truncated response gets no end token.
+A sample's ids are those of the closed conversation as its template writes it. They begin with the ids that inference
+gives the model, except where a tokenizer joins the last character of the prompt with the first one of the response:
+then the token that has both is part of the response. Truncation takes the prompt from the left (keeping bos) and the
+response from the right; it never removes the assistant marker or the score, and a truncated response gets no end token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, TypeVar
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import TemplateName
-from steerboard_workers.alignment.rendering.templates import Prompt, PromptText, Template, split_literals
+from steerboard_workers.alignment.rendering.chat_template import Span
+from steerboard_workers.alignment.rendering.control_tokens import Written
+from steerboard_workers.alignment.rendering.prefixes import common_length
+from steerboard_workers.alignment.rendering.templates import ClosedText, OpenText, Prompt, Template
 
 # Tokens of a generated answer, by default; a model with a small window gets half of it.
 DEFAULT_NEW_TOKENS = 256
+# Of rows that a template refuses, so many are named.
+NAMED_ROWS = 3
+FAULTY_ROWS = "Or leave these rows out, merge turns of one role that follow each other, or move the system text."
+
+G = TypeVar("G")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,12 +43,18 @@ class Rendered:
 
 @dataclass(frozen=True)
 class RenderedGroup:
-    """Responses that share one prompt, cut alike: `prompt + responses[i]` fits into the window."""
+    """Responses that share one prompt, cut alike: `prompt + responses[i]` fits into the window.
+
+    `leads[i]`: how many tokens of response i belong to the prompt and are not learned; more than 0 only where another
+    response's first character is joined with the prompt's last one. `tails[i]`: how many come after its end token.
+    """
 
     prompt: list[int]
     prompt_supervised: list[bool]
     responses: list[list[int]]
     truncated: bool
+    leads: list[int] = field(default_factory=list)
+    tails: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -49,22 +64,60 @@ class _PromptTokens:
     kept: int  # tokens at the end that truncation may not touch
 
 
+@dataclass(frozen=True)
+class _Answer:
+    ids: list[int]
+    lead: int
+    tail: int
+
+
+class UnrenderableRows(BadInput):
+    """Conversations that the template cannot write. `faults`: by place in what was given, or by row of `what`."""
+
+    code = "bad_chat_template"
+
+    def __init__(self, faults: Mapping[int, BadInput], count: int, what: str = "") -> None:
+        first = next(iter(faults.values()))
+        named = [f"row {row}: {fault.detail}" for row, fault in list(faults.items())[:NAMED_ROWS]]
+        many = f"{len(faults)} of {count} rows{what and ' of '}{what} cannot be learned from or answered. "
+        detail = many + "; ".join(named) if count > 1 else first.detail
+        super().__init__(detail, code=first.code, hint=f"{first.hint} {FAULTY_ROWS}" if count > 1 else first.hint)
+        self.faults = dict(faults)
+
+
 class Renderer:
     """Renders for one tokenizer, template and window of `max_length` tokens.
 
-    `learn`: "last" supervises only the response, "all" earlier assistant turns as well.
+    `learn`: "last" supervises only the response, "all" earlier assistant turns as well. `whole`: responses with what
+    the template writes behind their end token, which is where a reward is read. `day`: see `ChatTemplate`.
     """
 
-    def __init__(self, tokenizer: Any, template: TemplateName, max_length: int, learn: str = "last") -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        template: TemplateName,
+        max_length: int,
+        learn: str = "last",
+        *,
+        whole: bool = False,
+        day: date | None = None,
+    ) -> None:
         self.tokenizer = tokenizer
-        self.template = Template(tokenizer, template)
+        self.template = Template(tokenizer, template, learn_all=learn == "all", day=day)
         self.max_length = max_length
-        self._learn_all = learn == "all"
+        self.whole = whole
         self.end_id: int = tokenizer.convert_tokens_to_ids(self.template.end_token)
         self.bos_id: int | None = tokenizer.bos_token_id
         self._tail_lengths: dict[str, int] = {}
+        self._tails: dict[str, list[int]] = {}
         # Around each use of the tokenizer for whole texts: its library may hang or crash.
         self.tokenising: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    @property
+    def closing_ids(self) -> list[int]:
+        """Tokens behind an answer's end token, where responses have them."""
+        shape = self.template.reply_shape
+        return self._tail_ids(shape.after[shape.end :]) if self.whole and shape.end else []
 
     # -- inference ------------------------------------------------------------------------------------------------
 
@@ -81,9 +134,7 @@ class Renderer:
         self, prompts: Sequence[Prompt], scores: Sequence[str | None] | None = None, room: int | None = None
     ) -> list[list[int]]:
         """`prompt_ids` of many prompts in one call of the tokenizer."""
-        texts = [self.template.prompt(p, s) for p, s in zip(prompts, scores or [None] * len(prompts), strict=True)]
-        with self.tokenising():
-            tokens = self._tokenise_prompts(texts)
+        tokens = self._prompts(prompts, scores)
         if room is None:
             return [t.ids for t in tokens]
         return [self._cut_prompt(t, max(self.max_length - room, t.kept + 1))[0] for t in tokens]
@@ -93,10 +144,18 @@ class Renderer:
     ) -> list[RenderedGroup | None]:
         """Prompts to which answers of `room` tokens will be sampled, as inference has them. None: the window leaves no
         room for the marker and the score."""
-        texts = [self.template.prompt(p, s) for p, s in zip(prompts, scores or [None] * len(prompts), strict=True)]
-        with self.tokenising():
-            tokens = self._tokenise_prompts(texts)
+        tokens = self._prompts(prompts, scores)
         return [self._prompt_alone(one, self.max_length - room) for one in tokens]
+
+    def _prompts(self, prompts: Sequence[Prompt], scores: Sequence[str | None] | None) -> list[_PromptTokens]:
+        given = list(zip(prompts, scores or [None] * len(prompts), strict=True))
+        texts = _each(given, lambda one: self.template.open(*one))
+        with self.tokenising():
+            found = self._tokenise([text.written for text in texts])
+            return [
+                _PromptTokens(ids, [False] * len(ids), min(len(ids), self._tail_length(text)))
+                for ids, text in zip(found, texts, strict=True)
+            ]
 
     def _prompt_alone(self, prompt: _PromptTokens, room: int) -> RenderedGroup | None:
         if room < min(len(prompt.ids), prompt.kept + (self.bos_id is not None)):
@@ -128,54 +187,89 @@ class Renderer:
         responses: Sequence[Sequence[str]],
         scores: Sequence[str | None] | None = None,
     ) -> list[RenderedGroup | None]:
-        """Several responses to each prompt (a pair, n samples), the prompt cut the same way for all of them."""
+        """Several responses to each prompt (a pair, n samples), the prompt cut the same way for all of them.
+
+        Raises `UnrenderableRows`.
+        """
+        given = list(zip(prompts, responses, scores or [None] * len(prompts), strict=True))
+        texts = _each(
+            given,
+            lambda one: (
+                self.template.open(one[0], one[2]),
+                [self.template.close(one[0], response, one[2]) for response in one[1]],
+            ),
+        )
+        opened, closed = [one for one, _ in texts], [group for _, group in texts]
         with self.tokenising():
-            return self._render_groups(prompts, responses, scores or [None] * len(prompts))
+            prompt_ids = self._tokenise([one.written for one in opened])
+            kept = [self._tail_length(one) for one in opened]
+            ids = iter(self._tokenise([one.written for group in closed for one in group]))
+            return [
+                self._group(opened[place], prompt_ids[place], kept[place], group, [next(ids) for _ in group])
+                for place, group in enumerate(closed)
+            ]
 
-    def _render_groups(
-        self, prompts: Sequence[Prompt], responses: Sequence[Sequence[str]], scores: Sequence[str | None]
-    ) -> list[RenderedGroup | None]:
-        texts = [self.template.prompt(p, s) for p, s in zip(prompts, scores, strict=True)]
-        tokens = self._tokenise_prompts(texts)
-        joints, places = [], []
-        ids: list[list[list[int]]] = [[[]] * len(group) for group in responses]
-        for i, group in enumerate(responses):
-            separator = self.template.separator(scores[i])
-            for j, response in enumerate(group):
-                if texts[i].literals or self.template.is_literal(response):
-                    ids[i][j] = self._tokenise_literally(separator + response)
-                else:
-                    joints.append(texts[i].text + separator + response)
-                    places.append((i, j, separator + response))
-        apart = []
-        for (i, j, text), joint in zip(places, self._tokenise(joints), strict=True):
-            start = tokens[i].ids
-            if joint[: len(start)] == start and len(joint) > len(start):
-                ids[i][j] = joint[len(start) :]
-            else:
-                apart.append((i, j, text))
-        for (i, j, _), alone in zip(apart, self._tokenise([text for _, _, text in apart]), strict=True):
-            ids[i][j] = alone
-        return [self._fit(tokens[i], ids[i]) for i in range(len(texts))]
+    def _group(
+        self, opened: OpenText, prompt_ids: list[int], kept: int, closed: list[ClosedText], ids: list[list[int]]
+    ) -> RenderedGroup | None:
+        borders = [self._borders(opened, prompt_ids, text, own) for text, own in zip(closed, ids, strict=True)]
+        shared = common_length([own[:start] for own, (start, _) in zip(ids, borders, strict=True)])
+        prompt = ids[0][:shared]
+        answers = []
+        for own, (start, end) in zip(ids, borders, strict=True):
+            whole = own[len(prompt) :] if self.whole else own[len(prompt) : end]
+            if not self.template.reply_shape.end:
+                whole = [*own[len(prompt) : end], self.end_id]  # the template ends answers by no token
+            answers.append(_Answer(whole, start - len(prompt), max(0, len(own) - end) if self.whole else 0))
+        learned = self._learned(closed[0], len(prompt)) if closed else [False] * len(prompt)
+        return self._fit(_PromptTokens(prompt, learned, min(kept, len(prompt))), answers)
 
-    def _fit(self, prompt: _PromptTokens, responses: list[list[int]]) -> RenderedGroup | None:
+    def _borders(self, opened: OpenText, prompt_ids: list[int], closed: ClosedText, ids: list[int]) -> tuple[int, int]:
+        """Where the answer begins and ends, its end token included, in the tokens of a closed conversation."""
+        (begins, ends), text = closed.answer, closed.written.text
+        as_asked = begins == len(opened.written.text) and ids[: len(prompt_ids)] == prompt_ids
+        tail = self._tail_ids(text[ends:])
+        as_always = not tail or (ids[-len(tail) :] == tail and ids[-len(tail) - 1] == self.end_id)
+        start, end = len(prompt_ids), len(ids) - len(tail)
+        if not as_asked or not as_always:
+            offsets = self.template.control.encode([closed.written])[0].offsets
+            start = (
+                start if as_asked else next(at for at, one in enumerate(offsets) if _within(one, (begins, len(text))))
+            )
+            end = end if as_always else next((at for at, one in enumerate(offsets) if one[0] >= ends), len(ids))
+        return start, end
+
+    def _tail_ids(self, tail: str) -> list[int]:
+        """What the template writes behind the end token of an answer, as it is tokenised there."""
+        if tail not in self._tails:
+            ids = self._tokenise([Written(self.template.end_token + tail)])[0]
+            self._tails[tail] = ids[1:] if tail else []
+        return self._tails[tail]
+
+    def _learned(self, closed: ClosedText, length: int) -> list[bool]:
+        """Which of the first tokens of a closed conversation are of earlier answers."""
+        if not closed.replies:
+            return [False] * length
+        offsets = self.template.control.encode([closed.written])[0].offsets[:length]
+        return [any(_within(one, reply) for reply in closed.replies) for one in offsets]
+
+    def _fit(self, prompt: _PromptTokens, answers: list[_Answer]) -> RenderedGroup | None:
         """Cut to the window. A response may always have half of it; the prompt yields from the left."""
-        longest = max(len(response) for response in responses) + 1
+        longest = max(len(answer.ids) for answer in answers)
         response_room = min(longest, max(self.max_length - len(prompt.ids), self.max_length // 2))
         prompt_room = self.max_length - response_room
         if prompt_room < prompt.kept + (self.bos_id is not None):
             return None
         ids, supervised = self._cut_prompt(prompt, prompt_room)
-        fitted = []
-        truncated = len(ids) < len(prompt.ids)
         room = self.max_length - len(ids)
-        for response in responses:
-            if len(response) + 1 <= room:
-                fitted.append([*response, self.end_id])
-            else:
-                fitted.append(response[:room])
-                truncated = True
-        return RenderedGroup(ids, supervised, fitted, truncated)
+        return RenderedGroup(
+            prompt=ids,
+            prompt_supervised=supervised,
+            responses=[answer.ids[:room] for answer in answers],
+            truncated=len(ids) < len(prompt.ids) or any(len(answer.ids) > room for answer in answers),
+            leads=[answer.lead for answer in answers],
+            tails=[max(0, answer.tail - max(0, len(answer.ids) - room)) for answer in answers],
+        )
 
     def _cut_prompt(self, prompt: _PromptTokens, room: int) -> tuple[list[int], list[bool]]:
         if len(prompt.ids) <= room:
@@ -187,57 +281,39 @@ class Renderer:
 
     # -- tokenising -----------------------------------------------------------------------------------------------
 
-    def _tokenise(self, texts: list[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False)["input_ids"]
-        return ids
+    def _tokenise(self, texts: Sequence[Written]) -> list[list[int]]:
+        plain = [text.text for text in texts if not text.literals]
+        if plain:
+            given = self.tokenizer(plain, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        found = iter(given if plain else [])
+        spelled = iter(self.template.control.encode([text for text in texts if text.literals]))
+        return [next(spelled).ids if text.literals else next(found) for text in texts]
 
-    def _tokenise_literally(self, text: str) -> list[int]:
-        """Special tokens' spellings as plain characters."""
-        ids: list[int] = self.tokenizer(
-            text, add_special_tokens=False, return_attention_mask=False, split_special_tokens=True
-        )["input_ids"]
-        return ids
-
-    def _tokenise_prompts(self, texts: list[PromptText]) -> list[_PromptTokens]:
-        whole = [text for text in texts if not text.literals]
-        plain = iter(self._tokenise([text.text for text in whole]))
-        tokens = []
-        for text in texts:
-            ids = self._with_literals(text) if text.literals else next(plain)
-            supervised = [False] * len(ids)
-            if self._learn_all and text.replies:
-                supervised = self._reply_mask(text, len(ids))
-            tokens.append(_PromptTokens(ids, supervised, min(len(ids), self._tail_length(text))))
-        return tokens
-
-    def _tail_length(self, text: PromptText) -> int:
+    def _tail_length(self, text: OpenText) -> int:
         """Tokens of the marker and score; one more than they take alone, since the border may fall otherwise."""
-        tail = text.text[len(text.text) - text.tail :]
+        tail = text.written.text[len(text.written.text) - text.tail :]
         if tail not in self._tail_lengths:
-            self._tail_lengths[tail] = len(self._tokenise([tail])[0]) + 1
+            self._tail_lengths[tail] = len(self._tokenise([Written(tail)])[0]) + 1
         return self._tail_lengths[tail]
 
-    def _with_literals(self, text: PromptText) -> list[int]:
-        ids: list[int] = []
-        for piece, literal in split_literals(text.text):
-            ids += self._tokenise([piece])[0] if literal is None else self._tokenise_literally(text.literals[literal])
-        return ids
 
-    def _reply_mask(self, text: PromptText, length: int) -> list[bool]:
-        """Which prompt tokens belong to earlier assistant turns, their end tokens included."""
-        if text.literals:
-            # Rare: offsets are unknown where literals were put in, so the pieces between reply borders are counted.
-            borders = [0, *(at for reply in text.replies for at in reply), len(text.text)]
-            mask: list[bool] = []
-            for n, (start, end) in enumerate(pairwise(borders)):
-                piece = PromptText(text.text[start:end], tail=0, literals=text.literals)
-                mask += [n % 2 == 1] * len(self._with_literals(piece))
-            return (mask + [False] * length)[:length]
-        encoded = self.tokenizer(text.text, add_special_tokens=False, return_offsets_mapping=True)
-        offsets = encoded["offset_mapping"]
-        return [any(start <= at < end for start, end in text.replies) for at, _ in offsets]
+def _each(given: Sequence[G], write: Callable[[G], T]) -> list[T]:
+    """What `write` makes of each. Raises `UnrenderableRows` with all that fail."""
+    found, faults = [], {}
+    for place, one in enumerate(given):
+        try:
+            found.append(write(one))
+        except BadInput as fault:
+            faults[place] = fault
+    if faults:
+        raise UnrenderableRows(faults, len(given))
+    return found
+
+
+def _within(token: Span, span: Span) -> bool:
+    """Whether a token has a character of `span`. A token of no character belongs to where it begins."""
+    start, end = token
+    return start < span[1] and (end > span[0] or start >= span[0])
 
 
 def answer_room(window: int, max_new_tokens: int | None) -> int:
@@ -253,10 +329,11 @@ def answer_room(window: int, max_new_tokens: int | None) -> int:
 
 
 def _single(group: RenderedGroup) -> Rendered:
-    response = group.responses[0]
+    response, (lead,), (tail,) = group.responses[0], group.leads, group.tails
+    learned = [False] * lead + [True] * (len(response) - lead - tail) + [False] * tail
     return Rendered(
         ids=group.prompt + response,
         prompt_length=len(group.prompt),
-        supervised=group.prompt_supervised + [True] * len(response),
+        supervised=group.prompt_supervised + learned,
         truncated=group.truncated,
     )

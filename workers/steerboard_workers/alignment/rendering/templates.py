@@ -3,30 +3,29 @@
     plain   {bos}[System: {s} ]User: {u} Assistant:[ <rm_score> 5.00] {response}{eos}
     chat    the tokenizer's template; the condition opens the assistant's message
 
-What a user typed must never act as a special token. Texts that contain the spelling of one come out in pieces,
-and those pieces are tokenised as plain characters.
+An answer goes through the template like every other turn: what is learned is what the template writes for the closed
+conversation, with what it trims, and with what it writes before and after an answer. `reply_shape` finds that out once,
+by a conversation whose answer is a character that no one types.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from jinja2 import TemplateError
-
-from steerboard_contracts.conditions.format import condition_prompt, template_arguments
-from steerboard_contracts.errors import BadInput
+from steerboard_contracts.conditions.format import condition_prompt
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Message
-from steerboard_workers.alignment.limits import computing_at_most
+from steerboard_workers.alignment.rendering.chat_template import ChatTemplate, Span
+from steerboard_workers.alignment.rendering.control_tokens import ControlTokens, Written
+from steerboard_workers.alignment.rendering.prefixes import common_length
+from steerboard_workers.alignment.rendering.replies import ReplyShape, earlier_replies, inexact
 
-# Of the processor, for one conversation; templates take less than a millisecond.
-TEMPLATE_SECONDS = 10.0
-# Stands for a special token's spelling inside user text while the template is applied. Private-use characters.
-_OPEN, _CLOSE = "\ue0f0", "\ue0f1"
+# The answer of the conversation that `reply_shape` reads. Private use, and not a placeholder of `control_tokens`.
+PROBE = "\ue0f8"
 
 
 class Turn(NamedTuple):
@@ -42,41 +41,100 @@ def turns_of(prompt: Prompt) -> list[Turn]:
 
 
 @dataclass(frozen=True)
-class PromptText:
-    """`text` with the assistant marker and reward prompt; `replies` are the (start, end) characters of earlier
-    assistant turns with their end tokens; `literals` replace the placeholders in `text`; `tail` is how many
-    characters at the end (marker and reward prompt) truncation must keep."""
+class OpenText:
+    """A prompt with the generation prompt and the condition. `tail` is how many characters at the end (both of these)
+    truncation must keep."""
 
-    text: str
+    written: Written
     tail: int
-    replies: tuple[tuple[int, int], ...] = ()
-    literals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClosedText:
+    """A conversation with its last answer, whose characters, end token included, are `answer`. `replies` are those of
+    earlier answers that are learned. What the template writes behind the end token comes after `answer`."""
+
+    written: Written
+    answer: Span
+    replies: tuple[Span, ...] = ()
 
 
 class Template:
-    """Renders prompts for one tokenizer. `separator` comes between the prompt and a response."""
+    """Renders for one tokenizer. `learn_all`: find earlier answers as well. `day`: see `ChatTemplate`."""
 
-    def __init__(self, tokenizer: Any, name: TemplateName) -> None:
+    def __init__(self, tokenizer: Any, name: TemplateName, *, learn_all: bool = False, day: date | None = None) -> None:
         self.name = name
-        self._tokenizer = tokenizer
+        self.control = ControlTokens(tokenizer)
+        self.chat = ChatTemplate(tokenizer, day)
         self._bos: str = tokenizer.bos_token or ""
         self._eos: str = tokenizer.eos_token
-        spellings = special_spellings(tokenizer)
-        self._special = re.compile("|".join(re.escape(s) for s in spellings)) if spellings else None
+        self._learn_all = learn_all
+        if name == "chat":
+            self.control.add(self.end_token)
 
-    def separator(self, score_text: str | None) -> str:
-        return " " if self.name == "plain" or score_text else ""
+    def open(self, prompt: Prompt, condition: str | None) -> OpenText:
+        """Raises what `ChatTemplate.write` does."""
+        literals: list[str] = []
+        turns = self._protect(turns_of(prompt), literals)
+        if self.name == "plain":
+            ending = condition_prompt(condition) if condition else ""
+            return OpenText(Written(self._plain(turns)[0] + ending, tuple(literals)), len(" Assistant:" + ending))
+        closed = self.chat.write(_messages(turns), answering=False)
+        text = self._conditioned(self.chat.write(_messages(turns), answering=True), condition)
+        same = common_length([text, closed])
+        return OpenText(Written(text, tuple(literals)), len(text) - same)
 
-    def is_literal(self, text: str) -> bool:
-        """Whether a text holds the spelling of a special token."""
-        return self._special is not None and self._special.search(text) is not None
+    def close(self, prompt: Prompt, response: str, condition: str | None) -> ClosedText:
+        """Raises what `ChatTemplate.write` does, and `BadInput` (`inexact_template`) where the closed conversation does
+        not begin with the prompt that inference is given, or the borders of an answer cannot be found."""
+        literals: list[str] = []
+        turns = self._protect([*turns_of(prompt), Turn("assistant", response)], literals)
+        asked, answer = turns[:-1], turns[-1].content
+        if self.name == "plain":
+            text, replies = self._plain(asked)
+            opened = text + (condition_prompt(condition) if condition else "")
+            whole = f"{opened} {answer}{self._eos}"
+            earlier = tuple(replies) if self._learn_all else ()
+            return ClosedText(Written(whole, tuple(literals)), (len(opened), len(whole)), earlier)
+        if condition:
+            answer = f"{opening(condition)} {answer}"
+        messages = [*_messages(asked), {"role": "assistant", "content": answer}]
+        shape, whole = self.reply_shape, self.chat.write(messages, answering=False)
+        opened = self._conditioned(self.chat.write(messages[:-1], answering=True), condition)
+        opened = opened if condition else opened.removesuffix(shape.dropped)
+        if not whole.startswith(opened):
+            raise inexact("the closed conversation does not begin with the prompt that the model is given")
+        if not whole.endswith(shape.after):
+            raise inexact("what it writes after an answer depends on the answer")
+        end = len(whole) - len(shape.after) + shape.end
+        replies = earlier_replies(self.chat, shape, messages, whole) if self._learn_all else []
+        return ClosedText(Written(whole, tuple(literals)), (len(opened), end), tuple(replies))
 
-    def prompt(self, prompt: Prompt, score_text: str | None) -> PromptText:
-        turns, literals = self._protect(turns_of(prompt))
-        rendered = self._plain(turns, score_text) if self.name == "plain" else self._chat(turns, score_text)
-        return replace(rendered, literals=tuple(literals))
+    @cached_property
+    def end_token(self) -> str:
+        """The token that closes an answer: the tokenizer's eos, or what its chat template writes instead."""
+        if self.name == "plain":
+            return self._eos
+        return self.reply_shape.ending.strip() or self._eos
 
-    def _plain(self, turns: list[Turn], score_text: str | None) -> PromptText:
+    @cached_property
+    def reply_shape(self) -> ReplyShape:
+        """Raises what `ChatTemplate.write` does, and `BadInput` (`inexact_template`) for a template that does not write
+        what an assistant wrote."""
+        if self.name == "plain":
+            return ReplyShape(dropped="", lead=" ", after=self._eos, end=len(self._eos))
+        asked = [{"role": "user", "content": "x"}]
+        opened = self.chat.write(asked, answering=True)
+        closed = self.chat.write([*asked, {"role": "assistant", "content": PROBE}], answering=False)
+        if closed.count(PROBE) != 1:
+            raise inexact(f"it writes an assistant's answer {closed.count(PROBE)} times")
+        head, _, after = closed.partition(PROBE)
+        same = common_length([opened, head])
+        token = self.control.first_in(after)
+        end = token.end() if token is not None and not after[: token.start()].strip() else 0
+        return ReplyShape(dropped=opened[same:], lead=head[same:], after=after, end=end)
+
+    def _plain(self, turns: Sequence[Turn]) -> tuple[str, list[Span]]:
         text = self._bos
         replies = []
         before = None
@@ -89,85 +147,22 @@ class Template:
                 replies.append((len(text), len(text) + 1 + len(turn.content) + len(self._eos)))
                 text += f" {turn.content}{self._eos}"
             before = turn.role
-        ending = condition_prompt(score_text) if score_text else ""
-        return PromptText(text + ending, tail=len(" Assistant:" + ending), replies=tuple(replies))
+        return text, replies
 
-    def _chat(self, turns: list[Turn], score_text: str | None) -> PromptText:
-        messages = [turn._asdict() for turn in turns]
-        opened = self._apply(messages, add_generation_prompt=True)
-        closed = self._apply(messages, add_generation_prompt=False)
-        ending = condition_prompt(score_text).removeprefix(" ") if score_text else ""
-        marker = len(opened) - len(closed) if opened.startswith(closed) else 0
-        replies = []
-        position = 0
-        for turn in turns:
-            content = turn.content.strip()  # many templates trim
-            at = opened.find(content, position)
-            if at >= 0:
-                position = at + len(content)
-                if turn.role == "assistant":
-                    replies.append((at, position + len(self._turn_end)))
-        return PromptText(opened + ending, tail=marker + len(ending), replies=tuple(replies))
+    def _conditioned(self, opened: str, condition: str | None) -> str:
+        """The condition begins the answer, so it comes where the closed conversation has one."""
+        if not condition:
+            return opened
+        return opened.removesuffix(self.reply_shape.dropped) + self.reply_shape.lead + opening(condition)
 
-    def _apply(self, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
-        """By the model's own template. Raises `BadInput` when that fails, or does not come to an end."""
-        try:
-            with computing_at_most(TEMPLATE_SECONDS, _endless):
-                # The folder's own template may open the answer with a default score; here the caller decides.
-                text: str = self._tokenizer.apply_chat_template(
-                    messages, add_generation_prompt=add_generation_prompt, tokenize=False, **template_arguments("")
-                )
-        except TemplateError as error:
-            raise BadInput(
-                f"the model's chat template fails: {str(error)[:300]}",
-                code="bad_chat_template",
-                hint="Correct the template in the model's tokenizer, or use `template: plain`.",
-            ) from error
-        return text
-
-    @cached_property
-    def end_token(self) -> str:
-        """The token that closes an assistant turn: the tokenizer's eos, or what its chat template uses instead."""
-        return self._eos if self.name == "plain" else (self._turn_end or self._eos)
-
-    @cached_property
-    def _turn_end(self) -> str:
-        """What a chat template writes right after an assistant message, when that is a special token."""
-        probe = "steerboard probe"
-        messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": probe}]
-        text = self._apply(messages, add_generation_prompt=False)
-        after = text.partition(probe)[2]
-        found = self._special.match(after) if self._special else None
-        return found.group() if found else ""
-
-    def _protect(self, turns: list[Turn]) -> tuple[list[Turn], list[str]]:
-        literals: list[str] = []
-        if self._special is None or not any(self.is_literal(turn.content) for turn in turns):
-            return turns, literals
-
-        def put_aside(match: re.Match[str]) -> str:
-            literals.append(match.group())
-            return f"{_OPEN}{len(literals) - 1}{_CLOSE}"
-
-        return [Turn(turn.role, self._special.sub(put_aside, turn.content)) for turn in turns], literals
+    def _protect(self, turns: Sequence[Turn], literals: list[str]) -> list[Turn]:
+        return [Turn(turn.role, self.control.protect(turn.content, literals)) for turn in turns]
 
 
-def _endless() -> BadInput:
-    return BadInput(
-        f"the model's chat template had not written one conversation after {TEMPLATE_SECONDS:g} seconds of computing",
-        code="template_timed_out",
-        hint="Look for an endless loop in the chat template of the model's tokenizer.",
-    )
+def opening(condition: str) -> str:
+    """A written condition as the beginning of an assistant's message."""
+    return condition_prompt(condition).removeprefix(" ")
 
 
-def split_literals(text: str) -> list[tuple[str, int | None]]:
-    """Pieces of a rendered text: (text, None), or ("", i) where literal i belongs."""
-    pieces = re.split(f"{_OPEN}(\\d+){_CLOSE}", text)
-    return [(p, None) if i % 2 == 0 else ("", int(p)) for i, p in enumerate(pieces) if i % 2 or p]
-
-
-def special_spellings(tokenizer: Any) -> list[str]:
-    """Every text that the tokenizer reads as a control token, longest first."""
-    spellings = {t for t in tokenizer.all_special_tokens if t}
-    spellings |= {t.content for t in tokenizer.added_tokens_decoder.values() if t.special and t.content}
-    return sorted(spellings, key=lambda s: (-len(s), s))
+def _messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    return [turn._asdict() for turn in turns]

@@ -13,7 +13,6 @@ from typing import Any
 
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.engine import VllmOptions
-from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import Asked as AskedPrompt
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.vllm.engine import VllmEngine
@@ -30,7 +29,7 @@ from steerboard_workers.stages.harness.vllm_messages import (
     Write,
     Written,
 )
-from steerboard_workers.stages.models.model_io import load_tokenizer, read_info
+from steerboard_workers.stages.models.model_io import load_tokenizer, read_info, renderer_of
 from steerboard_workers.stages.models.open_models import own_ends, vllm_host
 
 
@@ -65,7 +64,7 @@ class HarnessServer(VllmServer):
         # What ends an answer of the harness over transformers: the model's own ends, and the tokenizer's.
         ends = own_ends(folder) or []
         stop_ids = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
-        self._engine = VllmEngine(self.host, Renderer(tokenizer, info.template, asked.window), frozenset(stop_ids))
+        self._engine = VllmEngine(self.host, renderer_of(tokenizer, info, asked.window), frozenset(stop_ids))
 
     def _write(self, asked: Write) -> Iterator[Written]:
         stop = [text for text in asked.stop if text]

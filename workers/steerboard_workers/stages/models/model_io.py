@@ -30,6 +30,7 @@ from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import JUDGES, MODEL_INFO_FILE, SCALARS, ModelInfo, what_to_name
 from steerboard_contracts.prompts import TemplateName
 from steerboard_workers.alignment.rendering.render import Renderer
+from steerboard_workers.alignment.rendering.templates import Template
 from steerboard_workers.stages.models.adapters import load_weights
 from steerboard_workers.stages.models.foreign import check_index, read_json
 
@@ -134,6 +135,7 @@ def read_info(folder: Path) -> ModelInfo:
         parameters=0,
         template="chat" if tokenizer.chat_template else "plain",
         max_length=getattr(config, "max_position_embeddings", None) or 2048,
+        reward_at="conversation_end",
     )
 
 
@@ -189,17 +191,25 @@ def _load(kind: Any, folder: Path, precision: Precision, device: str) -> LoadedM
         kind, folder, dtype=pick_dtype(precision, where), use_safetensors=True, trust_remote_code=False
     )
     model.to(where).eval()
-    return LoadedModel(model, tokenizer, info, Renderer(tokenizer, info.template, info.max_length), where)
+    return LoadedModel(model, tokenizer, info, renderer_of(tokenizer, info), where)
+
+
+def renderer_of(tokenizer: Any, info: ModelInfo, window: int | None = None) -> Renderer:
+    """What makes the tokens of a model that is used, not trained."""
+    whole = info.role in SCALARS and info.reward_at == "conversation_end"
+    return Renderer(tokenizer, info.template, window or info.max_length, whole=whole)
 
 
 def set_chat_template(tokenizer: Any, template: TemplateName, condition: ConditionFormat | None) -> None:
     """Make `apply_chat_template` of the folder give what `Renderer.prompt_ids` gives."""
     if template == "plain":
         tokenizer.chat_template = plain_chat_template(condition)
-    elif condition is not None:
-        tokenizer.chat_template = chat_template_with_condition(tokenizer.chat_template, condition)
-    else:
-        tokenizer.chat_template = without_condition(tokenizer.chat_template)
+        return
+    tokenizer.chat_template = without_condition(tokenizer.chat_template)
+    if condition is not None:
+        shape = Template(tokenizer, template).reply_shape
+        own = tokenizer.chat_template
+        tokenizer.chat_template = chat_template_with_condition(own, condition, shape.lead, shape.dropped)
 
 
 def whole_model(like: Any, weights: dict[str, torch.Tensor], dtype: torch.dtype) -> Any:
@@ -232,7 +242,7 @@ def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:
     model.config.use_cache = True
     model.config.pad_token_id = tokenizer.pad_token_id
     if info.role not in SCALARS:
-        stops = Renderer(tokenizer, info.template, info.max_length).stop_ids
+        stops = renderer_of(tokenizer, info).stop_ids
         # Greedy unless asked otherwise: sampling defaults of a base model's folder are not this policy's.
         model.generation_config = GenerationConfig(
             bos_token_id=tokenizer.bos_token_id,

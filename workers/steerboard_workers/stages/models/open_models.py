@@ -32,6 +32,7 @@ from steerboard_workers.stages.models.model_io import (
     pick_device,
     pick_dtype,
     read_info,
+    renderer_of,
 )
 from steerboard_workers.stages.models.scoring import reward_engine
 from steerboard_workers.stages.runtime import Stage
@@ -122,7 +123,7 @@ def _started(
             hint="Use engine: transformers, or train with the adapter merged.",
         )
     window = min(info.max_length, config.vllm.max_model_len or info.max_length)
-    renderer = Renderer(tokenizer, info.template, window)
+    renderer = renderer_of(tokenizer, info, window)
     _watch(stage, name, renderer)
     host = vllm_host(
         folder,

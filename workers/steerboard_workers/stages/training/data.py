@@ -14,7 +14,7 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.warnings import RunWarning, rows_too_long
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.rendering.render import Renderer
+from steerboard_workers.alignment.rendering.render import Renderer, UnrenderableRows
 from steerboard_workers.alignment.training_method import Row, TrainingMethod
 from steerboard_workers.stages.runtime import Stage
 
@@ -42,8 +42,9 @@ def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> di
 
 
 def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, name: str = "data") -> TrainingData:
-    """Of the input `name`. Raises `EmptySelection` when nothing is left to train on, `BadInput` for a dataset of the
-    wrong kind and, under `too_long: refuse`, for rows that would be cut or do not fit at all."""
+    """Of the input `name`. Raises `EmptySelection` when nothing is left to train on, `UnrenderableRows` with all rows
+    that the template refuses, and `BadInput` for a dataset of the wrong kind and, under `too_long: refuse`, for rows
+    that would be cut or do not fit at all."""
     dataset, config = stage.dataset(name), method.config
     selection = method.select(list(_rows(stage, name, method)), dataset)
     for note in selection.notes:
@@ -58,11 +59,14 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
     data = TrainingData([], [], 0.0, selection.summary, selection.info, selection.metrics)
     total = len(train) + len(held_out)
     too_long: list[int] = []
+    refused: dict[int, BadInput] = {}
     for rows, examples, before in ((train, data.train, 0), (held_out, data.held_out, len(train))):
         for start in range(0, len(rows), RENDER_ROWS):
             part = rows[start : start + RENDER_ROWS]
-            examples += _examples(method, renderer, part, start, too_long)
+            examples += _examples(method, renderer, part, start, too_long, refused)
             stage.progress(before + start + len(part), total, "rows", "tokenising")
+    if refused:
+        raise UnrenderableRows(refused, total, dataset.name)
     if too_long and config.too_long == "refuse":
         raise BadInput(
             f"{len(too_long)} of {total} rows of {dataset.name} have more than {renderer.max_length} tokens; the first "
@@ -95,11 +99,20 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
 
 
 def _examples(
-    method: TrainingMethod[Any], renderer: Renderer, rows: list[Row], start: int, too_long: list[int]
+    method: TrainingMethod[Any],
+    renderer: Renderer,
+    rows: list[Row],
+    start: int,
+    too_long: list[int],
+    refused: dict[int, BadInput],
 ) -> Iterator[Example]:
     """`start` numbers rows that have no number of their own. Those that do not fit are left out; numbers of all that do
-    not fit whole go into `too_long`."""
-    groups = method.render(renderer, rows)
+    not fit whole go into `too_long`, and those that the template cannot write into `refused`."""
+    try:
+        groups = method.render(renderer, rows)
+    except UnrenderableRows as error:
+        refused |= {int(rows[place].get("row", start + place)): fault for place, fault in error.faults.items()}
+        return
     for place, (row, group) in enumerate(zip(rows, groups, strict=True)):
         number = int(row.get("row", start + place))
         if group is None or group.truncated:

@@ -64,18 +64,23 @@ class ForwardPasses:
         self._parts = frozenset(parts)
         self._frozen: dict[str, Reader] = {}
         self._renderers: dict[str, Renderer] = {}
+        self._closing: dict[str, list[int]] = {}
 
     def read_from(self, batcher: Batcher) -> None:
         """How examples are laid out, once it is known."""
         self.learner = Reader.of(self._sharing.module, batcher, JointModule.MAIN if self._parts else None)
 
-    def add(self, name: str, reader: Reader, renderer: Renderer | None = None) -> None:
+    def add(self, name: str, reader: Reader, renderer: Renderer | None = None, closing_ids: Sequence[int] = ()) -> None:
         self._frozen[name] = reader
+        self._closing[name] = list(closing_ids)
         if renderer is not None:
             self._renderers[name] = renderer
 
     def renderer(self, model: str) -> Renderer | None:
         return self._renderers.get(model)
+
+    def closing_ids(self, model: str) -> list[int]:
+        return self._closing.get(model, [])
 
     def has(self, model: str) -> bool:
         return model in self._frozen or model in self._parts

@@ -128,6 +128,7 @@ def save_all(
             parameters=writer.parameters,
             template=setup.info.template,
             max_length=setup.renderer.max_length,
+            reward_at="conversation_end" if setup.renderer.whole else "answer_end",
             lora=config.lora if writer.is_adapter else None,
             lineage={"parent": stage.model(source).content_hash, "data": stage.dataset("data").content_hash},
             summary={k: v for k, v in summary.items() if isinstance(v, float | int | str) or v is None},

@@ -166,7 +166,8 @@ def open_model(
     length = config.max_length or info.max_length
     if length > window:
         raise BadInput(f"max_length {length} is more than the {window} positions that the model has", code="bad_config")
-    renderer = Renderer(tokenizer, template, length, learn=config.learn)
+    # A critic reads what the policy wrote, token by token; a reward model reads closed conversations.
+    renderer = Renderer(tokenizer, template, length, learn=config.learn, whole=scalar and also is None)
     resized = model.config.get_text_config().vocab_size != vocabulary
     described = info.model_copy(update={"template": template})
     return Setup(model, tokenizer, renderer, described, stored, spec.role, scalar, resized, also, kept_bf16)

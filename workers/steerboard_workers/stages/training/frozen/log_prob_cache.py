@@ -138,6 +138,7 @@ class LogProbCache:
                 digest.update(len(ids).to_bytes(8, "little") + np.ascontiguousarray(ids, dtype="<i4").tobytes())
             digest.update(b"." if learned is None else np.packbits(learned).tobytes() + b"!")
             digest.update(len(example.responses).to_bytes(8, "little"))
+            digest.update(bytes(example.leads))
         return digest.hexdigest()
 
 

@@ -27,7 +27,7 @@ from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapter
-from steerboard_workers.stages.models.model_io import load_tokenizer, read_info
+from steerboard_workers.stages.models.model_io import load_tokenizer, read_info, renderer_of
 from steerboard_workers.stages.models.tokens import check_tokenizer, reads_otherwise
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
@@ -88,12 +88,13 @@ class FrozenModels:
             source = self._source(one) if one.used_by(self._config) else None
             if source is None:
                 continue
-            renderer = None if source == START else self._renderer(one, source)
+            own, renderer = (None, None) if source == START else self._renderers(one, source)
             reader = None
             if "log_probs" in one.uses:
                 reader = self._fill(one, source, data, batches)
             if one.stays:
-                self._passes.add(one.name, reader or self._open(one, source, answered, renderer), renderer)
+                reader = reader or self._open(one, source, answered, renderer)
+                self._passes.add(one.name, reader, renderer, own.closing_ids if own and not renderer else ())
             del reader
             gc.collect()
             if torch.cuda.is_available():
@@ -119,8 +120,11 @@ class FrozenModels:
         shared = sum(cost.shared for cost in self._costs)
         return {"log_prob_seconds": sum(cost.seconds for cost in self._costs), "log_prob_seconds_shared": shared}
 
-    def _renderer(self, one: Frozen, source: str) -> Renderer | None:
-        """None where it reads the tokens of the model to train. Raises `BadInput` (`tokenizer_differs`)."""
+    def _renderers(self, one: Frozen, source: str) -> tuple[Renderer | None, Renderer | None]:
+        """Its own, where it reads answers; and the same again where it reads other tokens than the model to train.
+
+        Raises `BadInput` (`tokenizer_differs`).
+        """
         try:
             check_tokenizer(self._stage, source, self._start.tokenizer)
             differs = None
@@ -129,17 +133,17 @@ class FrozenModels:
                 raise
             differs = error.detail
         if not one.by_text:
-            return None
+            return None, None
         folder = self._stage.model_path(source)
         info = read_info(folder)
-        own = Renderer(load_tokenizer(folder), info.template, info.max_length)
+        own = renderer_of(load_tokenizer(folder), info)
         if differs is None:
             how = reads_otherwise(own, self._start.renderer)
             differs = how and f"{self._stage.model(source).name}, the input {source}, {how}"
         if differs is None:
-            return None
+            return own, None
         self._stage.log(f"{differs}: it is given each answer as text, and read at the end of that", "warning")
-        return own
+        return own, own
 
     def _source(self, one: Frozen) -> str | None:
         """The input that it is; None for one that is left out."""

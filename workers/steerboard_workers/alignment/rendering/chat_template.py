@@ -1,0 +1,110 @@
+"""The chat template of a tokenizer, which is code that others have written: whatever it raises is a fault of the data
+or of the model, never a crash of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from functools import cached_property
+from typing import Any
+
+from transformers.utils.chat_template_utils import render_jinja_template
+
+from steerboard_contracts.conditions.format import template_arguments
+from steerboard_contracts.errors import BadInput
+from steerboard_workers.alignment.limits import computing_at_most
+
+# Of the processor, for one conversation; templates take less than a millisecond.
+TEMPLATE_SECONDS = 10.0
+_MARKS = re.compile(r"\{%-?\s*generation\s*-?%\}")
+# What `strftime` may be asked for by a template: each alone, so that a macro can replace them one after the other.
+_DATE_CODES = "aAbBdHIjmMpSUwWyYZ"
+
+Messages = Sequence[dict[str, Any]]
+Span = tuple[int, int]
+
+
+class ChatTemplate:
+    """`day`: what a template that writes today's date gets for it, so that a resumed run has the same tokens."""
+
+    def __init__(self, tokenizer: Any, day: date | None = None) -> None:
+        self._tokenizer = tokenizer
+        self._day = day
+
+    @cached_property
+    def _text(self) -> str:
+        try:
+            text: str = self._tokenizer.get_chat_template()
+        except Exception as error:
+            raise _fault(error) from error
+        return pinned(text, self._day) if self._day is not None else text
+
+    @property
+    def writes_date(self) -> bool:
+        return "strftime_now" in self._text
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether it marks what an assistant writes (`{% generation %}`)."""
+        return _MARKS.search(self._text) is not None
+
+    def write(self, messages: Messages, *, answering: bool) -> str:
+        """The conversation as text. `answering`: with the generation prompt.
+
+        Raises `BadInput` (`bad_chat_template`) when the template fails, and (`template_timed_out`) when it does not
+        come to an end.
+        """
+        return self._render(messages, answering, marks=False)[0]
+
+    def marks(self, messages: Messages) -> list[Span]:
+        """(start, end) in the text of the closed conversation of all that the template marks."""
+        return self._render(messages, False, marks=True)[1]
+
+    def _render(self, messages: Messages, answering: bool, *, marks: bool) -> tuple[str, list[Span]]:
+        template, special = self._text, self._tokenizer.special_tokens_map
+        try:
+            with computing_at_most(TEMPLATE_SECONDS, _endless):
+                # The folder's own template may open the answer with a default score; here the caller decides.
+                arguments = {**special, **template_arguments("")}
+                texts, found = render_jinja_template(
+                    [list(messages)],
+                    chat_template=template,
+                    add_generation_prompt=answering,
+                    return_assistant_tokens_mask=marks,
+                    **arguments,
+                )
+        except BadInput:
+            raise
+        except Exception as error:
+            raise _fault(error) from error
+        return texts[0], [(start, end) for start, end in found[0]] if marks else []
+
+
+def pinned(template: str, day: date) -> str:
+    """The template with a `strftime_now` that is always `day`."""
+    if "strftime_now" not in template:
+        return template
+    moment = datetime.combine(day, time(), UTC)
+    written = "format"
+    for code in _DATE_CODES:
+        for asked in (f"%-{code}", f"%{code}"):
+            written += f" | replace('{asked}', '{moment.strftime(asked)}')"
+    return f"{{%- macro strftime_now(format) -%}}{{{{ {written} }}}}{{%- endmacro -%}}{template}"
+
+
+def _fault(error: Exception) -> BadInput:
+    return BadInput(
+        f"the model's chat template fails: {str(error)[:300] or type(error).__name__}",
+        code="bad_chat_template",
+        hint="Change the conversations so that the template takes them, correct the template in the model's tokenizer, "
+        "or use `template: plain`.",
+    )
+
+
+def _endless() -> BadInput:
+    return BadInput(
+        f"the model's chat template had not written one conversation after {TEMPLATE_SECONDS:g} seconds of computing",
+        code="template_timed_out",
+        hint="Look for an endless loop in the chat template of the model's tokenizer.",
+    )
