@@ -11,11 +11,21 @@ from hypothesis import strategies as st
 
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadInput
+from steerboard_workers.alignment.rendering.day import pin_day
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.model_io import set_chat_template
 from support.models.template_families import FAMILIES, tokenizer_of
 
 DAY = date(2024, 7, 26)
+
+
+@pytest.fixture(autouse=True)
+def pinned():
+    pin_day(DAY)
+    yield
+    pin_day(None)
+
+
 HOSTILE = [
     "",
     " ",
@@ -68,12 +78,12 @@ def test_a_sample_has_the_tokens_of_the_closed_conversation(family, data):
     messages = answered(asked(family, data, 2), data.draw(st.lists(PLAIN, min_size=2, max_size=2)))
     prompt, response = messages[:-1], messages[-1]["content"]
     wanted = written(tokenizer, messages)
-    policy = Renderer(tokenizer, "chat", 4096, day=DAY)
+    policy = Renderer(tokenizer, "chat", 4096)
     rendered = policy.render(prompt, response)
     assert rendered.ids == wanted[: len(rendered.ids)]
     assert rendered.ids[-1] == policy.end_id
     assert policy.end_id not in wanted[len(rendered.ids) :]
-    assert Renderer(tokenizer, "chat", 4096, whole=True, day=DAY).render(prompt, response).ids == wanted
+    assert Renderer(tokenizer, "chat", 4096, whole=True).render(prompt, response).ids == wanted
     assert policy.prompt_ids(prompt) == written(tokenizer, prompt, add_generation_prompt=True)
 
 
@@ -82,7 +92,7 @@ def test_a_sample_has_the_tokens_of_the_closed_conversation(family, data):
 @given(data=st.data())
 def test_all_answers_with_their_ends_are_learned_and_nothing_else(family, data):
     tokenizer = tokenizer_of(family)
-    renderer = Renderer(tokenizer, "chat", 4096, learn="all", day=DAY)
+    renderer = Renderer(tokenizer, "chat", 4096, learn="all")
     messages = asked(family, data, 3)
     rest = []
     # What is not learned is what does not depend on the answers. Letters keep the borders of tokens where they are.
@@ -105,7 +115,7 @@ def test_all_answers_with_their_ends_are_learned_and_nothing_else(family, data):
 @given(data=st.data())
 def test_no_text_acts_as_a_control_token_or_gets_spaces(family, data):
     tokenizer = tokenizer_of(family)
-    renderer = Renderer(tokenizer, "chat", 4096, day=DAY)
+    renderer = Renderer(tokenizer, "chat", 4096)
     control = set(tokenizer.all_special_ids) | {n for n, t in tokenizer.added_tokens_decoder.items() if t.special}
     control -= {tokenizer.unk_token_id}
     spelling = st.sampled_from(FAMILIES[family].control)
@@ -124,7 +134,7 @@ def test_no_text_acts_as_a_control_token_or_gets_spaces(family, data):
 def test_a_condition_opens_the_answer_in_training_at_inference_and_in_the_exported_template(family, score):
     tokenizer = copy.deepcopy(tokenizer_of(family))
     messages = conversation(["Name a city."], ["Lima"], None)
-    renderer = Renderer(tokenizer, "chat", 4096, day=DAY)
+    renderer = Renderer(tokenizer, "chat", 4096)
     rendered = renderer.render(messages[:1], "Lima", score)
     prompt = renderer.prompt_ids(messages[:1], score)
     assert rendered.ids[: len(prompt)] == prompt
@@ -134,7 +144,7 @@ def test_a_condition_opens_the_answer_in_training_at_inference_and_in_the_export
     assert tail.strip().startswith("Lima")
     set_chat_template(tokenizer, "chat", ConditionFormat.of_score())
     assert written(tokenizer, messages[:1], add_generation_prompt=True, rm_score=float(score)) == prompt
-    assert renderer.prompt_ids(messages[:1]) == Renderer(tokenizer, "chat", 4096, day=DAY).prompt_ids(messages[:1])
+    assert renderer.prompt_ids(messages[:1]) == Renderer(tokenizer, "chat", 4096).prompt_ids(messages[:1])
 
 
 def test_both_answers_of_a_pair_are_whole_where_one_joins_the_prompts_last_character():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny
@@ -38,12 +39,14 @@ class EngineProcess(BaseModel):
 class StageSpec(BaseModel):
     """stage.json. Inputs by name: `model`, `data`, `reward`, `parts.0`, `entrants.0`, `rewards.0`, ...; paths may
     be relative to the stage directory. `folders`: what else of the machine a `base` or `academic` stage may read.
-    `caches`: by name of a frozen model, a folder for its log-probs that other runs share."""
+    `caches`: by name of a frozen model, a folder for its log-probs that other runs share. `day`: on which the run was
+    launched, which chat templates get as today's."""
 
     model_config = ConfigDict(extra="forbid")
 
     run_id: str
     attempt: int = 1
+    day: date | None = None
     name: str
     config: Annotated[SerializeAsAny[Config], BeforeValidator(any_config)]
     inputs: dict[str, StageInput] = {}

@@ -31,6 +31,7 @@ from steerboard_contracts.stage.inputs import (
 )
 from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from steerboard_contracts.watching.ledger import PHASES
+from steerboard_workers.alignment.rendering.day import pin_day
 from steerboard_workers.phases import Phases
 
 Rows = Iterator[dict[str, Any]]
@@ -86,13 +87,15 @@ class Stage:
 
     @classmethod
     def open(cls, directory: Path, events: EventWriter) -> Stage:
-        """Raises `BadInput` (`bad_stage_file`) when stage.json is absent or breaks its schema."""
+        """Pins the day that chat templates write. Raises `BadInput` (`bad_stage_file`) when stage.json is absent or
+        breaks its schema."""
         try:
             spec = StageSpec.model_validate_json((directory / STAGE_FILE).read_bytes())
         except FileNotFoundError as error:
             raise BadInput(f"{directory} has no {STAGE_FILE}", code="bad_stage_file") from error
         except ValidationError as error:
             raise BadInput(f"{STAGE_FILE} is not valid: {sample_problems(error)}", code="bad_stage_file") from error
+        pin_day(spec.day)
         return cls(directory, spec, events)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import text
@@ -64,6 +65,7 @@ def prepare(
     return StageSpec(
         run_id=str(run.id),
         attempt=run.attempt,
+        day=_launched(sessions, run).date(),
         name=run.name,
         config=config,
         inputs={name: _localise(sessions, store, thing, cache, holds) for name, thing in things.items()}
@@ -77,6 +79,14 @@ def prepare(
         reward_access=_reward_access(settings, config),
         vllm=_vllm_process(settings, home, config),
     )
+
+
+def _launched(sessions: sessionmaker[Session], run: Run) -> datetime:
+    """When the run, or the one that it is a shard of, was launched, in UTC."""
+    if run.parent_id is None:
+        return run.created_at.astimezone(UTC)
+    with transaction(sessions) as session:
+        return session.get_one(Run, run.parent_id).created_at.astimezone(UTC)
 
 
 def _log_prob_caches(

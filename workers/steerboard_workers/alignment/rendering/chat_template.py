@@ -14,6 +14,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from steerboard_contracts.conditions.format import template_arguments
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.limits import computing_at_most
+from steerboard_workers.alignment.rendering.day import pinned_day
 
 # Of the processor, for one conversation; templates take less than a millisecond.
 TEMPLATE_SECONDS = 10.0
@@ -26,11 +27,10 @@ Span = tuple[int, int]
 
 
 class ChatTemplate:
-    """`day`: what a template that writes today's date gets for it, so that a resumed run has the same tokens."""
+    """Of one tokenizer. A template that writes today's date gets the day of `pin_day` for it."""
 
-    def __init__(self, tokenizer: Any, day: date | None = None) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._day = day
 
     @cached_property
     def _text(self) -> str:
@@ -38,11 +38,13 @@ class ChatTemplate:
             text: str = self._tokenizer.get_chat_template()
         except Exception as error:
             raise _fault(error) from error
-        return pinned(text, self._day) if self._day is not None else text
+        day = pinned_day()
+        return pinned(text, day) if day is not None else text
 
     @property
-    def writes_date(self) -> bool:
-        return "strftime_now" in self._text
+    def day(self) -> date | None:
+        """What it writes as today's date; None for one that writes no date, or the real one."""
+        return pinned_day() if "strftime_now" in self._text else None
 
     @property
     def has_marks(self) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any, TypeVar
 
 from steerboard_contracts.errors import BadInput
@@ -89,7 +88,7 @@ class Renderer:
     """Renders for one tokenizer, template and window of `max_length` tokens.
 
     `learn`: "last" supervises only the response, "all" earlier assistant turns as well. `whole`: responses with what
-    the template writes behind their end token, which is where a reward is read. `day`: see `ChatTemplate`.
+    the template writes behind their end token, which is where a reward is read.
     """
 
     def __init__(
@@ -100,10 +99,9 @@ class Renderer:
         learn: str = "last",
         *,
         whole: bool = False,
-        day: date | None = None,
     ) -> None:
         self.tokenizer = tokenizer
-        self.template = Template(tokenizer, template, learn_all=learn == "all", day=day)
+        self.template = Template(tokenizer, template, learn_all=learn == "all")
         self.max_length = max_length
         self.whole = whole
         self.end_id: int = tokenizer.convert_tokens_to_ids(self.template.end_token)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -60,12 +59,12 @@ class ClosedText:
 
 
 class Template:
-    """Renders for one tokenizer. `learn_all`: find earlier answers as well. `day`: see `ChatTemplate`."""
+    """Renders for one tokenizer. `learn_all`: find earlier answers as well."""
 
-    def __init__(self, tokenizer: Any, name: TemplateName, *, learn_all: bool = False, day: date | None = None) -> None:
+    def __init__(self, tokenizer: Any, name: TemplateName, *, learn_all: bool = False) -> None:
         self.name = name
         self.control = ControlTokens(tokenizer)
-        self.chat = ChatTemplate(tokenizer, day)
+        self.chat = ChatTemplate(tokenizer)
         self._bos: str = tokenizer.bos_token or ""
         self._eos: str = tokenizer.eos_token
         self._learn_all = learn_all

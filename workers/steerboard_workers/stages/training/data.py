@@ -86,6 +86,9 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
     cut = sum(e.truncated for e in data.train)
     truncated = cut / len(data.train)
     data.summary |= {"rows": len(data.train), "dropped": data.dropped, "truncated": truncated}
+    if renderer.template.name == "chat" and renderer.template.chat.day is not None:
+        data.summary["template_day"] = renderer.template.chat.day.isoformat()
+        stage.log(f"the chat template writes today's date: it gets {data.summary['template_day']}, the run's first day")
     data.summary |= {"dropped_rows": dropped, "truncated_rows": cut, "too_long_rows": len(too_long)}
     stage.log(
         f"{dataset.name}: {len(data.train)} training and {len(data.held_out)} held-out rows, "
