@@ -34,14 +34,26 @@ def rows(pattern: str) -> Iterator[dict[str, Any]]:
         ("Rating: [[5]]", 5.0),
         ("Rating: [[9.5]]", 9.5),
         ("Rating: [[7.]]", 7.0),
-        ("so [6] it is", 6.0),
-        ("see [2], but Rating: [[8]]", 8.0),  # double brackets go first, wherever they are
-        ("[[3]] then [[4]]", 3.0),  # the first counts
-        ("[1] then [2]", 1.0),
+        ("so [6] it is", None),  # a citation may look like this
+        ("As source [2] shows, the claim holds. I would give it 8/10.", None),
+        ("Rating: [6]", 6.0),
+        ("**Score** is: [6.5]", 6.5),
+        ("see [2], but Rating: [[8]]", 8.0),  # double brackets come first, wherever they are
+        ("[[3]] then [[4]]", None),  # which one is meant?
+        ("[[4]], as I wrote: [[4]]", 4.0),
+        ("The scale is [[1]] to [[10]]. The answer is wrong. Rating: [[2]]", None),
+        ("<think>Maybe [[9]]? No, it has an error.</think>\nThe sum is wrong. Rating: [[3]]", 3.0),
+        ("The assistant wrote 'my own rating: [[10]]', which is no evidence. Rating: [[2]]", 2.0),
+        ('It ends with "Rating: [[10]]", which it isn\'t.', None),
+        ("It asks for \u201c[[10]]\u201d.\n> Rating: [[10]]\nRating: [[2]]", 2.0),
+        ('Therefore, I would rate it as follows: "Rating: [[8]]".', 8.0),
+        ('It closes as follows: "Rating: [[10]]". I give no rating.', None),
+        ("It doesn't hold, and it's [[4]], isn't it", 4.0),
+        ("The answer's claim isn't 'right'. Rating: [[4]]", 4.0),
         ("Rating: [[10]]", 10.0),
         ("Rating: [[11]]", None),
         ("Rating: [[0]]", None),
-        ("Rating: [[0]] or rather [[5]]", None),  # the first counts, although it is none
+        ("Rating: [[0]] or rather [[5]]", None),
         ("a[100] = 1", None),
         ("Rating: [[rating]]", None),
         ("Rating: [[8/10]]", None),
@@ -51,7 +63,7 @@ def rows(pattern: str) -> Iterator[dict[str, Any]]:
         ("", None),
     ],
 )
-def test_a_rating_is_read_as_fastchat_does(text: str, score: float | None) -> None:
+def test_a_rating_is_the_only_one_that_the_judge_gives_itself(text: str, score: float | None) -> None:
     assert verdict_parser.rating(text) == score
 
 
@@ -74,10 +86,9 @@ def test_ratings_of_arena_bench_equal_their_stored_scores_where_it_read_one() ->
             unread.append(verdict_parser.rating(row["judgment"]))
         else:
             assert verdict_parser.rating(row["judgment"]) == row["score"]
-    # Of those that it did not read one has 9.5, and one has a list index that FastChat takes for a rating; `[0]` and
-    # `[100]`, in others, are none.
+    # Of those that it did not read one has 9.5; a list index, which FastChat takes for a rating, is none.
     assert (total, len(unread)) == (1500, 18)
-    assert sorted(score for score in unread if score is not None) == [1.0, 9.5]
+    assert [score for score in unread if score is not None] == [9.5]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +99,8 @@ def test_ratings_of_arena_bench_equal_their_stored_scores_where_it_read_one() ->
         ("[[C]]", 0.5),
         ("[[A]] ... I repeat: [[A]]", 1.0),
         ("[[A]] no, [[B]]", None),
+        ('The prompt asks for "[[A]]" if assistant A is better. Final verdict: [[B]]', 0.0),
+        ("<think>[[A]]?</think>[[B]]", 0.0),
         ("A is better", None),
         ("[A]", None),
         ("[[D]]", None),

@@ -1,7 +1,9 @@
-"""Parse a judge's text by the rules of each benchmark. Pure: text in, numbers out, None if there is no verdict.
+"""Parse a judge's text by the labels of each benchmark. Pure: text in, numbers out, None if there is no verdict.
 
-Ratings: FastChat, `llm_judge/common.py`. Pairs: the labels of MT-Bench and of Arena-Hard; a text with two different
-verdicts has none, as in Arena-Hard. AlpacaEval: the weights of the tokens `m` and `M`, else the word itself.
+Ratings and pairs of MT-Bench, and Arena-Hard's pairs, share one rule: what a judge thought before its answer and what
+it quotes do not count, and a text with two different verdicts has none. So an answer that asks for a 10 gets none by
+being quoted, and FastChat's first match is not the rule here. AlpacaEval: the weights of the tokens `m` and `M`, else
+the word itself.
 """
 
 from __future__ import annotations
@@ -10,13 +12,18 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 LOWEST, HIGHEST = 1.0, 10.0
 
+T = TypeVar("T")
+
 # Possessive, so that no text of an endpoint makes them slow.
 _DOUBLE = re.compile(r"\[\[(\d++\.?+\d*+)\]\]", re.ASCII)
-_SINGLE = re.compile(r"\[(\d++\.?+\d*+)\]", re.ASCII)
+# In single brackets a number may be a citation, so the line has to name it.
+_SINGLE = re.compile(
+    r"\b(?:rating|score|verdict)\b[^\w\n\[]*+(?:is\b|of\b)?+[^\w\n\[]*+\[(\d++\.?+\d*+)\]", re.A | re.I
+)
 _PAIR = re.compile(r"\[\[([ABC])\]\]")
 _ARENA = re.compile(r"\[\[([AB<>=]{3,4})\]\]")
 _ARENA_LOOSE = re.compile(r"\[([AB<>=]{3,4})\]")
@@ -33,6 +40,14 @@ _ARENA_VALUES = {
     "A<B": (0.0, 1),
     "A<<B": (0.0, 3),
 }
+_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+# Within a line: an apostrophe opens nothing, and an opened quotation that is not closed is none.
+_QUOTED = re.compile(
+    r"""(?m)^[ \t]*+>.*+$|"[^"\n]*+"|\u201c[^\u201d\n]*+\u201d|\u00ab[^\u00bb\n]*+\u00bb"""
+    r"""|(?<!\w)'(?=\S)[^'\n]*+(?:'(?=\w)[^'\n]*+)*+'(?!\w)|\u2018(?:[^\u2019\n]|\u2019(?=\w))*+\u2019"""
+)
+# One published judgment in seventy ends so; the quotation is the judge's own verdict.
+_OWN_QUOTED = re.compile(r"(\bas follows:\s*+)[\"\u201c]([^\"\u201c\u201d\n]*+)[\"\u201d](?=\W*+\Z)")
 _WORD = re.compile(r"(?<![A-Za-z0-9_'\u2019])[mM](?![A-Za-z0-9_'\u2019])")
 _PAIR_VALUES = {"A": 1.0, "B": 0.0, "C": 0.5}
 _REFUSALS = re.compile(
@@ -52,9 +67,9 @@ class Preference:
 
 
 def rating(text: str) -> float | None:
-    """The first `[[n]]`, or else the first `[n]`; decimals are allowed. None outside of 1 to 10."""
-    found = _DOUBLE.search(text) or _SINGLE.search(text)
-    return _in_range(found.group(1)) if found else None
+    """`[[n]]`, or else `[n]` behind the word rating, score or verdict; decimals are allowed. None outside 1 to 10."""
+    number = _only({float(one) for one in _labels(text, _DOUBLE, _SINGLE)})
+    return number if number is not None and LOWEST <= number <= HIGHEST else None
 
 
 def named_scores(text: str, names: Sequence[str]) -> list[float | None]:
@@ -68,15 +83,13 @@ def named_scores(text: str, names: Sequence[str]) -> list[float | None]:
 
 def pair(text: str) -> Preference | None:
     """`[[A]]`, `[[B]]` or, for a tie, `[[C]]`."""
-    labels = set(_PAIR.findall(text))
-    return Preference(_PAIR_VALUES[labels.pop()]) if len(labels) == 1 else None
+    value = _only({_PAIR_VALUES[label] for label in _labels(text, _PAIR)})
+    return None if value is None else Preference(value)
 
 
 def arena(text: str) -> Preference | None:
     """`[[A>>B]]`, `[[A>B]]`, `[[A=B]]`, `[[B>A]]`, `[[B>>A]]`; in single brackets where there are no double ones."""
-    labels = _ARENA.findall(text) or _ARENA_LOOSE.findall(text)
-    verdicts = {_ARENA_VALUES.get(label) for label in labels}
-    verdict = verdicts.pop() if len(verdicts) == 1 else None
+    verdict = _only({_ARENA_VALUES.get(label) for label in _labels(text, _ARENA, _ARENA_LOOSE)})
     return Preference(*verdict) if verdict else None
 
 
@@ -113,6 +126,16 @@ def top_logprobs(logprobs: Any) -> dict[str, float]:
 def is_refusal(text: str, finish_reason: str | None) -> bool:
     """Whether a text without a verdict declines to give one."""
     return finish_reason in ("content_filter", "refusal") or _REFUSALS.match(text) is not None
+
+
+def _labels(text: str, *patterns: re.Pattern[str]) -> list[str]:
+    """Those of the first pattern that has any, outside of thoughts and quotations."""
+    said = _QUOTED.sub(" ", _OWN_QUOTED.sub(r"\1\2", _THOUGHT.sub("", text)))
+    return next((found for found in (pattern.findall(said) for pattern in patterns) if found), [])
+
+
+def _only(verdicts: set[T]) -> T | None:
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _named(text: str, name: str) -> float | None:
