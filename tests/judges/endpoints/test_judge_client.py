@@ -240,3 +240,43 @@ def test_the_key_is_in_no_log(server: OtherServer, asker: Asker, caplog: pytest.
         failure(asker)
     assert SECRET not in caplog.text
     assert asking.log.name in {record.name for record in caplog.records}
+
+
+def test_requests_that_were_under_way_adapt_like_the_first(server: OtherServer, asker: Asker) -> None:
+    both_sent = threading.Barrier(2)
+
+    def answer(request: Any) -> Answer:
+        if "temperature" not in request.json:
+            return completion("[[5]]")
+        both_sent.wait(timeout=30)
+        return Answer.json({"error": {"message": "temperature is not supported"}}, 400)
+
+    server.answer = answer
+    failures: list[AskFailed] = []
+    threads = [threading.Thread(target=lambda: failures.append(failure(asker))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.retryable for one in failures] == [True, True]
+    assert asker.ask(BODY).content == "[[5]]"
+
+
+@pytest.mark.parametrize("key", ["test", "A", "none", SECRET])
+def test_a_key_is_masked_in_errors_and_never_in_answers(server: OtherServer, key: str) -> None:
+    asker = Asker(Settings(allowed_private="127.0.0.1"), f"{server.url}/v1", key, 5)
+    text = f"A test: none is testing {key}. [[A]]"
+    server.answer = lambda _: completion(text)
+    assert asker.ask(BODY).content == text
+    server.answer = lambda _: Answer.json({"error": {"message": f"Key {key}, attested, is wrong"}}, 401)
+    assert failure(asker).detail.endswith("Key ***, attested, is wrong")
+
+
+@pytest.mark.parametrize("content", ["", None])
+def test_an_answer_that_its_limit_left_no_room_for_is_asked_once(
+    server: OtherServer, asker: Asker, content: str | None
+) -> None:
+    server.answer = lambda _: completion(content, reason="length")
+    found = failure(asker)
+    assert (found.code, found.retryable, found.perhaps_billed) == ("no_room", False, True)
+    assert "max_tokens" in found.detail

@@ -38,8 +38,9 @@ class Answer:
     completion_tokens: int | None = None
 
 
-def read_completion(content: bytes, clean: Any = storable) -> Answer:
-    """A chat completion from its JSON. Raises `AskFailed` (`nonsense`) for anything else."""
+def read_completion(content: bytes) -> Answer:
+    """A chat completion from its JSON. Raises `AskFailed` (`nonsense`) for anything else, and (`no_room`) where all of
+    the tokens that were allowed went into reasoning: the same request would end in the same way."""
     try:
         document = orjson.loads(content)
         choice = document["choices"][0]
@@ -54,6 +55,9 @@ def read_completion(content: bytes, clean: Any = storable) -> Answer:
         text, reason = refusal, "refusal"
     if text is None and reason == "content_filter":
         text = ""
+    if not text and reason == "length":
+        detail = "the answer is empty: its token limit was reached before it began. Raise max_tokens"
+        raise AskFailed("no_room", detail, retryable=False, perhaps_billed=True)
     if not isinstance(text, str) or not isinstance(reason, str | None):
         raise AskFailed("nonsense", "the answer holds no text", retryable=True, perhaps_billed=True)
     if len(text) > LONGEST_CONTENT:
@@ -61,19 +65,19 @@ def read_completion(content: bytes, clean: Any = storable) -> Answer:
         raise AskFailed("nonsense", detail, retryable=True, perhaps_billed=True)
     counts = usage if isinstance(usage, dict) else {}
     return Answer(
-        content=clean(text),
-        finish_reason=clean(reason)[:50] if reason else None,
-        logprobs=_first_token(logprobs, clean),
+        content=storable(text),
+        finish_reason=storable(reason)[:50] if reason else None,
+        logprobs=_first_token(logprobs),
         prompt_tokens=_count(counts.get("prompt_tokens")),
         completion_tokens=_count(counts.get("completion_tokens")),
     )
 
 
-def _first_token(logprobs: Any, clean: Any) -> dict[str, Any] | None:
+def _first_token(logprobs: Any) -> dict[str, Any] | None:
     """`choices[0].logprobs` cut to what verdicts are read from."""
     try:
         entries = [
-            {"token": clean(entry["token"])[:50], "logprob": max(float(entry["logprob"]), -9999.0)}
+            {"token": storable(entry["token"])[:50], "logprob": max(float(entry["logprob"]), -9999.0)}
             for entry in logprobs["content"][0]["top_logprobs"][:20]
         ]
     except (LookupError, TypeError, ValueError, AttributeError):

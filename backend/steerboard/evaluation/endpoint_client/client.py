@@ -14,6 +14,7 @@ import openai
 from openai import OpenAI
 
 from steerboard.evaluation.endpoint_client.answers import Answer, AskFailed, read_completion
+from steerboard.platform.security.masking import masked
 from steerboard.platform.security.safe_http import AddressRefused, open_client
 from steerboard.platform.settings import Settings
 from steerboard.platform.texts import storable
@@ -51,7 +52,7 @@ class Asker:
             try:
                 return self._ask(client, sent)
             except openai.APIStatusError as error:
-                raise self._refused(error) from None
+                raise self._refused(error, sent) from None
             except openai.APITimeoutError:
                 raise self._late() from None
             except openai.APIConnectionError as error:
@@ -73,7 +74,7 @@ class Asker:
         absent: dict[str, Any] = {} if self._key else {"Authorization": openai.Omit()}
         with library.chat.completions.with_streaming_response.create(**body, extra_headers=absent) as response:
             content = b"".join(response.http_response.iter_raw())
-        return read_completion(content, self._clean)
+        return read_completion(content)
 
     def _adapt(self, body: dict[str, Any]) -> dict[str, Any]:
         sent = dict(body)
@@ -86,13 +87,14 @@ class Asker:
             sent.pop("temperature", None)
         return sent
 
-    def _refused(self, error: openai.APIStatusError) -> AskFailed:
+    def _refused(self, error: openai.APIStatusError, sent: dict[str, Any]) -> AskFailed:
         status, said = error.status_code, self._message(error.body)
         code = f"http_{status}"
         if status == 400:
             with self._lock:
                 for field in _ADAPTABLE:
-                    if field in said and field not in self._adapted:
+                    # Other requests that were under way have the field, too, and are refused after the first one.
+                    if field in said and (field not in self._adapted or _has(sent, field)):
                         self._adapted.add(field)
                         log.info("the endpoint rejected the request (%s); retrying in another form", field)
                         return AskFailed(code, said, retryable=True, pause=0.0)
@@ -126,7 +128,12 @@ class Asker:
 
     def _clean(self, text: str) -> str:
         """Without the key, which some servers repeat, and without what Postgres cannot hold."""
-        return storable(text.replace(self._key, "***") if self._key else text)
+        return storable(masked(text, self._key))
+
+
+def _has(sent: dict[str, Any], field: str) -> bool:
+    """Whether a request was sent in the form that a refusal which names `field` is about."""
+    return ("max_tokens" if field == "max_completion_tokens" else field) in sent
 
 
 def retry_after(headers: Any) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import orjson
 
+from steerboard.platform.security.masking import masked
 from steerboard.platform.security.safe_http import read_start
 from steerboard.registry.tables import Endpoint
 from steerboard_contracts.conditions.format import template_arguments
@@ -245,7 +246,7 @@ def _message(document: Any, key: str | None) -> str:
             break
         document = next((document[name] for name in ("error", "message", "detail") if document.get(name)), "")
     text = document if isinstance(document, str) else ""
-    text = " ".join((text.replace(key, "***") if key else text).replace("\x00", "").split())
+    text = " ".join(masked(text, key).replace("\x00", "").split())
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
