@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from steerboard_contracts.conditions.format import SCORE_MARKER
 from steerboard_contracts.configs.base import BaseModelConfig
-from steerboard_contracts.errors import BadInput, BadModel, EmptySelection
+from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.files.base_sources import MODEL_FILES, RANDOM_BASES, source_type
 from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.files.local_folders import LocalFolders, ModelFolder
@@ -25,6 +25,7 @@ from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.stage.spec import UPLOADED
 from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault
+from steerboard_workers.stages.models.foreign_weights import load_foreign
 from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info, save_model
 from steerboard_workers.stages.runtime import Stage
 
@@ -213,12 +214,12 @@ def _not_downloaded(source: str, error: Exception) -> BadInput:
 
 
 def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) -> ModelInfo:
-    """Check that the folder loads as a language model, and write steerboard.json into it."""
+    """Check that the folder loads as a language or reward model, and write steerboard.json into it."""
     check_model(folder)
     with its_own_fault("the tokenizer does not load"):
         tokenizer = load_tokenizer(folder)
     before = read_info(folder)
-    model = _load_causal(folder)
+    model = load_foreign(folder, tokenizer)
     window = getattr(model.config, "max_position_embeddings", None) or config.max_length
     info = before.model_copy(
         update={
@@ -232,20 +233,6 @@ def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) ->
         tokenizer.save_pretrained(folder)
     (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
     return info
-
-
-def _load_causal(folder: Path) -> Any:
-    with its_own_fault("the folder does not load as a language model"):
-        model, report = AutoModelForCausalLM.from_pretrained(
-            folder, dtype="auto", use_safetensors=True, trust_remote_code=False, output_loading_info=True
-        )
-    if report["missing_keys"]:
-        missing = sorted(report["missing_keys"])
-        raise BadModel(f"{len(missing)} tensors of {type(model).__name__} are not in the folder, such as {missing[0]}")
-    if report["mismatched_keys"]:
-        first = sorted(map(str, report["mismatched_keys"]))[0]
-        raise BadModel(f"tensors of the folder do not have the shapes in config.json, such as {first[:200]}")
-    return model
 
 
 def _unknown(source: str) -> BadInput:

@@ -5,6 +5,7 @@ A folder holds safetensors, config.json, the tokenizer with its chat template, a
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -242,13 +243,14 @@ def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:
     model.config.use_cache = True
     model.config.pad_token_id = tokenizer.pad_token_id
     if info.role not in SCALARS:
-        stops = renderer_of(tokenizer, info).stop_ids
-        # Greedy unless asked otherwise: sampling defaults of a base model's folder are not this policy's.
-        model.generation_config = GenerationConfig(
-            bos_token_id=tokenizer.bos_token_id,
-            eos_token_id=stops if len(stops) > 1 else stops[0],
-            pad_token_id=tokenizer.pad_token_id,
-        )
+        # What its makers set stays, such as further end tokens and how it is to be sampled.
+        config = copy.deepcopy(model.generation_config) or GenerationConfig()
+        own = config.eos_token_id
+        ends = {*renderer_of(tokenizer, info).stop_ids, *(own if isinstance(own, list) else [own])} - {None}
+        stops = sorted(ends)
+        config.bos_token_id, config.pad_token_id = tokenizer.bos_token_id, tokenizer.pad_token_id
+        config.eos_token_id = stops if len(stops) > 1 else stops[0]
+        model.generation_config = config
 
 
 def compare_saved(folder: Path, model: Any) -> None:
