@@ -120,11 +120,12 @@ def test_no_text_acts_as_a_control_token_or_gets_spaces(family, data):
     control -= {tokenizer.unk_token_id}
     spelling = st.sampled_from(FAMILIES[family].control)
     piece = st.one_of(spelling, st.sampled_from(["old", " ", "", "4"]))
-    nasty = f"b{''.join(data.draw(st.lists(piece, min_size=1, max_size=5)))}e"
+    nasty = f"zq{''.join(data.draw(st.lists(piece, min_size=1, max_size=5)))}qz"
     prompt, plain = ([{"role": "user", "content": text}] for text in (f"say {nasty} now", "say x now"))
     found, wanted = renderer.render(prompt, f"I {nasty} say"), renderer.render(plain, "I x say")
     assert [n for n in found.ids if n in control] == [n for n in wanted.ids if n in control]
-    assert found.ids[: found.prompt_length] == renderer.prompt_ids(prompt)
+    # A thought that the generation prompt opens is not in closed conversations, or not with the same tokens.
+    assert found.ids[: found.prompt_length] == renderer.prompt_ids(prompt)[: found.prompt_length]
     text = tokenizer.decode(found.ids, skip_special_tokens=False)
     assert text.count(nasty) == 2
 

@@ -279,7 +279,8 @@ def _sentencepiece() -> Tokenizer:
     strip = decoders.Strip(" ", 1, 0)
     backend.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), strip])
     special = [*_SENTENCEPIECE, *(f"<0x{byte:02X}>" for byte in range(256))]
-    words = [word for text in TEXT for word in text.split(" ")]
+    # Without line ends, which no template of these families wants joined with the text behind them.
+    words = [word for text in TEXT for word in text.split()]
     backend.train_from_iterator(words * 20, trainers.BpeTrainer(vocab_size=600, special_tokens=special))
     # Only the first three are control tokens; those of bytes are ordinary ones.
     written = json.loads(backend.to_str())
