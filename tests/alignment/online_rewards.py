@@ -32,6 +32,9 @@ class Given:
     def renderer(self, model: str) -> None:
         return None
 
+    def closing_ids(self, model: str) -> list[int]:
+        return []
+
     def per_sequence(self, examples, model=None):
         return [np.array([reward], dtype=np.float32) for reward in self._rewards[model]]
 

@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.scoring import AnswerRewards, UnscoredAnswers
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rollouts import Rollout
+from support.models.template_families import tokenizer_of
 from support.servers.other_server import Answer, other_server
 
 CODE = """
@@ -167,6 +169,37 @@ def test_a_reward_model_with_other_tokens_is_given_the_text_and_no_end_that_was_
     # The first is longer than the window of the model that scores.
     length = len(whole.ids) - whole.prompt_length
     np.testing.assert_array_equal(found.total, [np.nan, length, length - 1])
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_an_ended_answer_is_read_where_the_template_ends_a_conversation(as_text):
+    renderer = Renderer(tokenizer_of("chatml"), "chat", 256, whole=True)
+    prompt = [{"role": "user", "content": "Name a city."}]
+    policy = Renderer(tokenizer_of("chatml"), "chat", 256).render(prompt, "Lima")
+    ids = np.array(policy.ids[policy.prompt_length :], dtype=np.int32)
+    example = Example(7, np.array(policy.ids[: policy.prompt_length], dtype=np.int32), (ids,))
+    cut = replace(example, responses=(ids[:-1],))
+
+    class Passes:
+        def has(self, model: str) -> bool:
+            return model == "reward"
+
+        def renderer(self, model: str) -> Renderer | None:
+            return renderer if as_text else None
+
+        def closing_ids(self, model: str) -> list[int]:
+            return renderer.closing_ids
+
+        def per_sequence(self, examples, model=None):
+            self.read = [np.concatenate([e.prompt, *e.responses]).tolist() for e in examples]
+            return [np.array([0.0], np.float32) for _ in examples]
+
+    answers = [
+        Rollout(7, n, ids, np.zeros(len(ids), np.float32), "Lima", finished) for n, finished in enumerate((1, 0))
+    ]
+    config, passes = needed_method("rloo").config.model_validate({"method": "rloo"}), Passes()
+    AnswerRewards(config, RowTexts({}, {7: prompt}), passes).score(answers, [example, cut])
+    assert passes.read == [renderer.render(prompt, "Lima").ids, policy.ids[:-1]]
 
 
 # -- a server ---------------------------------------------------------------------------------------------------------
