@@ -49,7 +49,7 @@ function Form({ project, onMade }: Properties) {
         name: name.trim(),
         entrants: entrants.map((target) => {
           const [kind, ...rest] = target.split(":");
-          return { [kind!]: rest.join(":"), decoding: { temperature, top_p: 1, top_k: 0 } };
+          return { [kind!]: rest.join(":"), decoding: { temperature, top_p: 1, top_k: 0, stop: [] } };
         }),
         sides: Number(sides),
         categories,
