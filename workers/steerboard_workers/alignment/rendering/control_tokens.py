@@ -133,7 +133,7 @@ class _Copy:
     """A tokenizer that knows control tokens by other names. `numbers`: ids of all added tokens by the copy's own."""
 
     tokenizer: Any
-    numbers: dict[int, int]
+    numbers: dict[int | None, int]
     forgeable: frozenset[int]
 
     @classmethod
@@ -146,7 +146,7 @@ class _Copy:
         # A limit or padding of the folder's, and what it adds around a text, are not part of reading one.
         copy = Tokenizer.from_str(json.dumps({**written, "truncation": None, "padding": None, "post_processor": None}))
         kept = {one["content"]: one["id"] for one in written["added_tokens"]}
-        numbers: dict[int, int] = {copy.token_to_id(spelling): number for spelling, number in kept.items()}
+        numbers: dict[int | None, int] = {copy.token_to_id(spelling): number for spelling, number in kept.items()}
         for spelling, number in control.items():
             sides = {side: flags.get(spelling, {}).get(side, False) for side in ("lstrip", "rstrip")}
             copy.add_special_tokens([AddedToken(_name(number), normalized=False, **sides)])

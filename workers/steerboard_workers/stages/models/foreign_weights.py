@@ -1,4 +1,4 @@
-"""Weights that others have published: loaded as what the folder says it is, and checked against its tokenizer."""
+"""Weights that others have published: loaded as what config.json names, and checked against its tokenizer."""
 
 from __future__ import annotations
 
