@@ -64,6 +64,7 @@ class World:
         environment = {name: value for name, value in surroundings().items() if not name.startswith("STEERBOARD_")}
         environment |= {
             "STEERBOARD_HOME": str(self.home),
+            "STEERBOARD_ALLOWED_HOSTS": NAMED,
             # Other work on the machine may hold up a worker for a while.
             "STEERBOARD_LEASE_SECONDS": "60",
             "STEERBOARD_HEARTBEAT_SECONDS": "1",

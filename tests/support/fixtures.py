@@ -115,6 +115,7 @@ def redis_url(servers: Servers) -> str:
 def settings(home: Path, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
     """Also in the environment, for `get_settings` and for processes that a test starts."""
     monkeypatch.setenv("STEERBOARD_HOME", str(home))
+    monkeypatch.setenv("STEERBOARD_ALLOWED_HOSTS", "testserver test")
     monkeypatch.setenv("STEERBOARD_DATABASE_URL", database_url)
     monkeypatch.setenv("STEERBOARD_REDIS_URL", redis_url)
     monkeypatch.setenv("STEERBOARD_ARTIFACT_URL", f"file://{home / 'artifacts'}")

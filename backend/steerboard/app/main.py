@@ -26,6 +26,7 @@ from steerboard.platform.database import make_engine, make_sessions
 from steerboard.platform.http.body_limits import BodyLimit
 from steerboard.platform.http.callers import Callers
 from steerboard.platform.http.errors import install_handlers, problems
+from steerboard.platform.http.hosts import AllowedHosts, Hosts
 from steerboard.platform.http.security_headers import SecurityHeaders
 from steerboard.platform.security import production
 from steerboard.platform.security.secrets import Secrets
@@ -41,7 +42,7 @@ class _App(FastAPI):
     """Headers go around everything, also around the answer to an error that nothing expected."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return SecurityHeaders(dashboard.Assets(super().build_middleware_stack()), api=API)
+        return SecurityHeaders(AllowedHosts(dashboard.Assets(super().build_middleware_stack())), api=API)
 
 
 def create_app(
@@ -93,6 +94,7 @@ def create_app(
 def attach(app: FastAPI, settings: Settings, sessions: sessionmaker[Session]) -> None:
     """What requests find in the app's state. Its routes, which take long to make, are the same for every database."""
     app.state.settings = settings
+    app.state.hosts = Hosts.of(settings)
     app.state.stopping = threading.Event()
     app.state.callers = Callers()
     _make_slots(app)

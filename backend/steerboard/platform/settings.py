@@ -95,6 +95,9 @@ class Settings(BaseSettings):
     secret_key: SecretStr = SecretStr("")
     # Opens what an older key has sealed, while the key is being changed.
     secret_key_previous: SecretStr = SecretStr("")
+    # Names by which the server may be reached, besides this machine's and that of `public_url`
+    # (`platform.http.hosts`): `board.example.org`, `.example.org` with all below it, `*` for any.
+    allowed_hosts: str = ""
     # Where people reach the dashboard, for links in webhooks.
     public_url: str = ""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

@@ -145,6 +145,7 @@ class Platform:
     def _start_servers(self) -> None:
         """Embedded ones for the URLs that are not set; then everything, also in child processes, finds them set."""
         os.environ["STEERBOARD_HOME"] = str(self.options.home)
+        os.environ["STEERBOARD_HOST"] = self.options.host
         settings = Settings()
         os.environ["STEERBOARD_ARTIFACT_URL"] = settings.artifact_url
         os.environ.setdefault("STEERBOARD_PUBLIC_URL", self.url)

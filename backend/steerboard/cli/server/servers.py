@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -21,8 +22,11 @@ def api(
     """Serve the API and the dashboard, and nothing else. Needs the URLs of a migrated database and of Redis."""
     from steerboard.cli.server.api_server import serve
 
+    if host is not None:
+        os.environ["STEERBOARD_HOST"] = host  # also for the processes that answer
+        get_settings.cache_clear()
     settings = get_settings()
-    serve(host or settings.host, settings.port if port is None else port, workers, typer.echo)
+    serve(settings.host, settings.port if port is None else port, workers, typer.echo)
 
 
 @commands.command()
