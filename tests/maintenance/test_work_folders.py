@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +21,8 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.workspace import Workspace
+from steerboard_workers.work_cleaning import keep_clean
+from support.patience import PATIENCE
 
 NOW = dt.timedelta(0)
 OLD = dt.timedelta(days=30)
@@ -119,3 +122,22 @@ def test_what_a_further_node_of_a_worker_left_goes_too(world: KeptWorld, engine:
     assert clear(engine, home, 1, age=OLD, dry_run=True).folders == 1
     assert clear(engine, home, 1, age=OLD).folders == 1
     assert not left.exists()
+
+
+def test_a_worker_removes_folders_of_ended_runs_by_itself(
+    world: KeptWorld, engine: Engine, home: Path, work: Path
+) -> None:
+    stopping = threading.Event()
+    settings = Settings(home=home, work_days=30)
+    worker = threading.Thread(target=keep_clean, args=(engine, settings, stopping, 0.05))
+    worker.start()
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE runs SET state = 'failed', ended_at = now() - interval '40 days'"))
+        until = time.monotonic() + PATIENCE
+        while work.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not work.exists()
+    finally:
+        stopping.set()
+        worker.join()

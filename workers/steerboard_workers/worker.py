@@ -42,6 +42,7 @@ from steerboard_workers.supervisor import process, workspace
 from steerboard_workers.supervisor.device_group import DeviceGroup, process_memory
 from steerboard_workers.supervisor.execution import Supervisor
 from steerboard_workers.supervisor.warm_start import stage_parent
+from steerboard_workers.work_cleaning import keep_clean
 
 log = logging.getLogger("steerboard.worker")
 
@@ -87,6 +88,12 @@ class Worker:
         self._threads = [
             threading.Thread(target=self._look, name="ticker", daemon=True),
             threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
+            threading.Thread(
+                target=keep_clean,
+                args=(self._renewals.kw["bind"], settings, self.stopping),
+                name="cleaning",
+                daemon=True,
+            ),
         ]
 
     def start(self) -> None:
@@ -139,7 +146,6 @@ class Worker:
     def _keep_house(self) -> None:
         """Heartbeat and sweep, also while a run is in hand."""
         swept = 0.0
-        survive(lambda: workspace.forget_finished(self._sessions, self._settings.home))
         survive(self._beat)
         say_alive(self._settings)
         while not self.stopping.wait(self._settings.heartbeat_seconds):

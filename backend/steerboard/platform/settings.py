@@ -73,6 +73,8 @@ class Settings(BaseSettings):
     benchmarks_python: Path | None = None
     # Of inputs that a worker keeps on its disk; by default half of what is free there (`platform.storage.local_cache`).
     cache_mb: Annotated[int | None, Field(ge=1)] = None
+    # How long a worker keeps the checkpoints of a failed or cancelled run on its own disk.
+    work_days: Annotated[float, Field(ge=0)] = 14.0
     # Of every disk that is written to, kept free for the database (`steerboard_contracts.files.disk`); by default a
     # twentieth of it, at most 2 GB.
     disk_reserve_mb: Annotated[int | None, Field(ge=0)] = None
