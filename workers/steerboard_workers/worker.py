@@ -88,12 +88,7 @@ class Worker:
         self._threads = [
             threading.Thread(target=self._look, name="ticker", daemon=True),
             threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
-            threading.Thread(
-                target=keep_clean,
-                args=(self._renewals.kw["bind"], settings, self.stopping),
-                name="cleaning",
-                daemon=True,
-            ),
+            threading.Thread(target=self._keep_clean, name="cleaning", daemon=True),
         ]
 
     def start(self) -> None:
@@ -154,6 +149,12 @@ class Worker:
             if time.monotonic() - swept >= self._settings.sweep_seconds:
                 survive(lambda: sweeper.sweep(self._sessions, self._settings))
                 swept = time.monotonic()
+
+    def _keep_clean(self) -> None:
+        with self._sessions() as session:
+            engine = session.get_bind()
+        assert isinstance(engine, Engine)
+        keep_clean(engine, self._settings, self.stopping)
 
     def _beat(self) -> None:
         run = self._run

@@ -1,0 +1,63 @@
+"""Every command line in the docs is one that this version has: its commands, options and make targets exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from steerboard.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_CODE = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```|^((?:(?: {4}|\t).*\n)+)", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"(?:^|[|&;(]|\$\()\s*(?:\w+=\S* )*(steerboard|make) ([^|&;)\n]*)", re.MULTILINE)
+# What a reader is to fill in, and what shells make of a line before a program sees it.
+_PLACEHOLDER = re.compile(r"\[[^\]]*\]|\.\.\.|<[^>]*>")
+
+
+def lines(page: Path) -> Iterator[tuple[str, str]]:
+    for block in _CODE.finditer(page.read_text()):
+        text = (block.group(1) or block.group(2)).replace("\\\n", " ")
+        for match in _COMMAND.finditer(re.sub(r"\s#.*", "", text)):
+            yield match.group(1), match.group(2).strip()
+
+
+def commands() -> list[tuple[str, str, str]]:
+    found = [(page.name, program, rest) for page in PAGES for program, rest in lines(page)]
+    return sorted(set(found))
+
+
+def parsed(words: list[str]) -> None:
+    command: click.Command = typer.main.get_command(app)
+    context = click.Context(command, info_name="steerboard", resilient_parsing=True)
+    while isinstance(command, click.Group) and words:
+        sub = command.get_command(context, words[0])
+        if sub is None:
+            raise click.UsageError(f"no command {words[0]}")
+        command, words = sub, words[1:]
+        context = click.Context(command, info_name=command.name, parent=context, resilient_parsing=True)
+    # What is missing is for the reader; what is there must be known.
+    command.parse_args(context, words)
+
+
+@pytest.mark.parametrize(("page", "program", "rest"), commands())
+def test_a_command_of_the_docs_exists_with_its_options(page: str, program: str, rest: str) -> None:
+    words = shlex.split(_PLACEHOLDER.sub("", rest), comments=True)
+    if program == "make":
+        targets = re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert [word for word in words if "=" not in word and word not in targets] == []
+    else:
+        parsed(words)
+
+
+def test_the_docs_have_commands_and_a_false_one_is_found() -> None:
+    assert len(commands()) >= 50
+    for false in (["runs", "begin"], ["runs", "start", "sft", "--sett", "x=1"], ["evaluate"]):
+        with pytest.raises(click.ClickException):
+            parsed(false)
