@@ -38,7 +38,8 @@ export function StateBadge({
   label?: string;
   warnings?: Schemas["RunWarning"][];
 }) {
-  const look = state === "succeeded" && warnings.length > 0 ? warned(warnings) : (LOOK[state] ?? LOOK.pending!);
+  const look =
+    state === "succeeded" && warnings.length > 0 ? warned(warnings) : (LOOK[state] ?? LOOK.pending!);
   return (
     <Badge color={look.color} leftSection={look.icon} className="state-badge">
       {label ?? state}

@@ -17,7 +17,6 @@ describe("the time a run takes", () => {
   });
 });
 
-
 it("counts a pipeline's time from its first start, and its wait apart", () => {
   const pipeline = { created_at: at(0), started_at: null, ended_at: null };
   expect(pipelineTime(pipeline, 90_000)).toEqual({ took: null, waits: 90 });
