@@ -42,7 +42,7 @@ def parsed(words: list[str]) -> None:
             raise click.UsageError(f"no command {words[0]}")
         command, words = sub, words[1:]
         context = click.Context(command, info_name=command.name, parent=context, resilient_parsing=True)
-    # What is missing is for the reader; what is there must be known.
+    # A reader fills in what is missing; options and commands must be known.
     command.parse_args(context, words)
 
 

@@ -6,11 +6,13 @@ A folder holds safetensors, config.json, the tokenizer with its chat template, a
 from __future__ import annotations
 
 import copy
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import other
 from pydantic import ValidationError
 from transformers import (
     AutoConfig,
@@ -231,10 +233,20 @@ def whole_model(like: Any, weights: dict[str, torch.Tensor], dtype: torch.dtype)
 def save_model(folder: Path, model: Any, tokenizer: Any, info: ModelInfo) -> None:
     """Write an export-ready folder, then load it back. Raises `SavedModelDiffers` unless every tensor is equal."""
     describe(model, tokenizer, info)
-    model.save_pretrained(folder)
+    save_weights(folder, model)
     tokenizer.save_pretrained(folder)
     (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
     compare_saved(folder, model)
+
+
+def save_weights(folder: Path, model: Any) -> None:
+    """The weights and the model's config. `save_pretrained` imports DeepSpeed where it is installed, to unwrap its
+    engine: seconds and a warning in the log. A model can be such an engine only if DeepSpeed is loaded already."""
+    asked, other.is_deepspeed_available = other.is_deepspeed_available, lambda: "deepspeed" in sys.modules
+    try:
+        model.save_pretrained(folder)
+    finally:
+        other.is_deepspeed_available = asked
 
 
 def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:

@@ -26,6 +26,7 @@ from steerboard_workers.stages.models.model_io import (
     compare_saved,
     describe,
     save_model,
+    save_weights,
     whole_model,
 )
 from steerboard_workers.stages.runtime import Stage
@@ -85,7 +86,7 @@ class SavedModel:
         else:
             below = {name: tensor.to(start.stored) for name, tensor in base_weights(self._with_base(weights)).items()}
             base = whole_model(start.model, below, start.stored)
-            base.save_pretrained(folder / BASE)
+            save_weights(folder / BASE, base)
             compare_saved(folder / BASE, base)
         describe(start.model, start.tokenizer, info)
         write_adapter(folder, start.model, trained, lora, head=start.scalar)
