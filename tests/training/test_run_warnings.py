@@ -116,3 +116,15 @@ def test_how_many_parameters_learn_is_known_before_the_first_step(make_stage, ba
         assert [prepared.summary[name] for name in figures] == [summary[name] for name in figures]
         assert (summary["trainable_parameters"] < summary["parameters"]) == (lora is not None)
         assert prepared.warnings == []
+
+
+@pytest.mark.parametrize(("method", "data"), [("sft", "labelled"), ("kto", "preferences")])
+def test_a_run_whose_epochs_end_before_its_max_steps_warns_before_its_first_step(make_stage, base_model, method, data):
+    config = {"method": method, "batch": 64, "epochs": 2}
+    _, summary, prepared = trained(make_stage, base_model, data, **config, max_steps=1000)
+    steps = summary["steps"]
+    assert steps < 1000
+    message = warnings_of(prepared)["fewer_steps"][1]
+    assert message.startswith(f"Training ends after {steps} steps, the end of 2 epochs, and max_steps is 1,000. ")
+    _, _, prepared = trained(make_stage, base_model, data, **config, max_steps=steps)
+    assert "fewer_steps" not in warnings_of(prepared)

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from steerboard_contracts.wording import counted, listed
+
 # Shares of the rows that a run should learn from.
 _WARNED, _SERIOUS = 0.01, 0.10
 
@@ -30,7 +32,18 @@ def rows_too_long(dataset: str, rows: int, cut: int, left_out: int, max_length: 
         code="rows_too_long",
         level="serious" if share >= _SERIOUS else "warning",
         message=f"{share:.0%} of the {rows:,} rows of {dataset} have more than {max_length:,} tokens: "
-        f"{' and '.join(what)}. Raise max_length to learn from them as they are.",
+        f"{listed(what)}. Raise max_length to learn from them as they are.",
+    )
+
+
+def fewer_steps(asked: int | None, steps: int, epochs: float) -> RunWarning | None:
+    """`asked`: `max_steps`. `steps`: how many the epochs give."""
+    if asked is None or asked <= steps:
+        return None
+    return RunWarning(
+        code="fewer_steps",
+        message=f"Training ends after {counted(steps, 'step')}, the end of {counted(epochs, 'epoch')}, and max_steps "
+        f"is {asked:,}. Raise epochs to reach it.",
     )
 
 

@@ -21,7 +21,7 @@ from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_contracts.watching.warnings import mixture_warnings
+from steerboard_contracts.watching.warnings import fewer_steps, mixture_warnings
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.methods import training_of
@@ -72,8 +72,6 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     with stage.phases.measure("load"), stage.using_model("model", "tokenising with"):
         data = load_data(stage, method, start.renderer)
         further_data = load_further(stage, config, start.renderer)
-    learns = {"parameters": start.parameters, "trainable_parameters": start.trained}
-    _report_prepared(stage, config, start, {**data.summary, **learns}, [data, *further_data.values()])
 
     module = start.module(method.temperature, method.needs_entropy)
     parts = {JointModule.MAIN: module, **{role: setup.module() for role, setup in further.items()}}
@@ -115,6 +113,8 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         mixed=sharing.mixed,
     )
     source = method.source(context)
+    learns = {"parameters": start.parameters, "trainable_parameters": start.trained}
+    _report_prepared(stage, config, start, {**data.summary, **learns}, [data, *further_data.values()], source)
     examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
     examples += _longest_besides(data, source)
     besides = source.rehearsed_besides()
@@ -190,11 +190,19 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
 
 
 def _report_prepared(
-    stage: Stage, config: TrainingConfig, start: Setup, summary: dict[str, Any], read: list[TrainingData]
+    stage: Stage,
+    config: TrainingConfig,
+    start: Setup,
+    summary: dict[str, Any],
+    read: list[TrainingData],
+    source: BatchSource,
 ) -> None:
     """How much of the model learns, and what the owner of the run must know before it ends."""
     warnings = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
     warnings += {one.message: one for data in read for one in data.warnings}.values()
+    ends_early = fewer_steps(config.max_steps, source.steps, config.epochs)
+    if ends_early is not None:
+        warnings.append(ends_early)
     stage.log(
         f"{start.trained:,} of {start.parameters:,} parameters are trained ({start.trained / start.parameters:.1%})"
     )

@@ -21,7 +21,7 @@ from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.wording import counted
+from steerboard_contracts.wording import counted, listed
 
 app = typer.Typer(no_args_is_help=True, help="Import, inspect, clean, convert and export datasets.")
 app.add_typer(cleaning.app)
@@ -187,7 +187,7 @@ def print_report(report: Out, out: Console) -> None:
         out.print(f"  {count:,} cleaned away: {rule.replace('_', ' ')}")
     if usable := [words for rule, words in _USABLE.items() if rule in report["cleaned"]]:
         shows = ", for `steerboard datasets clean`, which shows examples" if dataset["kind"] == "preferences" else ""
-        out.print(f"  --no-clean keeps {' and '.join(usable)}{shows}", style="dim")
+        out.print(f"  --no-clean keeps {listed(usable)}{shows}", style="dim")
     if report["bad_rows"]:
         out.print(f"  {report['bad_rows']:,} bad rows skipped", style="yellow")
         for reason, count in list(report["bad_counts"].items())[:_SHOWN_BAD]:

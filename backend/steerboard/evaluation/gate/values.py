@@ -17,6 +17,7 @@ from steerboard_contracts.report.sections.comparison import By, Comparison, Pair
 from steerboard_contracts.report.sections.human import HumanReport
 from steerboard_contracts.report.sections.judges import JudgeReport, JuryReport
 from steerboard_contracts.report.sections.rewards import RewardReport
+from steerboard_contracts.wording import listed
 
 Section = HumanReport | JudgeReport | JuryReport | RewardReport
 
@@ -244,7 +245,7 @@ def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:
                 "ci_high": spearman.high,
                 "n": row.items,
             }
-            by = " and ".join(f"{kind} {label}" for kind, label in ends)
+            by = listed(f"{kind} {label}" for kind, label in ends)
             found.append(Figure(stats, row.items, by, judges))
     judges = tuple(label for side in sides for source, label in side if source == "judge")
     return found or [Figure({}, judges=judges, why="no two such sources cover the same items")]

@@ -34,6 +34,7 @@ from steerboard_contracts.conversions import how_to_convert
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods.kto import SPEC, KtoConfig
 from steerboard_contracts.specs.method import Reads
+from steerboard_contracts.wording import listed
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.batches.mismatch import mismatched, partners
 from steerboard_workers.alignment.examples import Example
@@ -163,7 +164,7 @@ class Kto(TrainingMethod[KtoConfig]):
         truncate = ", or set too_long to truncate" if self.config.too_long == "drop" else ""
         raise BadInput(
             f"all {len(train)} training rows that are left of {self._name} are {have}, and KTO needs both kinds: of "
-            f"the {self._selected[lacking]} {lack} ones, {' and '.join(why)}",
+            f"the {self._selected[lacking]} {lack} ones, {listed(why)}",
             code="one_sided_data",
             hint=f"Raise max_length{truncate}.",
         )

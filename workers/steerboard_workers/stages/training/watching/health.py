@@ -16,6 +16,7 @@ from steerboard_contracts.watching.health import (
     TiedRule,
     ZeroZRule,
 )
+from steerboard_contracts.wording import listed
 
 Figures = list[tuple[int, float]]
 
@@ -109,7 +110,7 @@ class HealthWatch:
             fallen.append(f"{values[0] - values[-1]:.4g}")
         times = f"{rule.steps} times in a row" if rule.steps > 1 else "once"
         return (
-            f"chosen and rejected answers have lost {' and '.join(fallen)} nats since the first evaluation while "
+            f"chosen and rejected answers have lost {listed(fallen)} nats since the first evaluation while "
             f"{rule.figure} fell {times}, from {last[0]:.4g} to {last[-1]:.4g}"
         )
 
