@@ -77,9 +77,9 @@ def test_a_pipe_gets_whole_ids_and_no_colours_whatever_the_environment_says(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "40")
     rows = [line.split("\t") for line in shell("runs", "list").splitlines()]
-    assert {len(row) for row in rows} == {6}
-    assert {row[4] for row in rows} == {run["id"] for run in world.get("runs")["items"]}
-    assert "the worker was lost; another follows" in {row[5] for row in rows}
+    assert {len(row) for row in rows} == {7}
+    assert {row[5] for row in rows} == {run["id"] for run in world.get("runs")["items"]}
+    assert "the worker was lost; another follows" in {row[6] for row in rows}
 
 
 def test_nothing_to_list_is_nothing_in_a_pipe_and_a_sentence_for_a_person(
@@ -89,6 +89,17 @@ def test_nothing_to_list_is_nothing_in_a_pipe_and_a_sentence_for_a_person(
         done = steerboard(url, token, *command)
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr.startswith("No ")
+
+
+def test_a_pipe_gets_the_totals_of_a_pipeline_as_the_last_row(shell: Shell, world: ApiWorld) -> None:
+    world.work(seconds=2.5)
+    found = world.get(f"pipelines/{PIPELINE}")
+    *stages, total = [line.split("\t") for line in shell("pipelines", "show", PIPELINE).splitlines()]
+    assert len(stages) == len(found["runs"])
+    assert total[:3] == [PIPELINE, "pipeline", found["state"]]
+    assert float(total[3]) > 0
+    assert float(total[4]) == found["device_seconds"] > 0
+    assert total[5] == found["id"]
 
 
 @pytest.mark.long

@@ -180,10 +180,10 @@ def test_a_judge_is_refused_with_every_field_at_fault(weekly: Shell) -> None:
     refused = weekly("judge", "weekly", "--endpoint", "x", "--style", "best", "--set", "max_tokens=many", code=1)
     assert "body.style" in refused.stderr
     assert "body.settings.max_tokens" in refused.stderr
-    assert (
-        "--set"
-        in weekly("judge", "weekly", "--endpoint", "x", "--style", "single", "--set", "baseline", code=64).stderr
-    )
+    refused = weekly("judge", "weekly", "--endpoint", "x", "--style", "single", "--set", "baseline", code=1)
+    assert "--set baseline: is not of the form name=value" in refused.stderr
+    for change in ("max_tokens: 5", "max_tokens=[", "max_tokens.=5"):
+        assert f"--set {change}" in weekly("judge", "weekly", "--model", "m", "--set", change, code=1).stderr
 
 
 def test_a_known_benchmark_comes_from_a_file_that_has_all_of_it(shell: Shell) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 import typer
@@ -66,20 +66,12 @@ def show(pipeline: Reference, json: JsonOption = False) -> None:
         print_json(found)
         return
     out = console()
-    if out.is_terminal:
-        out.print(_headline(found))
-    print_runs(out, found["runs"])
+    print_runs(out, found["runs"], found)
     for run in found["runs"]:
         print_warnings(run, f"{run['name']}: ")
     summary = client.get(f"pipelines/{found['id']}/report")["summary"] if out.is_terminal else None
     if summary is not None:
         out.print(summary["verdict"], markup=False)
-
-
-def _headline(found: dict[str, Any]) -> str:
-    failed = found["failed_device_seconds"]
-    lost = f", {failed:.0f} more in failed attempts" if failed >= 0.5 else ""
-    return f"{found['name']}: {found['state']}, {found['device_seconds']:.0f} device-seconds{lost}"
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`--set FIELD=VALUE` of one run: YAML values at dotted paths, as a recipe takes them for a stage."""
+"""`--set FIELD=VALUE` of one run or judge: YAML values at dotted paths, as a recipe takes them for a stage."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from steerboard.cli.files import write_whole
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.evaluation_report import print_evaluation_report
 from steerboard.cli.output.listing import Column, moment, plain, print_table
+from steerboard.cli.settings import config_of
 from steerboard.cli.usage import ExactGroup
 from steerboard_contracts.report.evaluation import EvaluationReport
 
@@ -38,7 +39,7 @@ Out = dict[str, Any]
 
 POLL_SECONDS = 2.0
 _WORK = {"entrants": "the answers of {}", "reward_assessments": "the rewards by {}", "judges": "the verdicts of {}"}
-_TEXTS = ("name", "model", "endpoint", "family", "baseline", "criteria")
+_TEXTS = ("name", "model", "endpoint", "family")
 
 
 _COLUMNS = (
@@ -154,7 +155,7 @@ def judge(
     there yet."""
     if style is None and model is None:
         raise typer.BadParameter("an endpoint needs a judging style", param_hint="--style")
-    settings = dict(_field(given, "--set") for given in set or [])
+    settings = config_of(set or [], {})
     who = {"endpoint": endpoint, "model": model, "style": style or "preference"}
     body = {"name": name, **who, "family": family, "settings": settings}
     client, path = Client(), path_of("evaluations", evaluation, "judges")
@@ -248,20 +249,20 @@ def _entrant(given: str) -> Out:
     if "=" not in given:
         return {"model": given}
     # A condition has commas too: score=helpfulness:4,verbosity:2.
-    return dict(_field(part, "--entrant") for part in re.split(r",(?=[^,=]*=)", given))
+    return dict(_field(part) for part in re.split(r",(?=[^,=]*=)", given))
 
 
-def _field(given: str, option: str) -> tuple[str, Any]:
+def _field(given: str) -> tuple[str, Any]:
     """(key, value) of `key=value`. Names stay texts, other values are read as YAML reads them."""
     key, _, text = (part.strip() for part in given.partition("="))
     if not key or not text:
-        raise typer.BadParameter(f"{given!r} is not of the form key=value", param_hint=option)
+        raise typer.BadParameter(f"{given!r} is not of the form key=value", param_hint="--entrant")
     if key in _TEXTS:
         return key, text
     try:
         return key, yaml.safe_load(text)
     except yaml.YAMLError:
-        raise typer.BadParameter(f"the value of {given!r} cannot be read", param_hint=option) from None
+        raise typer.BadParameter(f"the value of {given!r} cannot be read", param_hint="--entrant") from None
 
 
 def _wait(client: Client, evaluation: str, only: str | None = None) -> None:

@@ -29,8 +29,9 @@ def run_name(run: dict[str, Any]) -> str:
     return f"{run['pipeline']['name']}.{run['name']}" if run["pipeline"] else str(run["name"])
 
 
-def print_runs(out: Console, runs: Sequence[dict[str, Any]]) -> None:
-    rows = [
+def print_runs(out: Console, runs: Sequence[dict[str, Any]], pipeline: dict[str, Any] | None = None) -> None:
+    """`pipeline`: of all the runs; its totals are the last row."""
+    rows: list[tuple[Any, ...]] = [
         (
             run_name(run),
             run["method"] or run["kind"],
@@ -42,7 +43,16 @@ def print_runs(out: Console, runs: Sequence[dict[str, Any]]) -> None:
         )
         for run in runs
     ]
+    if pipeline is not None:
+        rows.append(_total(pipeline))
     print_table(out, _COLUMNS, rows)
+
+
+def _total(pipeline: dict[str, Any]) -> tuple[Any, ...]:
+    seconds, failed = with_seconds(pipeline)["seconds"], pipeline["failed_device_seconds"]
+    lost = f"{failed:.0f} more device-seconds in failed attempts" if failed >= 0.5 else ""
+    totals = (pipeline["state"], seconds, pipeline["device_seconds"], pipeline["id"], lost)
+    return (pipeline["name"], "pipeline", *totals)
 
 
 def print_warnings(run: dict[str, Any], prefix: str = "") -> None:

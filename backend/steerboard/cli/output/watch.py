@@ -91,7 +91,7 @@ def _take_events(tap: EventTap, runs: dict[str, Run], patience: float, display: 
 
 
 def with_seconds(run: Run) -> Run:
-    """The run with `seconds`: how long it has been or was at work; a reused one was not at all."""
+    """The run or pipeline with `seconds`: how long it has been or was at work; a reused run was not at all."""
     if run.get("started_at") is None or run.get("reused_from_id"):
         return {**run, "seconds": None}
     start = dt.datetime.fromisoformat(run["started_at"])

@@ -270,11 +270,10 @@ def _warnings(findings: Findings, rows: list[MethodRow]) -> list[str]:
     for entry in findings.entries:
         form = entry.info.condition if entry.info else None
         if form is not None and entry.score is not None and form.rounds(entry.score):
-            warnings.append(f"{entry.model}: score {entry.score:g} is written as {form.text(entry.score)}.")
+            warnings.append(f"{entry.name}: score {entry.score:g} is written as {form.text(entry.score)}.")
     for row in rows:
         if row.truncated > MANY_CUT:
-            at = "" if row.score is None else f" at {row.score:g}"
-            warnings.append(f"{row.entrant}{at}: {row.truncated:.0%} of the answers were cut at the token limit.")
+            warnings.append(f"{row.name}: {row.truncated:.0%} of the answers were cut at the token limit.")
     if findings.summed:
         warnings.append(
             f"The labelled rows' rewards are those of {findings.graded_by}, a sum of {findings.summed} rewards; the "
@@ -299,7 +298,7 @@ def _beyond(findings: Findings, low: float, high: float) -> list[str]:
             continue
         if score > high or score < low:
             end = f"99.9th percentile ({high:.2f})" if score > high else f"0.1th percentile ({low:.2f})"
-            warnings.append(f"{entry.model}: score {score:g} is beyond the labelled rewards' {end}.")
+            warnings.append(f"{entry.name}: score {score:g} is beyond the labelled rewards' {end}.")
     return warnings
 
 
