@@ -1,12 +1,11 @@
-"""What a run would cost: the device-seconds of earlier runs of its kind and method, scaled by the work.
+"""What a run would cost: the device-seconds of earlier runs of its kind and method, scaled to its work.
 
 Only runs that did all of their work in one attempt count: one that was resumed, or reused, shows less than it cost.
-How large the model is and how long its texts are is not weighed; the spread of the earlier runs shows it.
+Those of other kinds of devices do not count either. No figure is better than one that may be wrong by a factor of ten.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping
 
 from sqlalchemy import select
@@ -15,6 +14,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
 from steerboard.insights import memory, previews
+from steerboard.insights.likeness import Traits, kinds_of_living_workers, reads_texts, scaled, timings
 from steerboard.insights.schemas import EarlierRun, RunEstimate
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.tables import Model
@@ -27,12 +27,13 @@ from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import RunConfig, stored_config
 from steerboard_contracts.run_kinds import described, trains
 from steerboard_contracts.specs.work import RowCounts
+from steerboard_statistics.prediction import ScaledRun, predicted
 
 _RUNS = 20
 
 
 def estimate(session: Session, store: ArtifactStore, project: Project, asked: RunWork) -> RunEstimate:
-    """Median, least and most of what the newest earlier runs would have cost with this work, and its memory.
+    """What the newest earlier runs that are most like it would have cost with its work, and its memory.
 
     Raises `InvalidRun` for what `start_run` would refuse.
     """
@@ -41,34 +42,39 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
     for name, ref in refs.items():
         things[name] = session.get_one(Dataset, ref.dataset) if ref.dataset else session.get_one(Model, ref.model)
     work = _work(config, things, _kept(session, config, things))
-    earlier: list[tuple[Run, float]] = []
-    runs = _earlier(session, project, config)
-    inputs = resolve_all(session, runs)
-    for run in runs:
-        done = _done(run, inputs.get(run.id))
-        if done:
-            earlier.append((run, run.device_seconds * work / done))
+    finished = _earlier(session, project, config)
+    earlier = _scaled(session, finished, config, Traits.of(work, things)) if work else []
+    found = predicted([scaled for _, scaled in earlier])
     bytes_of = memory.needed(session, store, config, things)
     model = things.get("model")
     warnings = foreseen_warnings(session, store, config, model if isinstance(model, Model) else None)
-    if not earlier or not work:
-        return RunEstimate(
-            device_seconds_low=None,
-            device_seconds=None,
-            device_seconds_high=None,
-            based_on=[],
-            memory=bytes_of,
-            warnings=warnings,
-        )
-    scaled = [seconds for _, seconds in earlier]
+    based_on = [earlier[place][0] for place in found.places] if found else []
     return RunEstimate(
-        device_seconds_low=min(scaled),
-        device_seconds=statistics.median(scaled),
-        device_seconds_high=max(scaled),
-        based_on=[EarlierRun(id=run.id, name=run.name, device_seconds=run.device_seconds) for run, _ in earlier],
+        device_seconds_low=found.low if found else None,
+        device_seconds=found.middle if found else None,
+        device_seconds_high=found.high if found else None,
+        based_on=[EarlierRun(id=run.id, name=run.name, device_seconds=run.device_seconds) for run in based_on],
+        finished=len(finished),
         memory=bytes_of,
         warnings=warnings,
     )
+
+
+def _scaled(session: Session, runs: list[Run], config: RunConfig, new: Traits) -> list[tuple[Run, ScaledRun]]:
+    """Without those that ran on another kind of device than the new one may get."""
+    inputs = resolve_all(session, runs)
+    times = timings(session, runs)
+    devices = kinds_of_living_workers(session)
+    reads = reads_texts(config)
+    found = []
+    for run in runs:
+        things, timing = inputs.get(run.id), times[run.id]
+        done = _done(run, things)
+        elsewhere = devices and None not in devices and timing.device is not None and timing.device not in devices
+        if things is not None and done and not elsewhere:
+            traits = Traits.of(done, things)
+            found.append((run, scaled(traits, timing, new, reads_texts=reads, devices=devices)))
+    return found
 
 
 def _earlier(session: Session, project: Project, config: RunConfig) -> list[Run]:

@@ -48,6 +48,6 @@ for _method in methods().values():
 
 @router.post("/runs/estimate", responses=problems(404, 422))
 def estimate_run(body: RunWork, session: Db, access: Reader, request: Request) -> RunEstimate:
-    """What a run would cost, judged by earlier ones of its kind and method (nulls when there are none), and how much
+    """What a run would cost, judged by earlier ones of its kind and method (null where they do not tell), and how much
     memory of a device it would need."""
     return estimates.estimate(session, request.app.state.store, access.project, body)

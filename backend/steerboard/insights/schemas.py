@@ -49,12 +49,14 @@ class PoolMemory(BaseModel):
 
 
 class RunEstimate(BaseModel):
-    """The least, the median and the most that the earlier runs would have cost; all null without any."""
+    """What the run would cost, with a 90% interval, by the earlier runs that are most like it (`based_on`). All null
+    where that is unknown: of the `finished` runs of its kind there are none, or none is enough like it."""
 
     device_seconds_low: float | None
     device_seconds: float | None
     device_seconds_high: float | None
     based_on: list[EarlierRun]
+    finished: int
     memory: list[PoolMemory] = []
     warnings: list[RunWarning] = []
 

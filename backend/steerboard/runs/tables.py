@@ -142,8 +142,8 @@ class RunTransition(Base):
 
 class RunAttempt(Base):
     """One try at a run by one worker; failed ones keep their cost apart. `phases`: {name: {device_seconds, tokens}} of
-    what its stage has measured so far; null of attempts of releases that measured none. `threads`: CPU threads of each
-    of its processes; null until they are settled."""
+    what its stage has measured so far; null of attempts of releases that measured none. `device`: what kind they were,
+    where the worker could tell. `threads`: CPU threads of each of its processes; null until they are settled."""
 
     __tablename__ = "run_attempts"
 
@@ -151,6 +151,7 @@ class RunAttempt(Base):
     attempt: Mapped[int] = mapped_column(primary_key=True)
     worker: Mapped[str]
     devices: Mapped[int]
+    device: Mapped[str | None]
     threads: Mapped[int | None]
     started_at: Mapped[CreatedAt]
     heartbeat_at: Mapped[CreatedAt]

@@ -2705,7 +2705,7 @@ export interface paths {
         put?: never;
         /**
          * Estimate Run
-         * @description What a run would cost, judged by earlier ones of its kind and method (nulls when there are none), and how much
+         * @description What a run would cost, judged by earlier ones of its kind and method (null where they do not tell), and how much
          *     memory of a device it would need.
          */
         post: operations["estimate_run"];
@@ -10577,7 +10577,8 @@ export interface components {
         };
         /**
          * RunEstimate
-         * @description The least, the median and the most that the earlier runs would have cost; all null without any.
+         * @description What the run would cost, with a 90% interval, by the earlier runs that are most like it (`based_on`). All null
+         *     where that is unknown: of the `finished` runs of its kind there are none, or none is enough like it.
          */
         RunEstimate: {
             /** Based On */
@@ -10588,6 +10589,8 @@ export interface components {
             device_seconds_high: number | null;
             /** Device Seconds Low */
             device_seconds_low: number | null;
+            /** Finished */
+            finished: number;
             /**
              * Memory
              * @default []

@@ -9,13 +9,14 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, or_, select, update
+from sqlalchemy import ColumnElement, String, cast, or_, select, update
 from sqlalchemy.orm import Session
 
 from steerboard.platform.leases import Lease, Leases, now
+from steerboard.runs.device_kinds import device_kind
 from steerboard.runs.state.reuse import take_over
 from steerboard.runs.state.transitions import move
-from steerboard.runs.tables import Run, RunAttempt
+from steerboard.runs.tables import Run, RunAttempt, WorkerRow
 from steerboard_contracts.watching.control import Change, Control
 
 # The order in which the runs of a pool that are due are claimed.
@@ -71,11 +72,22 @@ def claim_next(
         move(session, run, "running", f"runs on worker {worker}" + (f", attempt {run.attempt}" * (run.attempt > 1)))
         session.add(
             RunAttempt(
-                run_id=run.id, attempt=run.attempt, worker=worker, devices=devices, device_seconds=0.0, phases={}
+                run_id=run.id,
+                attempt=run.attempt,
+                worker=worker,
+                devices=devices,
+                device=_device_of(session, owner),
+                device_seconds=0.0,
+                phases={},
             )
         )
         session.flush()
         return Claim(lease.id, lease.attempt, owner)
+
+
+def _device_of(session: Session, owner: str) -> str | None:
+    devices = session.scalar(select(WorkerRow.devices).where(cast(WorkerRow.id, String) == owner))
+    return device_kind(devices) if devices is not None else None
 
 
 def due_pools(session: Session) -> list[str]:

@@ -31,7 +31,7 @@ export function Estimate({ found }: { found: RunEstimate }) {
       <RunWarnings warnings={found.warnings ?? []} />
       <Text size="sm" c="dimmed">
         {found.device_seconds === null
-          ? "No estimate: no run of this kind has finished in this project yet."
+          ? `No estimate: ${found.finished === 0 ? "no run of this kind has finished in this project yet" : "the finished runs of this kind differ too much from this one in work, model or device"}.`
           : `About ${seconds(found.device_seconds)} of device time${range(found)}, from ${found.based_on.length} earlier ${found.based_on.length === 1 ? "run" : "runs"} scaled to this work.`}
       </Text>
       {found.memory.map((one) => (
@@ -41,9 +41,8 @@ export function Estimate({ found }: { found: RunEstimate }) {
   );
 }
 
-/** One earlier run gives no range. */
 function range({ device_seconds_low: low, device_seconds_high: high }: RunEstimate): string {
-  return seconds(low) === seconds(high) ? "" : ` (${seconds(low)} to ${seconds(high)})`;
+  return ` (${seconds(low)} to ${seconds(high)} in 9 of 10 cases)`;
 }
 
 function inParts(found: PoolMemory["parts"]): string {

@@ -1,0 +1,129 @@
+"""How earlier runs compare with a new one: in work, length of texts, size of models and kind of device."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.tables import Dataset
+from steerboard.playground.claims import POOL as INTERACTIVE
+from steerboard.registry.tables import Model
+from steerboard.runs.device_kinds import device_kind
+from steerboard.runs.ledger import ledgers
+from steerboard.runs.tables import Run, RunAttempt, WorkerRow
+from steerboard_contracts.run_config import RunConfig
+from steerboard_contracts.run_kinds import described
+from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.watching.ledger import Phase
+from steerboard_statistics.prediction import ScaledRun
+
+_ALIVE_SECONDS = 60
+# The phases whose time grows with the rows. Opening models, for one, takes as long for few rows as for many.
+_GROWS: tuple[Phase, ...] = ("data", "generate", "score", "reference", "value", "update", "sync", "evaluate")
+
+
+@dataclass(frozen=True)
+class Traits:
+    """`work` in the unit of the run's kind. `characters` of a row and `parameters` of a model: means, None where they
+    are not known. `data` and `models`: hashes of their contents."""
+
+    work: float
+    characters: float | None
+    parameters: float | None
+    data: frozenset[str]
+    models: frozenset[str]
+
+    @classmethod
+    def of(cls, work: float, things: Mapping[str, Dataset | Model]) -> Traits:
+        datasets = [one for one in things.values() if isinstance(one, Dataset)]
+        models = [one for one in things.values() if isinstance(one, Model)]
+        return cls(
+            work=work,
+            characters=_mean([_characters(one) for one in datasets]),
+            parameters=_mean([float(one.info.get("parameters") or 0) for one in models]),
+            data=frozenset(one.content_hash for one in datasets),
+            models=frozenset(one.artifact_hash for one in models),
+        )
+
+
+@dataclass(frozen=True)
+class Timing:
+    """`growing`: the seconds of `seconds` that grow with the work."""
+
+    seconds: float
+    growing: float
+    device: str | None
+
+
+def scaled(
+    run: Traits, timing: Timing, new: Traits, *, reads_texts: bool, devices: Collection[str | None]
+) -> ScaledRun:
+    """`devices`: the kinds that the new run may get. Texts that are sampled have no length yet: the data shows
+    little of it."""
+    times = new.work / run.work
+    known_texts = run.data == new.data
+    if not known_texts and reads_texts and run.characters and new.characters:
+        known_texts = True
+        times *= new.characters / run.characters
+    larger = 1.0
+    known_sizes = run.models == new.models
+    if not known_sizes and run.parameters and new.parameters:
+        known_sizes = True
+        larger = new.parameters / run.parameters
+    seconds = (timing.seconds - timing.growing) + timing.growing * times * larger
+    return ScaledRun(
+        seconds=seconds,
+        factors=(abs(math.log(times)) + abs(math.log(larger))) * timing.growing / timing.seconds,
+        known_texts=known_texts,
+        known_sizes=known_sizes,
+        known_device=timing.device is not None and set(devices) == {timing.device},
+    )
+
+
+def reads_texts(config: RunConfig) -> bool:
+    """Whether what a run does is mostly to read the texts of its data, rather than to sample others."""
+    kind = described(config)
+    return not (kind.samples or kind.evaluates or isinstance(config, OnlineConfig))
+
+
+def timings(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, Timing]:
+    """By the id of the run; a run with parts or shards ran on the devices of these."""
+    ids = [run.id for run in runs]
+    rows = (
+        select(func.coalesce(Run.parent_id, Run.id), RunAttempt.device)
+        .join(Run, Run.id == RunAttempt.run_id)
+        .where(or_(Run.id.in_(ids), Run.parent_id.in_(ids)), RunAttempt.device.is_not(None))
+    )
+    devices = {run_id: str(device) for run_id, device in session.execute(rows)}
+    found = {}
+    spent = ledgers(session, runs)
+    for run in runs:
+        ledger = spent[run.id]
+        growing = sum(cost.device_seconds for cost in ledger.phases if cost.phase in _GROWS)
+        # Of runs without recorded phases, all of it may grow.
+        share = growing / ledger.device_seconds if growing else 1.0
+        found[run.id] = Timing(run.device_seconds, share * run.device_seconds, devices.get(run.id))
+    return found
+
+
+def kinds_of_living_workers(session: Session) -> set[str | None]:
+    fresh = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, _ALIVE_SECONDS)
+    rows = select(WorkerRow.devices).where(WorkerRow.heartbeat_at > fresh, WorkerRow.pool != INTERACTIVE)
+    return {device_kind(devices) for devices in session.scalars(rows)}
+
+
+def _characters(data: Dataset) -> float:
+    """Of a row, in the mean; 0 where it was not measured."""
+    figures = data.origin.get("figures") or {}
+    spreads = (figures.get("prompt_characters"), figures.get("response_characters"))
+    return sum(float(spread["mean"]) for spread in spreads if spread)
+
+
+def _mean(known: list[float]) -> float | None:
+    return statistics.fmean(known) if known and all(known) else None
