@@ -8180,6 +8180,8 @@ export interface components {
          * ModelInfo
          * @description Everything inference needs besides weights and tokenizer.
          *
+         *     `reward_at`: where a model with one number for its head is read: at the end token of the answer (those of former
+         *     releases), or at the last token of the conversation as the template closes it.
          *     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
          *     `condition` is set for policies that take one, `score_scale` for those whose score means a reward (and
          *     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
@@ -8212,6 +8214,12 @@ export interface components {
             normaliser?: components["schemas"]["Normaliser"] | null;
             /** Parameters */
             parameters: number;
+            /**
+             * Reward At
+             * @default answer_end
+             * @enum {string}
+             */
+            reward_at: "answer_end" | "conversation_end";
             /**
              * Role
              * @enum {string}
