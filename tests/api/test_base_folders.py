@@ -220,7 +220,7 @@ def prepared(world: ApiWorld, store: ArtifactStore, run: str, folder: Path) -> S
     with transaction(world.sessions) as session:
         found = session.get_one(Run, uuid.UUID(run))
     with ExitStack() as holds:
-        return prepare(world.sessions, store, get_settings(), found, folder, folder, holds)
+        return prepare(world.sessions, store, get_settings(), found, folder, folder, holds, threads=1)
 
 
 def test_another_projects_model_is_not_had_by_its_hashes(

@@ -80,11 +80,15 @@ def test_inputs_of_an_attempt_stay_in_the_cache_until_it_ends(world: KeptWorld, 
         run = session.get_one(Run, world.run_id)
     with Workspace(home, Claim(run.id, 1, "me")) as workspace:
         workspace.open()
-        spec = prepare(world.sessions, world.store, settings, run, home, workspace.directory, workspace.holds)
+        spec = prepare(
+            world.sessions, world.store, settings, run, home, workspace.directory, workspace.holds, threads=1
+        )
         rows = Path(spec.inputs["parts.0"].path)  # type: ignore[union-attr]
         LocalCache(home / "cache", 1).make_room(1 << 30)
         assert rows.read_bytes().count(b"\n") == 50
-        again = prepare(world.sessions, world.store, settings, run, home, workspace.directory, workspace.holds)
+        again = prepare(
+            world.sessions, world.store, settings, run, home, workspace.directory, workspace.holds, threads=1
+        )
         assert again.inputs == spec.inputs
     LocalCache(home / "cache", 1).make_room(1 << 30)
     assert not rows.exists()

@@ -12,5 +12,5 @@ def device_kind(devices: Mapping[str, Any]) -> str | None:
     """The name of the GPUs of a worker's `devices`, or `CPU`; None where GPUs could not be asked for theirs."""
     if not devices.get("ids"):
         return CPU
-    names = sorted({str(gpu["name"]) for gpu in devices.get("gpus") or []})
+    names = sorted({str(gpu["name"]) for gpu in devices.get("gpus") or [] if gpu.get("name")})
     return " and ".join(names) or None
