@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from support.servers.s3_server import S3Server
 
 _FIRST_REDIS_DATABASE = 8
+# By which the test client calls a server.
+os.environ["STEERBOARD_ALLOWED_HOSTS"] = "testserver test"
 
 
 def _with_redis_database(url: str, number: int) -> str:
@@ -115,7 +117,6 @@ def redis_url(servers: Servers) -> str:
 def settings(home: Path, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
     """Also in the environment, for `get_settings` and for processes that a test starts."""
     monkeypatch.setenv("STEERBOARD_HOME", str(home))
-    monkeypatch.setenv("STEERBOARD_ALLOWED_HOSTS", "testserver test")
     monkeypatch.setenv("STEERBOARD_DATABASE_URL", database_url)
     monkeypatch.setenv("STEERBOARD_REDIS_URL", redis_url)
     monkeypatch.setenv("STEERBOARD_ARTIFACT_URL", f"file://{home / 'artifacts'}")

@@ -254,11 +254,11 @@ def test_what_cannot_be_evaluated_fails_before_any_work_and_leaves_nothing(asked
     prompts = (f"learn {number}" for number in range(100))
     learned = (p for p in prompts if not is_held_out(prompt_hash([Message(role="user", content=p)], salt), fraction))
     asked.dataset("seen", [{"prompt": next(learned)}])
-    for more, code in ((["prompts=seen"], "empty_selection"), (["dt=sft"], "no_score_format")):
-        name = start(asked, *more)["name"]
-        stage = asked.get(f"runs/{name}.report")
-        assert (stage["state"], stage["reason_code"], stage["shards"]) == ("failed", code, [])
-        assert stage["error"]["hint"]
+    refused = asked.post("pipelines", {"text": RECIPE, "set": [*GIVEN, "prompts=seen"]}, status=422)
+    assert "`seen` has no held-out rows among its 1 row" in refused["errors"][0]["message"]
+    stage = asked.get(f"runs/{start(asked, 'dt=sft')['name']}.report")
+    assert (stage["state"], stage["reason_code"], stage["shards"]) == ("failed", "no_score_format", [])
+    assert stage["error"]["hint"]
     with transaction(asked.sessions) as session:
         assert session.scalars(select(Evaluation)).all() == []
     assert asked.work() is None
