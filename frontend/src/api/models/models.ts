@@ -1,14 +1,25 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "../client";
 
+type Role = Schemas["ModelOut"]["role"];
+
 export interface ModelFilters {
   /** A part of the name. */
   name?: string;
-  role?: Schemas["ModelOut"]["role"][];
+  role?: Role[];
 }
 
+const ANSWERS: Record<Role, boolean> = {
+  base: true,
+  sft: true,
+  policy: true,
+  reward: false,
+  preference: false,
+  critic: false,
+};
+
 /** Roles of the models that answer prompts. */
-export const ANSWERING: Schemas["ModelOut"]["role"][] = ["base", "sft", "policy"];
+export const ANSWERING = (Object.keys(ANSWERS) as Role[]).filter((role) => ANSWERS[role]);
 
 /** The newest 200 that fit. */
 export const modelsQuery = (project: string, filters?: ModelFilters) =>
