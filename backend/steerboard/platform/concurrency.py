@@ -17,6 +17,7 @@ from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 
 from steerboard.platform.fair_slots import PLATFORM, FairSlots
+from steerboard.platform.http.body_limits import Body
 from steerboard.platform.http.callers import caller_of
 from steerboard.platform.http.errors import ClientGone
 from steerboard_contracts.errors import SteerboardError
@@ -108,6 +109,10 @@ async def in_slot(app: FastAPI, read: Callable[[*Arguments], T], *arguments: *Ar
 
 
 async def _take_unless_gone(request: Request, slots: FairSlots, caller: str) -> None:
+    if Body.of(request.scope).being_read:
+        # Such as while it is found out who sends a large one. Only its reader notices that the client has left.
+        await slots.take(caller)
+        return
     turn = asyncio.ensure_future(slots.take(caller))
     departure = asyncio.ensure_future(_departure(request))
     try:

@@ -107,6 +107,39 @@ def test_one_callers_slow_requests_hold_up_nobody_else(
         client.close()
 
 
+def test_a_large_body_arrives_whole_while_its_sender_waits_for_a_slot(
+    app: FastAPI,
+    url: str,
+    project: Project,
+    sessions: sessionmaker[Session],
+    pairs: str,
+    locked: Callable[[], None],
+) -> None:
+    greedy = token_headers(sessions, project.id, "read", "write")
+    assert httpx.get(f"{url}{PROJECT}/runs", headers=greedy).status_code == 200
+    clients = greedy_clients(url, greedy, [("GET", f"{pairs}/samples", {})] * AT_ONCE)
+    waiting = app.state.pools["requests"]
+    until(lambda: waiting.waiting > 0)
+    before = waiting.waiting
+    rows = "".join(json.dumps({"prompt": f"question {n}", "response": "word " * 20}) + "\n" for n in range(5000))
+    with ThreadPoolExecutor(1) as thread:
+        upload = thread.submit(
+            lambda: httpx.post(
+                f"{url}{PROJECT}/datasets/import",
+                headers=greedy,
+                data={"name": "large", "kind": "instructions"},
+                files={"file": ("large.jsonl", rows.encode())},
+                timeout=60,
+            )
+        )
+        until(lambda: waiting.waiting > before)
+        locked()
+        assert upload.result().status_code == 201
+    assert {client.answer()[0] for client in clients} == {200}
+    for client in clients:
+        client.close()
+
+
 def test_made_up_tokens_are_one_caller(app: FastAPI, url: str, token: str, pairs: str) -> None:
     """Otherwise anyone could have as many shares as they make up credentials."""
     known = {"Authorization": f"Bearer {token}"}

@@ -39,13 +39,20 @@ class Body:
         self.on_piece: Callable[[int], None] | None = None
         self.answering = False
         self.limit = SIGN_IN_BYTES if _SIGN_IN.fullmatch(scope["path"]) else UNKNOWN_BYTES
-        declared = dict(scope["headers"]).get(b"content-length", b"")
+        headers = dict(scope["headers"])
+        declared = headers.get(b"content-length", b"")
+        self._chunked = b"transfer-encoding" in headers
         self.declared = int(declared) if declared.isdigit() and len(declared) < 19 else 0
 
     @staticmethod
     def of(scope: Scope) -> Body:
         body: Body = scope[_KEY]
         return body
+
+    @property
+    def being_read(self) -> bool:
+        """Whether there is more of it to come: who receives a message then takes a piece of it from its reader."""
+        return not self._whole and (self.declared > 0 or self._chunked)
 
     async def admit(self, limit: int, identify: Callable[[], Awaitable[None]], *, at_once: bool = False) -> None:
         """More than anyone may send is taken only after `identify`, up to `limit` bytes. Raises what `identify` does,
