@@ -24,6 +24,6 @@ def changes_of_prompts(session: Session, evaluation: Evaluation) -> list[HeldOut
 
 
 def changes_of_pairs(session: Session, project_id: uuid.UUID, datasets: Iterable[str]) -> list[HeldOutChange]:
-    """Of the datasets with these names."""
+    """The held-out changes of the datasets with these names."""
     named = select(Dataset).where(Dataset.project_id == project_id, Dataset.name.in_(set(datasets)))
     return merged(*map(changes_of, session.scalars(named.order_by(Dataset.id))))

@@ -14,6 +14,6 @@ _CHANGES = TypeAdapter(list[HeldOutChange])
 
 
 def print_held_out_changes(found: dict[str, Any], out: Console) -> None:
-    """Of a dataset, or of the data of a run."""
+    """The changes of a dataset, or of the data of a run."""
     if words := in_words(_CHANGES.validate_python(found["held_out_changes"])):
         out.print(plain(f"held-out rows were changed by people: {words}"), style="yellow")

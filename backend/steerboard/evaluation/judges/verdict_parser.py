@@ -129,7 +129,7 @@ def is_refusal(text: str, finish_reason: str | None) -> bool:
 
 
 def _labels(text: str, *patterns: re.Pattern[str]) -> list[str]:
-    """Those of the first pattern that has any, outside of thoughts and quotations."""
+    """The labels by the first pattern that has any, outside thoughts and quotations."""
     said = _QUOTED.sub(" ", _OWN_QUOTED.sub(r"\1\2", _THOUGHT.sub("", text)))
     return next((found for found in (pattern.findall(said) for pattern in patterns) if found), [])
 

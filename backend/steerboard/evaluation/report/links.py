@@ -61,7 +61,7 @@ def revoke(session: Session, evaluation: Evaluation, link_id: uuid.UUID) -> Repo
 
 
 def revoke_of(session: Session, project: Project, user: User) -> list[str]:
-    """Those to reports of the project that this person made, in the browser or with a token. Returns their ids."""
+    """Revokes links to reports of the project that this person made, by browser or token. Returns their ids."""
     with_token = exists().where(
         ApiToken.user_id == user.id,
         ReportLink.created_by == "token:" + ApiToken.name,

@@ -158,7 +158,7 @@ def _contamination(report: EvaluationReport) -> Iterator[Reservation]:
 
 
 def _held_out_changes(report: EvaluationReport) -> Iterator[Reservation]:
-    """Of the held-out rows behind its prompts, and behind the accuracy of its judges and reward models."""
+    """Changes of the held-out rows behind its prompts, and behind the accuracy of its judges and reward models."""
     changes = report.held_out_changes
     if changes:
         rows = sum(change.flipped + change.dropped for change in changes)

@@ -26,8 +26,8 @@ MIN_ITEMS = 10
 def win_rate_differences(
     data: EvaluationData, rewards: Sequence[RewardReport], models: Sequence[Source], others: Iterable[Source]
 ) -> list[WinRateDifference]:
-    """Of every reward model that may have trained an entrant, against each source that may be evidence: `others`, and
-    the models from whose scores nothing here learned. `models` are the sources of `rewards`."""
+    """Differences of every reward model that may have trained an entrant to each source that may be evidence: `others`,
+    and the models from whose scores nothing here learned. `models` are the sources of `rewards`."""
     unknown = any(not who.known_origin for who in data.entrants)
     teachers = [model for one, model in zip(rewards, models, strict=True) if one.trained or unknown]
     evidence = [*others, *(model for one, model in zip(rewards, models, strict=True) if not one.trained)]
