@@ -28,6 +28,7 @@ PUBLIC = {
     ("GET", "/api/v1/system/health"),
     ("GET", "/metrics"),  # in production only with a token of its own
     ("POST", "/api/v1/session"),  # signing in
+    ("GET", "/api/v1/session"),  # null for those who have not
     ("GET", "/sign-in/{code}"),
     ("POST", "/sign-in/{code}"),
     ("GET", "/shared/{code}"),  # the report behind a link

@@ -169,6 +169,16 @@ def _cookie_caller(request: Request, session: Session, cookie: str) -> Caller:
 SignedIn = Annotated[Caller, Depends(identify, scope="function")]
 
 
+def identify_if_any(request: Request, session: Db, credentials: Credentials) -> Caller | None:
+    """The same, and None for whoever shows neither token nor cookie."""
+    if credentials is None and SESSION_COOKIE not in request.cookies:
+        return None
+    return identify(request, session, credentials)
+
+
+PerhapsSignedIn = Annotated[Caller | None, Depends(identify_if_any, scope="function")]
+
+
 async def admit(request: Request, scope: Scope | None = None) -> None:
     """Before a large body is read, in a transaction of its own.
 

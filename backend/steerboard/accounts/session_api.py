@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts import attempts, roles, service, signing_in
-from steerboard.accounts.access import Caller, Db, SignedIn, audit
+from steerboard.accounts.access import Caller, Db, PerhapsSignedIn, SignedIn, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.accounts.schemas import PasswordChange, SessionOut, SessionProject, SignIn
 from steerboard.accounts.tables import BrowserSession, Membership, Project, User
@@ -89,8 +89,10 @@ def sign_in_with_password(body: SignIn, request: Request, response: Response, se
 
 
 @system_router.get("/session")
-def get_session(request: Request, session: Db, caller: SignedIn) -> SessionOut:
-    """Who is signed in, and what they may do."""
+def get_session(request: Request, session: Db, caller: PerhapsSignedIn) -> SessionOut | None:
+    """Who is signed in, and what they may do; null for a browser in which no one has signed in."""
+    if caller is None:
+        return None
     user, browser = _own_session(request, session, caller)
     return _session_out(session, user, browser)
 

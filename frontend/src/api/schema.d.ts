@@ -3282,7 +3282,7 @@ export interface paths {
         };
         /**
          * Get Session
-         * @description Who is signed in, and what they may do.
+         * @description Who is signed in, and what they may do; null for a browser in which no one has signed in.
          */
         get: operations["get_session"];
         put?: never;
@@ -24855,7 +24855,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionOut"];
+                    "application/json": components["schemas"]["SessionOut"] | null;
                 };
             };
             /** @description Sign in first */

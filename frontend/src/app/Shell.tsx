@@ -45,7 +45,7 @@ import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { createLink, Navigate, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { forwardRef, useEffect } from "react";
 import { useConnection, useLive } from "../api/live/live";
-import { endSession, sessionQuery, useMay } from "../api/accounts/session";
+import { endSession, opens, sessionQuery, useMay } from "../api/accounts/session";
 import { WaitingVotes } from "../features/arena/WaitingVotes";
 import { Empty } from "../shared/Feedback";
 import { Page } from "../shared/Page";
@@ -143,7 +143,7 @@ export function Shell() {
               ))}
             </Empty>
           </Page>
-        ) : reads || /\/(settings|rank|arena)(\/|$)/.test(path) ? (
+        ) : opens(session, project, path) ? (
           <Outlet />
         ) : (
           <Navigate to="/p/$project/rank" params={{ project }} replace />

@@ -12,7 +12,7 @@ import {
 } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { Problem } from "../api/client";
-import { sessionQuery } from "../api/accounts/session";
+import { opens, sessionQuery } from "../api/accounts/session";
 import { Failure, Loading } from "../shared/Feedback";
 import { NoPage } from "./NoPage";
 import { Shell } from "./Shell";
@@ -80,7 +80,13 @@ const signIn = createRoute({
 const project = createRoute({
   getParentRoute: () => root,
   path: "/p/$project",
-  beforeLoad: ({ context }) => signedIn(context.client),
+  beforeLoad: async ({ context, params, location }) => {
+    const session = await signedIn(context.client);
+    const member = session.projects.some((one) => one.name === params.project);
+    // Before the page mounts: it would ask for what it is refused.
+    if (member && !opens(session, params.project, location.pathname))
+      throw redirect({ to: "/p/$project/rank", params, replace: true });
+  },
   component: Shell,
   ...unframed,
 });
