@@ -42,6 +42,13 @@ class UnknownColumn(BadInput):
     title = "The file's columns do not match"
 
 
+class RepeatedColumn(BadInput):
+    """A file has columns of one name, and each reader would take another one of them."""
+
+    code = "repeated_column"
+    title = "A column name occurs twice"
+
+
 class UnusedColumns(BadInput):
     """The importer asked to refuse columns that feed no field. `extra["unused"]` has them with what they could be."""
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, WrongFileType
+from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, RepeatedColumn, WrongFileType
 from steerboard.datasets.formats import json_array
 from steerboard.datasets.formats.detect import open_reader
 from steerboard.datasets.formats.records import Limits, Problem, Source
@@ -362,3 +362,38 @@ def test_a_parquet_file_that_holds_one_row_a_million_times_is_refused() -> None:
     assert len(bomb) < 100_000
     with pytest.raises(FileTooLarge, match="unpacks to more than"):
         read(bomb, limits=Limits(small=1 << 20))
+
+
+def twice_parquet(nested: bool = False) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table([["Hi"], ["Hello"], ["No"]], names=["prompt", "response", "response"])
+    if nested:
+        struct = pa.StructArray.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["content", "content"])
+        table = pa.table([pa.ListArray.from_arrays(pa.array([0, 1]), struct)], names=["messages"])
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"prompt,response,response\nHi,Hello,No\n", "response"),
+        (b"prompt;response; response\nHi;Hello;No\n", "response"),
+        (gzip.compress(b"prompt\tresponse\tresponse\nHi\tHello\tNo\n", mtime=0), "response"),
+        (twice_parquet(), "response"),
+        (twice_parquet(nested=True), "content"),
+    ],
+    ids=["csv", "semicolons", "gzip", "parquet", "struct"],
+)
+def test_a_column_name_that_occurs_twice_is_refused_in_every_format(content: bytes, name: str) -> None:
+    with pytest.raises(RepeatedColumn, match=f"`{name}` more than once"):
+        read(content)
+
+
+def test_columns_without_a_name_are_called_by_their_place() -> None:
+    assert read(b",prompt,response,\n0,Hi,Hello,\n") == [
+        (2, {"column 1": "0", "prompt": "Hi", "response": "Hello", "column 4": ""})
+    ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from steerboard.datasets.formats.lines import bounded_lines, decoded
-from steerboard.datasets.formats.records import Limits, Problem, Record
+from steerboard.datasets.formats.records import Limits, Problem, Record, check_names
 
 DELIMITERS = ",\t;"
 
@@ -47,7 +47,8 @@ class _Lines:
 
 
 def read_csv(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
-    """Records numbered by the line they start on. The first line names the columns."""
+    """Records numbered by the line they start on. The first line names the columns; one without a name is called by its
+    place. Raises `RepeatedColumn`."""
     source = _Lines(stream, limits)
     lines = iter(source)
     header = next(lines, "")
@@ -55,6 +56,8 @@ def read_csv(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
         yield 1, source.problem
         return
     delimiter, names = split_header(header)
+    names = [name or f"column {place}" for place, name in enumerate(names, 1)]
+    check_names(names, "the header")
     csv.field_size_limit(limits.line)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:

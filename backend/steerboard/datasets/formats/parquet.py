@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn
 
@@ -17,7 +17,7 @@ from steerboard.datasets.errors import BrokenFile, FileTooLarge
 from steerboard.datasets.formats.jsonl import DEEPEST, nested_too_deeply
 from steerboard.datasets.formats.lines import unpacks_to_too_much
 from steerboard.datasets.formats.parquet_frames import FRAME, READ, Kind
-from steerboard.datasets.formats.records import JSON_COLUMN, Limits, Problem, Record
+from steerboard.datasets.formats.records import JSON_COLUMN, Limits, Problem, Record, check_names
 
 _PROCESS = "steerboard.datasets.formats.parquet_process"
 _HINT = "Write it again, for example with pyarrow or pandas."
@@ -26,8 +26,8 @@ _HINT = "Write it again, for example with pyarrow or pandas."
 def read_parquet(file: BinaryIO, limits: Limits) -> Iterator[Record]:
     """Records numbered by row from 1. Text columns that our own export marked as JSON are decoded.
 
-    Raises `BrokenFile` when the footer or a page cannot be read, and `FileTooLarge` when that takes too much memory, or
-    gives more than `limits.unpacked`.
+    Raises `RepeatedColumn`, `BrokenFile` when the footer or a page cannot be read, and `FileTooLarge` when that takes
+    too much memory, or gives more than `limits.unpacked`.
     """
     import pyarrow as pa  # costs 50 MB, so only an import of parquet pays for it
 
@@ -38,6 +38,7 @@ def read_parquet(file: BinaryIO, limits: Limits) -> Iterator[Record]:
         for kind, given, content in _frames(process, file):
             if kind == Kind.SCHEMA:
                 schema = pa.ipc.read_schema(pa.py_buffer(content))
+                _check_names(schema, "the file")
                 coded = [field.name for field in schema if JSON_COLUMN in (field.metadata or {})]
             elif kind == Kind.ROWS:
                 unpacked += len(content)
@@ -108,6 +109,18 @@ def _refuse(kind: Kind, content: bytes, number: int) -> NoReturn:
             hint="Write it again with smaller pages and row groups, for example with pyarrow's defaults.",
         )
     raise BrokenFile(f"the parquet file cannot be read after row {number}: its decoder crashed", hint=_HINT)
+
+
+def _check_names(fields: Iterable[Any], where: str) -> None:
+    """Raises `RepeatedColumn` for a schema or a struct type, at any depth."""
+    inner = list(fields)
+    check_names([field.name for field in inner], where)
+    for field in inner:
+        kind = field.type
+        while hasattr(kind, "value_type"):
+            kind = kind.value_type
+        if isinstance(kind, Iterable):
+            _check_names(kind, f"column `{field.name}`")
 
 
 def _decoded(row: dict[str, Any], coded: list[str]) -> dict[str, Any] | Problem:

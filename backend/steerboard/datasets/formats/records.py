@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
+
+from steerboard.datasets.errors import RepeatedColumn
 
 JSON_COLUMN = b"steerboard.json"  # parquet field metadata: this text column holds JSON
 
@@ -52,3 +55,13 @@ class Reader:
     format: str
     unit: str
     records: Iterator[Record]
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Raises `RepeatedColumn` when one of the names occurs twice. `where`: what has them, for the message."""
+    twice = [f"`{name[:100]}`" for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise RepeatedColumn(
+            f"{where} has {', '.join(twice[:10])} more than once, and it is unknown which one counts",
+            hint="Rename or remove one of them in the file.",
+        )
