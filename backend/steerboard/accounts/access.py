@@ -170,7 +170,7 @@ SignedIn = Annotated[Caller, Depends(identify, scope="function")]
 
 
 def identify_if_any(request: Request, session: Db, credentials: Credentials) -> Caller | None:
-    """The same, and None for whoever shows neither token nor cookie."""
+    """The same, and None for a caller with neither token nor cookie."""
     if credentials is None and SESSION_COOKIE not in request.cookies:
         return None
     return identify(request, session, credentials)

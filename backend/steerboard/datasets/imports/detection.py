@@ -12,7 +12,7 @@ from steerboard.datasets.errors import RowsRefused, UnknownColumn
 from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.importer import ImportOptions, peek, plan, refuse_all_bad, unused_of
 from steerboard.datasets.parsing.dialogues import is_message_list
-from steerboard.datasets.parsing.mapping import ALIASES, FIELDS, detect_kind
+from steerboard.datasets.parsing.mapping import ALIASES, FIELDS, detect_kind, may_feed
 from steerboard.platform.texts import storable
 from steerboard_contracts.errors import SteerboardError
 
@@ -70,7 +70,10 @@ def detected(seen: Seen) -> dict[str, Any] | None:
         kind = detect_kind(seen.columns, seen.rows)
     except UnknownColumn:
         return None
-    named = {field: next((alias for alias in ALIASES[field] if alias in seen.columns), None) for field in FIELDS[kind]}
+    named = {
+        field: next((a for a in ALIASES[field] if a in seen.columns and may_feed(field, a, seen.rows)), None)
+        for field in FIELDS[kind]
+    }
     return {"kind": kind, "mapping": {field: name for field, name in named.items() if name}, "form": "columns"}
 
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from steerboard.datasets.errors import UnknownColumn
 from steerboard.datasets.parsing.dialogues import is_message_list, is_transcript
-from steerboard.datasets.parsing.unused_columns import winner_layout
+from steerboard.datasets.parsing.thumbs import may_be_thumbs
+from steerboard.datasets.parsing.unused_columns import is_number, winner_layout
 from steerboard_contracts.attribute_names import NAME_PATTERN
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind
 
@@ -23,7 +24,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "chosen": ("chosen", "chosen_response", "response_chosen", "preferred"),
     "rejected": ("rejected", "rejected_response", "response_rejected", "dispreferred"),
     "margin": ("margin",),
-    "desirable": ("desirable", "label", "thumbs_up", "is_good"),
+    "desirable": ("desirable", "label", "kto_tag", "thumbs_up", "is_good"),
     "reward": ("reward", "score", "rating", "grade"),
     "source": ("source", "subset"),
     "reference": ("reference", "reference_answer"),
@@ -101,13 +102,13 @@ def detect_kind(columns: Sequence[str], first_rows: Sequence[dict[str, Any]] = (
     """The kind whose fields the columns have. Raises `UnknownColumn` when there is none."""
 
     def has(field: str) -> bool:
-        return any(alias in columns for alias in ALIASES[field])
+        return any(alias in columns and may_feed(field, alias, first_rows) for alias in ALIASES[field])
 
     if has("chosen") and has("rejected"):
         return "preferences"
+    if has("desirable") and (has("messages") or (has("response") and has("prompt"))):
+        return "unpaired"
     if has("response") and has("prompt"):
-        if has("desirable"):
-            return "unpaired"
         graded = any(map(_is_attribute, columns)) or any(_are_grades(row.get(ATTRIBUTES)) for row in first_rows)
         return "labelled" if has("reward") or graded else "instructions"
     if has("messages"):
@@ -122,6 +123,18 @@ def detect_kind(columns: Sequence[str], first_rows: Sequence[dict[str, Any]] = (
     )
 
 
+def may_feed(field: str, column: str, first_rows: Sequence[dict[str, Any]]) -> bool:
+    """Whether a column that is called like a field, or nearly so, may hold its values: a `label` of topics is no thumb,
+    and a `rating` of films is no reward. A column of the field's own name always may."""
+    values = [row.get(column) for row in first_rows]
+    if field == "desirable" and column != field:
+        return may_be_thumbs(values)
+    if field == "reward" and column != field:
+        given = [value for value in values if value not in (None, "")]
+        return not given or any(map(is_number, given))
+    return True
+
+
 def plan_mapping(
     kind: SampleKind | None,
     columns: Sequence[str],
@@ -133,6 +146,7 @@ def plan_mapping(
 
     Raises `UnknownColumn` naming what there is.
     """
+    asked = kind is not None
     if kind is None:
         # A field named by the user counts as a column of that name.
         kind = detect_kind([*columns, *given], first_rows)
@@ -141,7 +155,9 @@ def plan_mapping(
     # A grade may be the reward and an attribute.
     taken = {column for field, column in given.items() if not field.startswith(ONE_ATTRIBUTE)}
     for field in FIELDS[kind]:
-        alias = next((a for a in ALIASES[field] if a in columns and a not in taken), None)
+        named = [a for a in ALIASES[field] if a in columns and a not in taken]
+        # What does not fit is refused row by row if nothing else could be meant.
+        alias = next((a for a in named if may_feed(field, a, first_rows)), named[0] if named and asked else None)
         if alias and field not in found and field not in without:
             found[field] = alias
     _drop_unusable(kind, found, given, first_rows)
@@ -210,10 +226,8 @@ def _drop_unusable(
     ):
         for field in guessed:
             found.pop(field, None)
-    if kind != "preferences" or "chosen" not in found:
-        return
-    if "messages" in found and "messages" not in given:
-        del found["messages"]
+    if kind == "preferences" and "prompt" in found and "messages" not in given:
+        found.pop("messages", None)
 
 
 def _is_attribute(field: str) -> bool:

@@ -17,11 +17,12 @@ from steerboard.datasets.parsing.dialogues import (
     turns_of,
 )
 from steerboard.datasets.parsing.mapping import ONE_ATTRIBUTE, Mapping
+from steerboard.datasets.parsing.thumbs import as_thumb
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS
 
-_TRUE = {"true", "1", "1.0", "yes", "good", "desirable", "up"}
-_FALSE = {"false", "0", "0.0", "no", "bad", "undesirable", "down"}
 _OPTIONAL = ("margin", "source", "reference", "item", *GROUP_FIELDS, ATTRIBUTES)
+_SHOWN = 80
+_NO_THUMB = "is neither good nor bad, such as true and false, 1 and 0, or yes and no"
 _REQUIRED = ("prompt", "messages", "response", "chosen", "rejected", "desirable", "reward")
 
 
@@ -60,7 +61,10 @@ class Shaper:
             if value is None and field in _REQUIRED:
                 return Problem("bad_row", f"{field}: is null")
         if "desirable" in fields:
-            fields["desirable"] = _truth(fields["desirable"])
+            thumb = as_thumb(fields["desirable"])
+            if thumb is None:
+                return Problem("bad_row", f"{self._named('desirable')}: {shown(fields['desirable'])} {_NO_THUMB}")
+            fields["desirable"] = thumb
         if self._mapping.margin_from_scores:
             fields["margin"] = _difference(record)
         for field in ("margin", "reward"):
@@ -69,6 +73,11 @@ class Shaper:
         if self._mapping.sides_hold_prompt:
             return self._from_sides(fields, extra)
         return self._from_columns(fields, extra)
+
+    def _named(self, field: str) -> str:
+        """A field, with the column that feeds it under another name."""
+        column = self._columns.get(field, field)
+        return field if column == field else f"{field} (column `{column}`)"
 
     def _from_sides(self, fields: dict[str, Any], extra: dict[str, Any] | None) -> Shaped | Problem:
         chosen, rejected = (turns_of(fields.get(side), self._mapping.transcripts) for side in ("chosen", "rejected"))
@@ -103,7 +112,7 @@ class Shaper:
             if plain and not isinstance(fields["prompt"], str):
                 plain = False
         for side in ("chosen", "rejected", "response"):
-            if isinstance(fields.get(side), list):
+            if isinstance(fields.get(side), list | dict):
                 fields[side] = _lone_answer(fields[side])
         system = fields.pop("system", None)
         if isinstance(system, str) and system.strip():
@@ -142,17 +151,16 @@ def _is_assistant(turn: Turn) -> bool:
     return isinstance(turn, dict) and bool(turn["role"] == "assistant")
 
 
-def _lone_answer(value: list[Any]) -> Any:
-    """TRL writes an answer as a list of one assistant message."""
-    turns = turns_of(value, transcripts=False) or []
+def _lone_answer(value: list[Any] | dict[str, Any]) -> Any:
+    """TRL writes an answer as a list of one assistant message, and LlamaFactory as that message."""
+    turns = turns_of([value] if isinstance(value, dict) else value, transcripts=False) or []
     return turns[0]["content"] if len(turns) == 1 and _is_assistant(turns[0]) else value
 
 
-def _truth(value: Any) -> Any:
-    if isinstance(value, str | int | float):
-        word = str(value).strip().lower()
-        return True if word in _TRUE else False if word in _FALSE else value
-    return value
+def shown(value: Any) -> str:
+    """A value for a message, of which a long one has only its beginning."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _difference(record: dict[str, Any]) -> Any:

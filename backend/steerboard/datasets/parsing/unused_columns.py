@@ -68,11 +68,11 @@ def unused_columns(
 
 def _could_be(kind: SampleKind, name: str, values: Sequence[Any]) -> dict[str, Any]:
     given = [value for value in values if value not in (None, "")]
-    if kind == "instructions" and _GRADE.search(name) and _all(_is_number, given):
+    if kind == "instructions" and _GRADE.search(name) and _all(is_number, given):
         return {"kind": "labelled", "field": "reward"}
-    if kind == "labelled" and re.fullmatch(NAME_PATTERN, name) and not _COUNT.search(name) and _all(_is_number, given):
+    if kind == "labelled" and re.fullmatch(NAME_PATTERN, name) and not _COUNT.search(name) and _all(is_number, given):
         return {"kind": "labelled", "field": f"{ATTRIBUTES}.{name}"}
-    if kind == "preferences" and _MARGIN.search(name) and _all(_is_number, given):
+    if kind == "preferences" and _MARGIN.search(name) and _all(is_number, given):
         return {"kind": "preferences", "field": "margin"}
     if kind == "instructions" and _THUMB.search(name) and _all(_is_yes_or_no, given):
         return {"kind": "unpaired", "field": "desirable"}
@@ -83,7 +83,8 @@ def _all(test: Any, values: Sequence[Any]) -> bool:
     return bool(values) and all(map(test, values))
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or a text that spells one."""
     if isinstance(value, str):
         try:
             float(value)
