@@ -65,6 +65,40 @@ def has_empty_turn(turns: list[Turn]) -> bool:
     return any(isinstance(t, dict) and isinstance(t["content"], str) and not t["content"].strip() for t in turns)
 
 
+def has_system_turn(messages: Any) -> bool:
+    """Whether a list of messages begins with a system turn."""
+    return is_message_list(messages) and message_turns(messages[:1])[0]["role"] == "system"
+
+
+def with_system(turns: list[Turn], system: Any) -> list[Turn] | Problem:
+    """The turns after a system text, unless they begin with that text themselves."""
+    if not isinstance(system, str) or not system.strip():
+        return turns
+    first = turns[0] if turns and isinstance(turns[0], dict) else {}
+    if first.get("role") != "system":
+        return [{"role": "system", "content": system}, *turns]
+    if isinstance(first["content"], str) and first["content"].strip() == system.strip():
+        return turns
+    return Problem("bad_row", "has a system text in a column of its own, and another one in the conversation")
+
+
+def with_repeated(turns: list[Turn], prompt: list[Turn]) -> list[Turn] | Problem:
+    """The turns of a dialogue, next to which its prompt was given once more: with a system turn that only the prompt
+    has. Nothing else of the prompt may be missing from them."""
+    system = prompt[0]["content"] if has_system_turn(prompt) else None
+    texts = {_stripped(turn) for turn in turns}
+    if any(_stripped(turn) not in texts for turn in prompt[system is not None :]):
+        return Problem("bad_row", "prompt: is not part of the dialogues in chosen and rejected")
+    return with_system(turns, system)
+
+
+def _stripped(turn: Turn) -> tuple[Any, Any]:
+    if not isinstance(turn, dict):
+        return None, repr(turn)
+    content = turn["content"]
+    return turn["role"], content.strip() if isinstance(content, str) else repr(content)
+
+
 def split_last(turns: list[Turn]) -> tuple[list[Turn], Any] | Problem:
     """(prompt, response) where the last turn is the assistant's."""
     if not turns or not isinstance(turns[-1], dict) or turns[-1]["role"] != "assistant":

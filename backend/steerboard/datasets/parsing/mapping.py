@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from steerboard.datasets.errors import UnknownColumn
-from steerboard.datasets.parsing.dialogues import is_message_list, is_transcript
+from steerboard.datasets.parsing.dialogues import has_system_turn, is_message_list, is_transcript
 from steerboard.datasets.parsing.thumbs import may_be_thumbs
 from steerboard.datasets.parsing.unused_columns import is_number, winner_layout
 from steerboard_contracts.attribute_names import NAME_PATTERN
@@ -82,9 +82,7 @@ class Mapping:
     @property
     def read(self) -> frozenset[str]:
         """Columns that a field is made of."""
-        read = frozenset(self.columns.values()) | (frozenset(_SCORES) if self.margin_from_scores else frozenset())
-        # Next to whole dialogues a prompt only repeats their first turn.
-        return read | {"prompt"} if self.sides_hold_prompt else read
+        return frozenset(self.columns.values()) | (frozenset(_SCORES) if self.margin_from_scores else frozenset())
 
     @property
     def form(self) -> Literal["columns", "transcripts", "dialogues"]:
@@ -169,12 +167,15 @@ def plan_mapping(
     side_transcripts = bool(sides) and all(is_transcript(v) for v in sides)
     dialogues = bool(sides) and all(is_message_list(v) and len(v) > 1 for v in sides)
     if side_transcripts or dialogues:
-        for field in ("prompt", "messages", "input", "system"):
-            # The prompt is in the sides; a prompt column only repeats its first turn.
-            found.pop(field, None)
+        for field in ("messages", "input"):
+            found.pop(field, None)  # the prompt is in the sides
+        # A prompt column repeats it, perhaps with a system turn that they lack.
+        if found.get("prompt") not in (None, "prompt", given.get("prompt")):
+            del found["prompt"]
     elif "messages" in found and "prompt" in found and "messages" not in given:
         # Prompt and response side by side are preferred; a lone prompt column repeats the messages' first turn.
         complete = kind in ("prompts", "preferences") or "response" in found
+        complete = complete and not any(map(has_system_turn, values("messages")))
         found.pop("messages" if complete or "prompt" in given else "prompt")
     _check_complete(kind, columns, found, side_transcripts or dialogues)
     if found.get("prompt") != "instruction" and "input" not in given:

@@ -15,6 +15,8 @@ from steerboard.datasets.parsing.dialogues import (
     split_sides,
     transcript_turns,
     turns_of,
+    with_repeated,
+    with_system,
 )
 from steerboard.datasets.parsing.mapping import ONE_ATTRIBUTE, Mapping
 from steerboard.datasets.parsing.thumbs import as_thumb
@@ -58,7 +60,7 @@ class Shaper:
         if ATTRIBUTES in fields and fields.get("reward") in (None, ""):
             fields.pop("reward", None)
         for field, value in fields.items():
-            if value is None and field in _REQUIRED:
+            if value is None and field in _REQUIRED and not (field == "prompt" and self._mapping.sides_hold_prompt):
                 return Problem("bad_row", f"{field}: is null")
         if "desirable" in fields:
             thumb = as_thumb(fields["desirable"])
@@ -87,7 +89,14 @@ class Shaper:
         split = split_sides(chosen, rejected)
         if split is None:
             return Shaped({}, extra, plain_prompt=False, diverging=True)
-        fields["prompt"], fields["chosen"], fields["rejected"] = split
+        prompt, fields["chosen"], fields["rejected"] = split
+        repeated = _as_turns(self._prompt(fields["prompt"], None)) if fields.get("prompt") else []
+        whole = with_repeated(prompt, repeated)
+        if not isinstance(whole, Problem):
+            whole = with_system(whole, fields.pop("system", None))
+        if isinstance(whole, Problem):
+            return whole
+        fields["prompt"] = whole
         return Shaped(fields, extra, plain_prompt=False)
 
     def _from_columns(self, fields: dict[str, Any], extra: dict[str, Any] | None) -> Shaped | Problem:
@@ -116,7 +125,10 @@ class Shaper:
                 fields[side] = _lone_answer(fields[side])
         system = fields.pop("system", None)
         if isinstance(system, str) and system.strip():
-            fields["prompt"] = [{"role": "system", "content": system}, *_as_turns(fields.get("prompt"))]
+            prompt = with_system(_as_turns(fields.get("prompt")), system)
+            if isinstance(prompt, Problem):
+                return prompt
+            fields["prompt"] = prompt
             plain = False
         return Shaped(fields, extra, plain_prompt=plain)
 
