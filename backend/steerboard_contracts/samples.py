@@ -198,12 +198,40 @@ GROUP_FIELDS = ("group", "candidate")
 ATTRIBUTES = "attributes"
 
 
+# Pydantic's types of errors, in words that follow the name of a field.
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a field of this kind",
+    "string_type": "is not a text",
+    "list_type": "is not a list",
+    "dict_type": "is not an object",
+    "model_type": "is not an object",
+    "model_attributes_type": "is not an object",
+    "bool_type": "is neither true nor false",
+    "bool_parsing": "is neither true nor false",
+    "float_type": "is not a number",
+    "float_parsing": "is not a number",
+    "int_type": "is not a whole number",
+    "int_parsing": "is not a whole number",
+    "int_from_float": "is not a whole number",
+    "int_parsing_size": "has too many digits",
+    "literal_error": "is none of {expected}",
+    "greater_than_equal": "is less than {ge}",
+    "less_than": "is {lt} or more",
+    "string_pattern_mismatch": "does not match {pattern}",
+    "string_too_long": "has more than {max_length} characters",
+    "string_too_short": "has fewer than {min_length} characters",
+}
+
+
 def sample_problems(error: ValidationError) -> str:
     """A validation error as one line a person can act on: `chosen: is empty; margin: is not a finite number`."""
     parts = []
-    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+    for problem in error.errors(include_url=False, include_input=False):
         field = ".".join(str(part) for part in problem["loc"]) or "row"
-        parts.append(f"{field}: {problem['msg'].removeprefix('Value error, ')}")
+        words = _WORDS.get(problem["type"])
+        context = problem.get("ctx", {})
+        parts.append(f"{field}: {words.format(**context) if words else problem['msg'].removeprefix('Value error, ')}")
     return "; ".join(parts)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steerboard.datasets.parsing.dialogues import is_transcript, message_turns, split_sides, transcript_turns
+from steerboard.datasets.parsing.dialogues import is_transcript, split_sides, transcript_turns
+from steerboard.datasets.parsing.messages import message_turns
 
 said = st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=20).map(
     lambda text: text.strip() or "x"

@@ -18,7 +18,7 @@ from steerboard.datasets.parsing.extras import ColumnTypes
 from steerboard.datasets.parsing.known_pairs import as_preferences
 from steerboard.datasets.parsing.mapping import Mapping, listed, plan_mapping
 from steerboard.datasets.parsing.row_validator import RowValidator
-from steerboard.datasets.parsing.unused_columns import unused_columns
+from steerboard.datasets.parsing.unused_columns import unused_columns, unused_of_messages
 from steerboard.datasets.schemas import BadRowReport, UnusedColumn
 from steerboard_contracts.errors import EmptySelection
 from steerboard_contracts.samples import LabelledSample, Sample, SampleKind
@@ -139,7 +139,8 @@ def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
 
 def unused_of(mapping: Mapping, columns: list[str], rows: list[dict[str, Any]]) -> list[UnusedColumn]:
     """Columns of the first rows that feed no field."""
-    return unused_columns(mapping.kind, columns, rows[:100], mapping.read, mapping.consumed - mapping.read)
+    found = unused_columns(mapping.kind, columns, rows[:100], mapping.read, mapping.consumed - mapping.read)
+    return found + unused_of_messages(rows[:100], mapping.read)
 
 
 def plan(columns: list[str], rows: list[dict[str, Any]], options: ImportOptions) -> Mapping:

@@ -1,4 +1,4 @@
-"""Conversations as files write them, turned into lists of {role, content} and split into prompt and response.
+"""Conversations as files write them, turned into lists of turns and split into prompt and response.
 
 Three forms: Anthropic's transcripts (`\\n\\nHuman: ... \\n\\nAssistant: ...`), message lists with role/content
 (OpenAI, TRL), and message lists with from/value (ShareGPT).
@@ -10,19 +10,10 @@ import re
 from typing import Any
 
 from steerboard.datasets.formats.records import Problem
-
-Turn = dict[str, Any]
+from steerboard.datasets.parsing.messages import Turn, message_turns, role_of
 
 _MARKER = re.compile(r"(?:^|\n\n)(Human|Assistant):")
 _TRANSCRIPT = re.compile(r"\s*Human:")
-_ROLES = {
-    "human": "user",
-    "prompter": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
-}
 
 
 def is_transcript(value: object) -> bool:
@@ -41,19 +32,6 @@ def transcript_turns(text: str) -> list[Turn]:
     return [{"role": "user" if who == "Human" else "assistant", "content": said.strip()} for who, said in pairs]
 
 
-def message_turns(messages: list[Any]) -> list[Turn]:
-    """Messages under one set of names. What is not a message is left for validation to name."""
-    turns = []
-    for message in messages:
-        if not isinstance(message, dict):
-            turns.append(message)
-            continue
-        role = message.get("role", message.get("from"))
-        content = message.get("content", message.get("value"))
-        turns.append({"role": _ROLES.get(role, role) if isinstance(role, str) else role, "content": content})
-    return turns
-
-
 def turns_of(value: Any, transcripts: bool) -> list[Turn] | None:
     """The turns of a value in any of the three forms; None when it is plain text or something else."""
     if isinstance(value, list):
@@ -67,7 +45,7 @@ def has_empty_turn(turns: list[Turn]) -> bool:
 
 def has_system_turn(messages: Any) -> bool:
     """Whether a list of messages begins with a system turn."""
-    return is_message_list(messages) and message_turns(messages[:1])[0]["role"] == "system"
+    return is_message_list(messages) and role_of(messages[0]) == "system"
 
 
 def with_system(turns: list[Turn], system: Any) -> list[Turn] | Problem:

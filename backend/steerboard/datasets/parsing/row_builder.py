@@ -9,7 +9,6 @@ import orjson
 
 from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.parsing.dialogues import (
-    Turn,
     is_transcript,
     split_last,
     split_sides,
@@ -19,6 +18,7 @@ from steerboard.datasets.parsing.dialogues import (
     with_system,
 )
 from steerboard.datasets.parsing.mapping import ONE_ATTRIBUTE, Mapping
+from steerboard.datasets.parsing.messages import Turn, UnreadableMessage
 from steerboard.datasets.parsing.thumbs import as_thumb
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS
 
@@ -48,6 +48,12 @@ class Shaper:
         self._texts_only = texts_only
 
     def __call__(self, record: dict[str, Any]) -> Shaped | Problem:
+        try:
+            return self._shape(record)
+        except UnreadableMessage as error:
+            return Problem("bad_row", str(error))
+
+    def _shape(self, record: dict[str, Any]) -> Shaped | Problem:
         fields = {field: record[column] for field, column in self._columns.items() if column in record}
         consumed = self._consumed
         extra = {name: value for name, value in record.items() if name not in consumed} or None

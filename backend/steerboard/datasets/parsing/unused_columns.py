@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steerboard.datasets.parsing.messages import other_fields
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.attribute_names import NAME_PATTERN
 from steerboard_contracts.samples import ATTRIBUTES, SampleKind
@@ -64,6 +65,16 @@ def unused_columns(
         for name in columns
         if name not in read
     ]
+
+
+def unused_of_messages(rows: Sequence[dict[str, Any]], read: frozenset[str]) -> list[UnusedColumn]:
+    """What the messages of a column have beyond their turns, as `messages.language`."""
+    names: dict[str, None] = {}
+    for row in rows:
+        for column in read & row.keys():
+            if isinstance(row[column], list):
+                names |= dict.fromkeys(f"{column}.{name}" for name in other_fields(row[column]))
+    return [UnusedColumn(name=name, kept=False) for name in sorted(names)]
 
 
 def _could_be(kind: SampleKind, name: str, values: Sequence[Any]) -> dict[str, Any]:
