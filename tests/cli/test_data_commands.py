@@ -71,7 +71,7 @@ def test_an_import_tells_what_became_of_every_row(pairs: Path) -> None:
         "transcripts",
         "32 rows read",
         "1 cleaned away: duplicate",
-        "1 cleaned away: identical sides",
+        "1 cleaned away: identical sides (chosen and rejected are the same text)",
         "--no-clean keeps duplicates and equal sides, for `steerboard datasets clean`, which shows examples",
     ):
         assert words in " ".join(printed.split())

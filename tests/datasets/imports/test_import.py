@@ -203,6 +203,20 @@ def test_a_dataset_never_comes_out_empty(
     assert stored(sessions, Dataset, SampleRow) == [0, 0]
 
 
+def test_the_reason_why_no_row_is_left_names_each_rule_and_fault(write_jsonl: Write, import_path: Import) -> None:
+    sides = [[{"role": "user", "content": asked}, {"role": "assistant", "content": "x"}] for asked in ("Hi", "Ho")]
+    rows = [{"chosen": sides[0], "rejected": sides[1]}] * 4 + [{"chosen": sides[0], "rejected": sides[0]}]
+    with pytest.raises(EmptySelection) as refused:
+        import_path(write_jsonl(rows))
+    assert refused.value.detail == (
+        "none of 5 rows is left. 4 rows removed: chosen and rejected have different prompts; "
+        "1 row removed: chosen and rejected are the same text"
+    )
+    bad = [{"prompt": "Hi", "response": 3}] * 2
+    with pytest.raises(EmptySelection, match=r"none of 2 rows is left. 2 bad rows: response: is not a text \(2\)"):
+        import_path(write_jsonl(bad), bad_rows="skip")
+
+
 def test_nul_characters_are_refused_in_fields_and_beside_them(write_jsonl: Write, import_path: Import) -> None:
     with pytest.raises(RowsRefused, match="response: contains a NUL"):
         import_path(write_jsonl([{"prompt": "Hi", "response": "a\x00b"}]))

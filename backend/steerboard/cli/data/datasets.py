@@ -19,6 +19,7 @@ from steerboard.cli.output.console import JsonOption, console, note, print_json,
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
+from steerboard.datasets.parsing.cleaning import RULES
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.wording import counted, listed
@@ -184,7 +185,7 @@ def print_report(report: Out, out: Console) -> None:
     if not dataset["held_out_rows"]:
         out.print("  no rows are held out, so nothing can be evaluated on them: import more prompts", style="yellow")
     for rule, count in report["cleaned"].items():
-        out.print(f"  {count:,} cleaned away: {rule.replace('_', ' ')}")
+        out.print(f"  {count:,} cleaned away: {rule.replace('_', ' ')} ({RULES[rule]})")
     if usable := [words for rule, words in _USABLE.items() if rule in report["cleaned"]]:
         shows = ", for `steerboard datasets clean`, which shows examples" if dataset["kind"] == "preferences" else ""
         out.print(f"  --no-clean keeps {listed(usable)}{shows}", style="dim")

@@ -14,6 +14,7 @@ from steerboard.datasets.formats.detect import open_reader
 from steerboard.datasets.formats.records import Limits, Problem, Reader, Record, Source
 from steerboard.datasets.parsing.answer_lists import one_row_each
 from steerboard.datasets.parsing.bad_rows import BadRowLog
+from steerboard.datasets.parsing.cleaning import Rule, removed_words
 from steerboard.datasets.parsing.extras import ColumnTypes
 from steerboard.datasets.parsing.known_pairs import as_preferences
 from steerboard.datasets.parsing.mapping import Mapping, listed, plan_mapping
@@ -22,6 +23,7 @@ from steerboard.datasets.parsing.unused_columns import unused_columns, unused_of
 from steerboard.datasets.schemas import BadRowReport, UnusedColumn
 from steerboard_contracts.errors import EmptySelection
 from steerboard_contracts.samples import LabelledSample, Sample, SampleKind
+from steerboard_contracts.wording import counted
 
 _PEEK_ROWS = 1000
 _PEEK_BYTES = 8 * 2**20
@@ -76,7 +78,7 @@ class Outcome:
 
     read: int
     rows: int
-    cleaned: dict[str, int]
+    cleaned: dict[Rule, int]
     bad: BadRowLog
     rewards: array[float]
     prompts_as_text: bool
@@ -214,8 +216,10 @@ def write_rows(
     if bad.total and refusing:
         raise bad.refusal(opened.reader.unit, read)
     if rows == 0:
+        reasons = [removed_words(outcome.cleaned), bad.words]
         raise EmptySelection(
-            f"none of {read:,} rows is left: {bad.total:,} bad, {sum(outcome.cleaned.values()):,} cleaned away",
+            f"none of {counted(read, 'row')} is left. {'; '.join(filter(None, reasons))}",
+            hint="Correct these rows in the file, or keep equal sides and duplicates with --no-clean (clean=false).",
             extra={"bad_counts": dict(bad.counts), "cleaned": outcome.cleaned},
         )
     return outcome

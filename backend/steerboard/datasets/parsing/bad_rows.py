@@ -10,9 +10,11 @@ from steerboard.datasets.errors import RowsRefused
 from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.schemas import BadRowReport
 from steerboard_contracts.errors import ErrorLocation
+from steerboard_contracts.wording import counted
 
 KEPT = 1000
 _REASONS = 200
+_SHOWN = 3
 _HINT = "Fix these rows, or leave them out with --bad-rows skip (bad_rows=skip). Nothing was imported."
 _TURN = re.compile(r"\bprompt\.\d+\.")
 _FIGURES = re.compile(r"\d[\d,.]*")
@@ -40,6 +42,12 @@ class BadRowLog:
         # Turn numbers and positions would make every reason its own; a hostile file must not grow this table.
         reason = _FIGURES.sub("N", _TURN.sub("prompt.N.", problem.reason))
         self.counts[reason if reason in self.counts or len(self.counts) < _REASONS else "other reasons"] += 1
+
+    @property
+    def words(self) -> str:
+        """`2 bad rows: prompt: is empty (2)`, the commonest reasons only; empty where there are none."""
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in self.counts.most_common(_SHOWN))
+        return f"{counted(self.total, 'bad row')}: {reasons}" if self.total else ""
 
     def refusal(self, unit: str, read: int, hint: str = _HINT) -> RowsRefused:
         """The error for a refused import. Its code is that of the rows when they share one, else `bad_row`."""

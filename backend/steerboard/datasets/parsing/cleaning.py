@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Mapping
 from typing import Literal
 
 from steerboard.datasets.parsing.dialogues import has_empty_turn
 from steerboard.datasets.parsing.row_builder import Shaped
 from steerboard_contracts.samples import PreferenceSample, Sample, SampleKind
+from steerboard_contracts.wording import counted
 
 Rule = Literal["diverging", "empty_round", "identical_sides", "small_margin", "duplicate"]
 
@@ -19,6 +21,11 @@ RULES: dict[Rule, str] = {
     "small_margin": "the margin is below the threshold",
     "duplicate": "an earlier row is the same",
 }
+
+
+def removed_words(cleaned: Mapping[Rule, int]) -> str:
+    """`4 rows removed: chosen and rejected have different prompts; ...`, empty where nothing was."""
+    return "; ".join(f"{counted(rows, 'row')} removed: {RULES[rule]}" for rule, rows in cleaned.items())
 
 
 class Cleaner:

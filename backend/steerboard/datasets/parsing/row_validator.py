@@ -35,9 +35,9 @@ class RowValidator:
         self._cleaner = Cleaner(mapping.kind, clean, min_margin)
 
     @property
-    def dropped(self) -> dict[str, int]:
+    def dropped(self) -> dict[Rule, int]:
         """Rows cleaned away so far, by rule."""
-        return {str(rule): count for rule, count in self._cleaner.dropped.items()}
+        return dict(self._cleaner.dropped)
 
     def __call__(self, number: int, record: dict[str, Any] | Problem) -> Kept | Problem | Rule:
         shaped = record if isinstance(record, Problem) else self._shape(record)
