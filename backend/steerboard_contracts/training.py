@@ -141,8 +141,12 @@ class TrainingConfig(Config):
         """What the inputs of the names `given` lack, beyond what each slot asks for itself."""
         return None
 
+    def most_steps(self, rows: int) -> int:
+        """Optimiser steps of all epochs, where none of so many training rows is left out."""
+        return math.ceil(rows * self.epochs / self.batch)
+
     def steps_fault(self, rows: int) -> str | None:
-        """Why so many training rows cannot give the steps that are asked for."""
+        """Why so many training rows cannot give the steps that are asked for, where that fails a run."""
         return None
 
     def room_fault(self, window: int) -> str | None:
@@ -237,16 +241,24 @@ class OnlineConfig(TrainingConfig):
             )
         return self
 
+    def most_steps(self, rows: int) -> int:
+        return super().most_steps(rows) * self._steps_of_a_sampling
+
     def steps_fault(self, rows: int) -> str | None:
-        samplings = math.ceil(rows * self.epochs / self.batch)
-        most = samplings * getattr(self, "updates", 1) * getattr(self, "minibatches", 1)
+        most = self.most_steps(rows)
         if self.max_steps is None or self.max_steps <= most:
             return None
+        samplings = math.ceil(self.max_steps / self._steps_of_a_sampling)
+        enough = (samplings - 1) * self.batch // max(1, rows) + 1
         return (
             f"max_steps is {self.max_steps:,}, and {counted(self.epochs, 'epoch')} of {counted(rows, 'training row')} "
             f"with batch {self.batch} {'has' if self.epochs == 1 else 'have'} {counted(most, 'step')} at most: raise "
-            f"epochs to {math.ceil(self.epochs * self.max_steps / max(1, most))}, or lower max_steps"
+            f"epochs to {enough}, or lower max_steps"
         )
+
+    @property
+    def _steps_of_a_sampling(self) -> int:
+        return int(getattr(self, "updates", 1) * getattr(self, "minibatches", 1))
 
     def room_fault(self, window: int) -> str | None:
         if self.max_length is not None or (self.max_new_tokens or 0) < window:

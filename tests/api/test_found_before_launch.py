@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from api_world import ApiWorld
 from test_unfit_inputs import imported
+
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.training import OnlineConfig
+from support.processes.command_line import Steerboard
 
 GRADED = [
     {
@@ -43,6 +49,50 @@ def test_more_steps_than_the_epochs_of_the_prompts_have(world: ApiWorld) -> None
     body = {"config": {**online, "max_steps": 5}, "inputs": {"model": "tiny", "data": "few"}}
     refused = world.post("runs", body, status=422)
     assert "max_steps" not in str(refused["errors"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch", "asked", "updates"), [(17, 4, 10, 1), (20, 4, 6, 1), (3, 8, 3, 2), (100, 7, 99, 4), (1, 1, 2, 1)]
+)
+def test_the_epochs_that_are_advised_are_the_fewest_that_are_enough(
+    rows: int, batch: int, asked: int, updates: int
+) -> None:
+    given = {"run": "train", "method": "ppo", "batch": batch, "max_steps": asked, "minibatches": updates}
+    config = needed_method("ppo").config.model_validate(given)
+    assert isinstance(config, OnlineConfig)
+    found = re.search(r"raise epochs to (\d+)", config.steps_fault(rows) or "")
+    assert found is not None
+    steps = [config.model_copy(update={"epochs": float(found[1]) - less}).most_steps(rows) for less in (0, 1)]
+    assert steps[0] >= asked > steps[1]
+
+
+def test_a_method_that_samples_nothing_is_warned_of_max_steps_that_its_rows_do_not_have(
+    world: ApiWorld, steerboard: Steerboard, url: str, token: str, tmp_path: Path
+) -> None:
+    rows = [{"prompt": f"Question {n}?", "chosen": "Yes.", "rejected": "No."} for n in range(20)]
+    imported(world, "few", "preferences", rows)
+    words = "Training ends after 5 steps at most, the end of 1 epoch, and max_steps is 6. Raise epochs to reach it."
+    config = {"run": "train", "method": "reward_model", "batch": 4, "epochs": 1, "max_steps": 6}
+    alone = {"config": config, "inputs": {"model": "tiny", "data": "few"}}
+    for made in (world.post("runs/estimate", alone), world.post("runs", alone, status=201)):
+        assert [one["message"] for one in made["warnings"]] == [words]
+    # Both halves of a pair are rows of its own.
+    halves = {**alone, "config": {**config, "method": "kto", "max_steps": 10}}
+    assert world.post("runs/estimate", halves)["warnings"] == []
+    assert world.post("runs/estimate", {**alone, "config": {**config, "max_steps": 5}})["warnings"] == []
+
+    fields = ", ".join(f"{name}: {value}" for name, value in config.items())
+    (tmp_path / "r.yaml").write_text(
+        "name: r\ninputs: {base: {type: model}, data: {type: dataset, kind: preferences}}\n"
+        f"stages:\n  only: {{{fields}, model: $base, data: $data}}\n"
+    )
+    body = {"text": (tmp_path / "r.yaml").read_text(), "set": ["base=tiny", "data=few"]}
+    for path, status in (("recipes/check", 200), ("recipes/draft", 200)):
+        (stage,) = world.post(path, body, status=status)["stages"]
+        assert [one["message"] for one in stage["warnings"]] == [words]
+    given = [str(tmp_path / "r.yaml"), "--set", "base=tiny", "--set", "data=few"]
+    for command in (["recipes", "check"], ["run"]):
+        assert f"Warning: only: {words}" in " ".join(steerboard(url, token, *command, *given).stdout.split())
 
 
 @pytest.mark.parametrize(

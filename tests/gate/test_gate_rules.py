@@ -10,7 +10,7 @@ import pytest
 
 from steerboard.evaluation.gate.decision import decide
 from steerboard.evaluation.gate.junit import junit_xml
-from steerboard.evaluation.gate.rules import METRICS, GateRules
+from steerboard.evaluation.gate.rules import METRICS, GateRules, not_planned, parse_rules
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, Unfinished
 from steerboard_contracts.report.gate import GateRuleResult, GateVerdict
@@ -46,6 +46,19 @@ def held(report: EvaluationReport, *rules: dict[str, Any], **given: Any) -> Gate
 
 def one(report: EvaluationReport, metric: str, op: str = ">", value: Any = 0, **fields: Any) -> GateRuleResult:
     return held(report, rule(metric, op, value, **fields)).rules[0]
+
+
+def test_sources_that_a_recipe_does_not_make_are_named_before_it_starts() -> None:
+    rules = [
+        rule("win_rate", entrant="dt", vs="sft", by="judge", source="gpt-pairwise"),
+        rule("win_rate", entrant="dt", vs="sft", by="judge"),
+        rule("win_rate", entrant="dt", vs="sft", by="reward", source="independent"),
+        rule("rank_correlation", by=["human", "reward"], source=["ranking-1", None]),
+    ]
+    assert not_planned(parse_rules(GateRules(rules=rules), ["dt", "sft"])) == [
+        "rules.0: needs the judge `gpt-pairwise`; add it to the evaluation while the pipeline runs",
+        "rules.3: needs the campaign `ranking-1`; add it to the evaluation while the pipeline runs",
+    ]
 
 
 def test_every_metric_reads_its_figure_from_the_report(report: EvaluationReport) -> None:

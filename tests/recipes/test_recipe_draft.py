@@ -25,12 +25,12 @@ def test_a_form_knows_which_models_every_stage_takes() -> None:
 
 
 def test_a_model_that_does_not_fit_is_said_at_the_input_that_names_it(shelf: Shelf) -> None:
-    draft = DraftOut.of(read_recipe(CONTRACT, ["preferences=hh", "base=judge"], shelf))
+    draft = DraftOut.of(read_recipe(CONTRACT, ["preferences=hh", "base=judge"], shelf), lambda *_: [])
     assert [(fault.field, "of role reward" in fault.message) for fault in draft.faults] == [("inputs.base", True)]
 
 
 def draft(shelf: Catalogue, text: str, *overrides: str) -> DraftOut:
-    return DraftOut.of(read_recipe(text, ["preferences=hh", "base=tiny", *overrides], shelf))
+    return DraftOut.of(read_recipe(text, ["preferences=hh", "base=tiny", *overrides], shelf), lambda *_: [])
 
 
 @pytest.mark.parametrize(

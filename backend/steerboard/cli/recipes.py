@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from pydantic import ValidationError
+from rich.console import Console
 
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard.cli.evaluation.gate import EXITS, JunitOption, hold, read_rules
@@ -16,8 +17,9 @@ from steerboard.cli.models.uploads import upload_model
 from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.pipeline_result import finish
+from steerboard.cli.output.run_rows import print_warnings
 from steerboard.cli.usage import EXIT_USAGE, GatedCommand, exit_code_of
-from steerboard.evaluation.gate.rules import GateRules, check_reward_models, parse_rules
+from steerboard.evaluation.gate.rules import GateRules, check_reward_models, not_planned, parse_rules
 from steerboard_contracts.configs.evaluate import Entrant
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 from steerboard_contracts.files.local_folders import FolderNotAllowed
@@ -81,6 +83,8 @@ def check(recipe: RecipeArgument, set_: SetOption = [], json: JsonOption = False
     print_table(out, _STAGE_COLUMNS, rows)
     for words in plan["notes"]:
         note(plain(f"note: {words}"))
+    for stage in plan["stages"]:
+        print_warnings(stage, f"{stage['name']}: ")
 
 
 def _inputs_text(inputs: dict[str, Any]) -> str:
@@ -134,13 +138,19 @@ def run(
         if json:
             print_json(pipeline)
         else:
-            print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
+            _say_started(console(), pipeline)
             print(f"Follow it: steerboard pipelines show {pipeline['name']}")
         return
     # Standard output stays clean for the JSON document.
     out = console(stderr=json)
-    out.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
+    _say_started(out, pipeline)
     finish(client, out, pipeline, json=json, report_path=report, examples=examples)
+
+
+def _say_started(out: Console, pipeline: dict[str, Any]) -> None:
+    out.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
+    for run in pipeline["runs"]:
+        print_warnings(run, f"{run['name']}: ", out)
 
 
 def _run_gated(
@@ -163,9 +173,12 @@ def _run_gated(
         check = post_recipe(client, "recipes/check", recipe, overrides, {}, invalid=EXIT_USAGE)
         # Hours of training are too late to hear of a misspelled entrant.
         stage = _evaluation(check)
-        check_reward_models(parse_rules(given, _entrants(stage)), _reward_models(stage))
+        parsed = parse_rules(given, _entrants(stage))
+        check_reward_models(parsed, _reward_models(stage))
+        for words in not_planned(parsed):
+            note(plain(f"note: {words}"))
         pipeline = post_recipe(client, "pipelines", recipe, overrides, how, invalid=EXIT_USAGE)
-        out.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
+        _say_started(out, pipeline)
         try:
             found = finish(client, out, pipeline, json=False, report_path=report, examples=examples)
         except typer.Exit as ended:

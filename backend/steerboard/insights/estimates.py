@@ -46,8 +46,7 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
     earlier = _scaled(session, finished, config, Traits.of(work, things)) if work else []
     found = predicted([scaled for _, scaled in earlier])
     bytes_of = memory.needed(session, store, config, things)
-    model = things.get("model")
-    warnings = foreseen_warnings(session, store, config, model if isinstance(model, Model) else None)
+    warnings = foreseen_warnings(session, store, config, refs)
     based_on = [earlier[place][0] for place in found.places] if found else []
     return RunEstimate(
         device_seconds_low=found.low if found else None,

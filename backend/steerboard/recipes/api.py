@@ -16,7 +16,7 @@ from steerboard.platform.http.errors import problems
 from steerboard.recipes import service
 from steerboard.recipes.budget import Budget
 from steerboard.recipes.planning import plan as plans
-from steerboard.recipes.schemas import DraftOut, PipelineCreate, PlanOut, RecipeOut, RecipeRequest, RecipeText
+from steerboard.recipes.schemas import DraftOut, Foresee, PipelineCreate, PlanOut, RecipeOut, RecipeRequest, RecipeText
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.schemas.runs import PipelineDetail
 
@@ -50,16 +50,15 @@ def check_recipe(body: RecipeRequest, request: Request, session: Db, access: Rea
     """The stages that a start would create, with resolved configs and inputs. Starts nothing.
 
     A folder that is named as a base model is looked at only for those who may start runs."""
-    return PlanOut.of(_plan(body, request, session, access))
+    return PlanOut.of(_plan(body, request, session, access), _foresee(request, session))
 
 
 @router.post("/recipes/draft", responses=problems(404, 422))
 @in_pool("computing")
 def draft_recipe(body: RecipeRequest, request: Request, session: Db, access: Reader) -> DraftOut:
     """The stages of a recipe that is still being written, each fault at its field. Refuses a text without stages."""
-    return DraftOut.of(
-        plans.read_recipe(_text(body), body.set, _catalogue(request, session, access), Budget(gone=has_left(request)))
-    )
+    catalogue, budget = _catalogue(request, session, access), Budget(gone=has_left(request))
+    return DraftOut.of(plans.read_recipe(_text(body), body.set, catalogue, budget), _foresee(request, session))
 
 
 @router.post("/pipelines", status_code=201, responses=problems(404, 409, 422))
@@ -67,7 +66,15 @@ def draft_recipe(body: RecipeRequest, request: Request, session: Db, access: Rea
 def start_pipeline(body: PipelineCreate, request: Request, session: Db, access: Runner) -> PipelineDetail:
     """Check a recipe and start it: the pipeline and all its runs, or nothing."""
     planned = _plan(body, request, session, access)
-    pipeline = service.start(session, access.project, planned, access.actor, reuse=body.reuse, first=body.from_stage)
+    pipeline = service.start(
+        session,
+        access.project,
+        planned,
+        access.actor,
+        reuse=body.reuse,
+        first=body.from_stage,
+        store=request.app.state.store,
+    )
     detail = {"recipe": planned.name, "set": body.set, "stages": [stage.name for stage in planned.stages]}
     detail |= {"from": body.from_stage} if body.from_stage is not None else {}
     audit(session, access, "pipeline.start", f"pipeline {pipeline.name} {pipeline.id}", detail)
@@ -88,6 +95,10 @@ def _plan(body: RecipeRequest, request: Request, session: Session, access: Acces
 def _catalogue(request: Request, session: Session, access: Access) -> service.ProjectCatalogue:
     folders, store = folders_for(request, access), request.app.state.store
     return service.ProjectCatalogue(session, access.project, folders, store)
+
+
+def _foresee(request: Request, session: Session) -> Foresee:
+    return functools.partial(service.foreseen, session, request.app.state.store)
 
 
 def _text(body: RecipeRequest) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -19,6 +19,11 @@ from steerboard.recipes.planning.plan import Plan, PlannedStage, Reading, check_
 from steerboard.recipes.planning.rounds import unroll
 from steerboard.recipes.sources import Source
 from steerboard.runs.kinds import needs_whole
+from steerboard_contracts.run_config import RunConfig
+from steerboard_contracts.watching.warnings import RunWarning
+
+# A stage's warnings before a start, by its config, where that is valid, and its inputs.
+Foresee = Callable[[RunConfig | None, Mapping[str, Source]], list[RunWarning]]
 
 
 class RecipeRequest(BaseModel):
@@ -133,7 +138,8 @@ class PlannedInput(BaseModel):
 
 
 class PlannedStageOut(BaseModel):
-    """One stage with its whole config. `implied`: the recipe does not spell it out."""
+    """One stage with its whole config. `implied`: the recipe does not spell it out. `warnings`: what its owner must
+    know before a start."""
 
     name: str
     kind: str
@@ -143,9 +149,10 @@ class PlannedStageOut(BaseModel):
     pool: str
     reuse: bool
     implied: bool
+    warnings: list[RunWarning] = []
 
     @classmethod
-    def of(cls, stage: PlannedStage) -> PlannedStageOut:
+    def of(cls, stage: PlannedStage, foresee: Foresee) -> PlannedStageOut:
         return cls(
             name=stage.name,
             kind=stage.config.run,
@@ -155,6 +162,7 @@ class PlannedStageOut(BaseModel):
             pool=stage.pool,
             reuse=stage.reuse,
             implied=stage.implied,
+            warnings=foresee(stage.config, stage.inputs),
         )
 
 
@@ -175,7 +183,7 @@ class DraftOut(BaseModel):
     faults: list[RecipeFault]
 
     @classmethod
-    def of(cls, reading: Reading) -> DraftOut:
+    def of(cls, reading: Reading, foresee: Foresee) -> DraftOut:
         stages = [
             PlannedStageOut(
                 name=name,
@@ -186,6 +194,7 @@ class DraftOut(BaseModel):
                 pool=reading.drafts[name].pool,
                 reuse=reading.drafts[name].reuse,
                 implied=name in reading.implied,
+                warnings=foresee(reading.drafts[name].config, reading.inputs[name]),
             )
             for name in reading.order
         ]
@@ -205,6 +214,6 @@ class PlanOut(BaseModel):
     notes: list[str]
 
     @classmethod
-    def of(cls, plan: Plan) -> PlanOut:
-        stages = [PlannedStageOut.of(stage) for stage in plan.stages]
+    def of(cls, plan: Plan, foresee: Foresee) -> PlanOut:
+        stages = [PlannedStageOut.of(stage, foresee) for stage in plan.stages]
         return cls(name=plan.name, description=plan.description, stages=stages, notes=plan.notes)

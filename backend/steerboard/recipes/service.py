@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from sqlalchemy import func, select
@@ -29,12 +29,14 @@ from steerboard.registry.endpoints.service import endpoints_of
 from steerboard.registry.service import get_model, model_names
 from steerboard.registry.tables import Model
 from steerboard.registry.tokenizers import tokenizer_fault
+from steerboard.runs.standalone.foreseen import foreseen_warnings
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.watching.warnings import RunWarning
 
 SHIPPED = shipped_folder("recipes")
 T = TypeVar("T")
@@ -108,7 +110,14 @@ class ProjectCatalogue:
 
 
 def start(
-    session: Session, project: Project, planned: Plan, actor: str, *, reuse: bool = True, first: str | None = None
+    session: Session,
+    project: Project,
+    planned: Plan,
+    actor: str,
+    *,
+    reuse: bool = True,
+    first: str | None = None,
+    store: ArtifactStore | None = None,
 ) -> Pipeline:
     """Create the pipeline, named RECIPE-N, and its runs. The caller commits; all of it or nothing is there then.
 
@@ -128,20 +137,31 @@ def start(
     session.flush()
     runs: dict[str, Run] = {}
     for stage in stages:
-        runs[stage.name] = create_run(
+        inputs = {name: _input_ref(source, runs) for name, source in stage.inputs.items()}
+        run = runs[stage.name] = create_run(
             session,
             project,
             name=stage.name,
             config=stage.config,
-            inputs={name: _input_ref(source, runs) for name, source in stage.inputs.items()},
+            inputs=inputs,
             pipeline_id=pipeline.id,
             pool=stage.pool,
             reuse=reuse and stage.reuse if running is None else stage.name not in running,
             created_by=actor,
         )
+        if store is not None and run.state != "succeeded":
+            run.warnings = [w.model_dump(mode="json") for w in foreseen_warnings(session, store, stage.config, inputs)]
     if first is not None and running is not None:
         check_made(first, [name for name, run in runs.items() if name not in running and run.state != "succeeded"])
     return pipeline
+
+
+def foreseen(
+    session: Session, store: ArtifactStore, config: RunConfig | None, inputs: Mapping[str, Source]
+) -> list[RunWarning]:
+    """What is known of a stage's warnings before a start, by those of its inputs that are no stages."""
+    known = {name: _input_ref(source, {}) for name, source in inputs.items() if not isinstance(source, StageRef)}
+    return foreseen_warnings(session, store, config, known)
 
 
 def _planned(planned: Plan) -> dict[str, Any]:

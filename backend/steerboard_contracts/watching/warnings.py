@@ -36,14 +36,16 @@ def rows_too_long(dataset: str, rows: int, cut: int, left_out: int, max_length: 
     )
 
 
-def fewer_steps(asked: int | None, steps: int, epochs: float) -> RunWarning | None:
-    """`asked`: `max_steps`. `steps`: how many the epochs give."""
+def fewer_steps(asked: int | None, steps: int, epochs: float, *, counted_rows: bool = False) -> RunWarning | None:
+    """`asked`: `max_steps`. `steps`: how many the epochs give; with `counted_rows`, as far as that is known before the
+    rows are read, of which the run may leave some out."""
     if asked is None or asked <= steps:
         return None
+    end = counted(steps, "step") + (" at most" if counted_rows else "")
     return RunWarning(
         code="fewer_steps",
-        message=f"Training ends after {counted(steps, 'step')}, the end of {counted(epochs, 'epoch')}, and max_steps "
-        f"is {asked:,}. Raise epochs to reach it.",
+        message=f"Training ends after {end}, the end of {counted(epochs, 'epoch')}, and max_steps is {asked:,}. Raise "
+        "epochs to reach it.",
     )
 
 

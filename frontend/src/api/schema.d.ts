@@ -8924,7 +8924,8 @@ export interface components {
         };
         /**
          * PlannedStageOut
-         * @description One stage with its whole config. `implied`: the recipe does not spell it out.
+         * @description One stage with its whole config. `implied`: the recipe does not spell it out. `warnings`: what its owner must
+         *     know before a start.
          */
         PlannedStageOut: {
             /** Config */
@@ -8947,6 +8948,11 @@ export interface components {
             pool: string;
             /** Reuse */
             reuse: boolean;
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings: components["schemas"]["RunWarning"][];
         };
         /**
          * PlaygroundDecoding

@@ -55,11 +55,12 @@ def _total(pipeline: dict[str, Any]) -> tuple[Any, ...]:
     return (pipeline["name"], "pipeline", *totals)
 
 
-def print_warnings(run: dict[str, Any], prefix: str = "") -> None:
+def print_warnings(run: dict[str, Any], prefix: str = "", out: Console | None = None) -> None:
     """What the owner of a run must know, though it works."""
+    out = out or console()
     for one in run["warnings"]:
         style = "red" if one["level"] == "serious" else "yellow"
-        console().print(Text(f"Warning: {prefix}{one['message']}", style=style))
+        out.print(Text(f"Warning: {prefix}{one['message']}", style=style))
 
 
 def _words(run: dict[str, Any]) -> str:

@@ -20,6 +20,9 @@ MIN_N = 10
 # More missing answers than this, and the rest may be the easy ones.
 MAX_MISSING = 0.05
 
+# Sources that people add to an evaluation, in words.
+_ADDED: dict[By, str] = {"human": "campaign", "judge": "judge", "jury": "jury"}
+
 _HINT = 'docs/ci.md lists all metrics. In YAML, put operators in quotation marks: op: ">".'
 
 ESTIMATE = ("value", "ci_low", "ci_high", "n")
@@ -248,6 +251,17 @@ def check_reward_models(rules: Sequence[GateRule], known: Sequence[str]) -> None
     ]
     if faults:
         raise BadInput("the rules of the gate cannot be used", errors=faults, hint=_HINT)
+
+
+def not_planned(rules: Sequence[GateRule]) -> list[str]:
+    """What has to be added to an evaluation that a recipe starts, in words: the sources by name that only people can
+    add while it is under way."""
+    return [
+        f"rules.{place}: needs the {_ADDED[source]} `{name}`; add it to the evaluation while the pipeline runs"
+        for place, rule in enumerate(rules)
+        for source, name in sources_needed(rule)
+        if source in _ADDED and name is not None
+    ]
 
 
 def sources_needed(rule: GateRule) -> list[tuple[By, str | None]]:

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlalchemy.orm import Session
 
+from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.architecture import architecture_of
 from steerboard.registry.tables import Model
+from steerboard.runs.state.lifecycle import InputRef
+from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.training import TrainingConfig
-from steerboard_contracts.watching.warnings import RunWarning, experts_of, mixture_warnings
+from steerboard_contracts.watching.warnings import RunWarning, experts_of, fewer_steps, mixture_warnings
 
 
 def foreseen_warnings(
-    session: Session, store: ArtifactStore, config: RunConfig, model: Model | None
+    session: Session, store: ArtifactStore, config: RunConfig | None, refs: Mapping[str, InputRef]
 ) -> list[RunWarning]:
-    """Of training from `model`; the run itself replaces them with its own."""
-    if not isinstance(config, TrainingConfig) or model is None:
+    """Of a training run, as far as its inputs are there already; the run itself replaces them with its own."""
+    if not isinstance(config, TrainingConfig):
         return []
-    architecture = architecture_of(session, store, model)
-    return mixture_warnings(experts_of(architecture), config.lora is not None) if architecture else []
+    found = []
+    model, data = (_given(session, refs.get(name)) for name in ("model", "data"))
+    if isinstance(model, Model):
+        architecture = architecture_of(session, store, model)
+        found += mixture_warnings(experts_of(architecture), config.lora is not None) if architecture else []
+    if isinstance(data, Dataset):
+        halves = 2 if needed_method(config.method).splits_pairs and data.kind == "preferences" else 1
+        most = config.most_steps((data.rows - data.held_out_rows) * halves)
+        ends_early = fewer_steps(config.max_steps, most, config.epochs, counted_rows=True)
+        found += [ends_early] if ends_early else []
+    return found
+
+
+def _given(session: Session, ref: InputRef | None) -> Model | Dataset | None:
+    """None for what a run has yet to make."""
+    if ref is None or ref.run is not None:
+        return None
+    return session.get(Model, ref.model) if ref.model else session.get(Dataset, ref.dataset)

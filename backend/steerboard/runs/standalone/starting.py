@@ -7,7 +7,6 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.platform.names import next_name_of_all
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.registry.tables import Model
 from steerboard.runs.inputs import resolve
 from steerboard.runs.schemas.requests import RunClone, RunCreate
 from steerboard.runs.standalone.checks import checked
@@ -39,9 +38,7 @@ def start_run(
         created_by=actor,
     )
     if store is not None and run.state != "succeeded":
-        start = refs.get("model")
-        model = session.get(Model, start.model) if start is not None and start.model is not None else None
-        run.warnings = [one.model_dump(mode="json") for one in foreseen_warnings(session, store, config, model)]
+        run.warnings = [one.model_dump(mode="json") for one in foreseen_warnings(session, store, config, refs)]
         session.flush()
     return run
 

@@ -20,12 +20,16 @@ import { launchPipeline } from "../../api/runs/pipelines";
 import { recipeDraftQuery, recipeTextQuery } from "../../api/runs/recipes";
 import { ActionBar } from "../../shared/ActionBar";
 import { Failure } from "../../shared/Feedback";
+import { RunWarnings } from "../../shared/RunWarnings";
 import { faultOf } from "./recipeFaults";
 import { LostSettings, StageFields } from "./StageFields";
 import { ThingSelect } from "./ThingSelect";
 
 type Recipe = Schemas["RecipeOut"];
 type Draft = Schemas["DraftOut"];
+
+const warningsOf = (stage: Draft["stages"][number]) =>
+  (stage.warnings ?? []).map((one) => ({ ...one, message: `${stage.name}: ${one.message}` }));
 
 export function RecipeForm({
   project,
@@ -172,6 +176,7 @@ export function RecipeForm({
           }
         />
       )}
+      <RunWarnings warnings={(draft?.stages ?? []).flatMap(warningsOf)} />
       {draft?.notes.map((note) => (
         <Alert key={note} color="gray" variant="light" role="note">
           {note}
