@@ -159,7 +159,7 @@ def start(
 def foreseen(
     session: Session, store: ArtifactStore, config: RunConfig | None, inputs: Mapping[str, Source]
 ) -> list[RunWarning]:
-    """What is known of a stage's warnings before a start, by those of its inputs that are no stages."""
+    """What is known of a stage's warnings before a start, by those of its inputs that no stage makes."""
     known = {name: _input_ref(source, {}) for name, source in inputs.items() if not isinstance(source, StageRef)}
     return foreseen_warnings(session, store, config, known)
 

@@ -20,7 +20,7 @@ from steerboard_contracts.watching.warnings import RunWarning, experts_of, fewer
 def foreseen_warnings(
     session: Session, store: ArtifactStore, config: RunConfig | None, refs: Mapping[str, InputRef]
 ) -> list[RunWarning]:
-    """Of a training run, as far as its inputs are there already; the run itself replaces them with its own."""
+    """Of a training run, as far as its inputs exist; the run itself replaces them with its own."""
     if not isinstance(config, TrainingConfig):
         return []
     found = []
