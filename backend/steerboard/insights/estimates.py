@@ -43,7 +43,7 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
         things[name] = session.get_one(Dataset, ref.dataset) if ref.dataset else session.get_one(Model, ref.model)
     work = _work(config, things, _kept(session, config, things))
     finished = _earlier(session, project, config)
-    earlier = _scaled(session, finished, config, Traits.of(work, things)) if work else []
+    earlier = _scaled(session, finished, config, Traits.of(work, things, config)) if work else []
     found = predicted([scaled for _, scaled in earlier])
     bytes_of = memory.needed(session, store, config, things)
     warnings = foreseen_warnings(session, store, config, refs)
@@ -71,7 +71,7 @@ def _scaled(session: Session, runs: list[Run], config: RunConfig, new: Traits) -
         done = _done(run, things)
         elsewhere = devices and None not in devices and timing.device is not None and timing.device not in devices
         if things is not None and done and not elsewhere:
-            traits = Traits.of(done, things)
+            traits = Traits.of(done, things, stored_config(run.config), run.summary)
             found.append((run, scaled(traits, timing, new, reads_texts=reads, devices=devices)))
     return found
 

@@ -7,6 +7,7 @@ import statistics
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
@@ -31,16 +32,27 @@ _GROWS: tuple[Phase, ...] = ("data", "generate", "score", "reference", "value", 
 @dataclass(frozen=True)
 class Traits:
     """`work` in the unit of the run's kind. `characters` of a row and `parameters` of a model: means, None where they
-    are not known. `data` and `models`: hashes of their contents."""
+    are not known. `data` and `models`: hashes of their contents. `max_length`: tokens that the config leaves of a row.
+    `tokens` of a row in the mean, and whether rows were `cut`, are known of finished runs."""
 
     work: float
     characters: float | None
     parameters: float | None
     data: frozenset[str]
     models: frozenset[str]
+    max_length: int | None = None
+    tokens: float | None = None
+    cut: bool = False
 
     @classmethod
-    def of(cls, work: float, things: Mapping[str, Dataset | Model]) -> Traits:
+    def of(
+        cls,
+        work: float,
+        things: Mapping[str, Dataset | Model],
+        config: RunConfig,
+        summary: Mapping[str, Any] | None = None,
+    ) -> Traits:
+        """`summary`: of a finished run."""
         datasets = [one for one in things.values() if isinstance(one, Dataset)]
         models = [one for one in things.values() if isinstance(one, Model)]
         return cls(
@@ -49,6 +61,9 @@ class Traits:
             parameters=_mean([float(one.info.get("parameters") or 0) for one in models]),
             data=frozenset(one.content_hash for one in datasets),
             models=frozenset(one.artifact_hash for one in models),
+            max_length=getattr(config, "max_length", None),
+            tokens=_tokens(summary or {}),
+            cut=_number(summary or {}, "too_long_rows") > 0,
         )
 
 
@@ -71,6 +86,11 @@ def scaled(
     if not known_texts and reads_texts and run.characters and new.characters:
         known_texts = True
         times *= new.characters / run.characters
+    if run.max_length != new.max_length:
+        # Rows that were cut have shown nothing of how long they are; others show what a smaller limit leaves at most.
+        known_texts = known_texts and not run.cut
+        if new.max_length is not None and run.tokens is not None:
+            times *= min(1.0, new.max_length / run.tokens)
     larger = 1.0
     known_sizes = run.models == new.models
     if not known_sizes and run.parameters and new.parameters:
@@ -123,6 +143,17 @@ def _characters(data: Dataset) -> float:
     figures = data.origin.get("figures") or {}
     spreads = (figures.get("prompt_characters"), figures.get("response_characters"))
     return sum(float(spread["mean"]) for spread in spreads if spread)
+
+
+def _tokens(summary: Mapping[str, Any]) -> float | None:
+    tokens, rows = _number(summary, "tokens"), _number(summary, "rows")
+    return tokens / rows if tokens and rows else None
+
+
+def _number(summary: Mapping[str, Any], name: str) -> float:
+    """0 for what is no number: other kinds of runs may call something else so."""
+    found = summary.get(name)
+    return float(found) if isinstance(found, int | float) else 0.0
 
 
 def _mean(known: list[float]) -> float | None:

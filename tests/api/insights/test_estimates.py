@@ -129,6 +129,17 @@ def test_rows_that_an_earlier_run_really_learned_count(world: ApiWorld) -> None:
     assert estimate(world, sft())[1] == pytest.approx(20.0)
 
 
+@pytest.mark.usefixtures("texts")
+def test_a_run_that_cut_its_rows_shows_little_of_how_long_whole_ones_take(world: ApiWorld) -> None:
+    ran(world, sft(), 10.0, summary={"rows": 100, "tokens": 5000, "too_long_rows": 0})
+    ran(world, sft(max_length=16), 2.0, summary={"rows": 100, "tokens": 1600, "too_long_rows": 90})
+    assert estimate(world, sft())[1] == pytest.approx(10.0)
+    assert estimate(world, sft(max_length=16))[1] == pytest.approx(2.0)
+    # Of 50 tokens a row, 25 are left at most; more than they have changes nothing.
+    assert estimate(world, sft(max_length=25))[1] == pytest.approx(5.0)
+    assert estimate(world, sft(max_length=4000))[1] == pytest.approx(10.0)
+
+
 @pytest.mark.long
 def test_a_filter_is_scaled_by_the_training_rows_above_its_threshold(world: ApiWorld) -> None:
     def mle(threshold: float) -> dict[str, Any]:
