@@ -47,9 +47,9 @@ def finish(
     document = client.get(f"pipelines/{pipeline['id']}/report")
     found = Report.model_validate(document)
     # What a pipeline compares beyond its last evaluation.
-    for name in ("sweep", "rounds"):
-        if pipeline["settings"].get(name):
-            document[name] = client.get(f"pipelines/{pipeline['id']}/{name}")
+    for part in ("sweep", "rounds"):
+        if pipeline["settings"].get(part):
+            document[part] = client.get(f"pipelines/{pipeline['id']}/{part}")
     if report_path is not None:
         write_whole(report_path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
     if json:
