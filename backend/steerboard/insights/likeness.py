@@ -151,7 +151,7 @@ def _tokens(summary: Mapping[str, Any]) -> float | None:
 
 
 def _number(summary: Mapping[str, Any], name: str) -> float:
-    """0 for what is no number: other kinds of runs may call something else so."""
+    """0 for anything else, which other kinds of runs may have by this name."""
     found = summary.get(name)
     return float(found) if isinstance(found, int | float) else 0.0
 

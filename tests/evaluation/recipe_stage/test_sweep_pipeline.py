@@ -94,6 +94,7 @@ def test_the_report_file_and_the_terminal_say_which_variant_is_best(
     assert found["verdict"].startswith("Variant ")
     assert json.loads(report.read_text())["sweep"] == found
     assert found["verdict"][:60] in done.stdout
+    assert "\nrates-1\n" in done.stdout, "the title of the report"
 
 
 def test_a_pipeline_without_a_sweep_has_none_and_strangers_read_none(things: EvaluationWorld) -> None:
