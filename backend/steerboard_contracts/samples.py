@@ -93,7 +93,11 @@ class Message(BaseModel):
 
 
 def _as_messages(prompt: Any) -> Any:
-    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    if not isinstance(prompt, list):
+        raise ValueError("is neither a text nor a list of messages")
+    return prompt
 
 
 def _check_turns(prompt: list[Message]) -> list[Message]:

@@ -78,6 +78,7 @@ class ImportReport(BaseModel):
     format: str
     columns: dict[str, str] = Field(description="Field -> the column it was taken from.")
     form: Literal["columns", "transcripts", "dialogues"]
+    layouts: list[str] = Field(default=[], description="Layouts of other tools that were recognised and converted.")
     read: int
     rows: int
     cleaned: dict[str, int] = Field(description="Dropped rows by cleaning rule.")

@@ -6845,6 +6845,12 @@ export interface components {
             form: "columns" | "transcripts" | "dialogues";
             /** Format */
             format: string;
+            /**
+             * Layouts
+             * @description Layouts of other tools that were recognised and converted.
+             * @default []
+             */
+            layouts: string[];
             /** Read */
             read: number;
             /** Rows */

@@ -99,6 +99,7 @@ def test_what_else_messages_have_is_named_as_not_used(write_jsonl: Write, import
         {"messages": ["Hi", answer()]},
         {"prompt": "Hi", "response": ["a"]},
         {"prompt": 3, "response": "a"},
+        {"prompt": {"text": "Hi"}, "response": "a"},
         {"prompt": "Hi", "response": "a", "reward": [1]},
         {"prompt": "Hi", "response": "a", "reward": 1, "attributes": {"wit": "much"}},
         {"prompt": "Hi", "response": "a", "group": "x", "candidate": 1.5},

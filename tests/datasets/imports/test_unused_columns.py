@@ -92,5 +92,6 @@ def test_the_wizard_names_unused_columns_before_the_import(client: TestClient) -
     content = (json.dumps(GRADED) + "\n").encode()
     made = client.post(f"{PROJECT}/imports", files={"file": ("graded.jsonl", content)}).json()
     assert [column["name"] for column in made["effective"]["unused"]] == ["gpt4_score", "url"]
-    ab = client.post(f"{PROJECT}/imports", files={"file": ("ab.jsonl", (json.dumps(AB) + "\n").encode())}).json()
+    ab = "".join(json.dumps({**AB, "winner": winner}) + "\n" for winner in (0, 1)).encode()
+    ab = client.post(f"{PROJECT}/imports", files={"file": ("ab.jsonl", ab)}).json()
     assert "response_a" in ab["problem"]["hint"]

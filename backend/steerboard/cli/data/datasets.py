@@ -175,8 +175,9 @@ def print_report(report: Out, out: Console) -> None:
     words = plain(f"({dataset['held_out_rows']:,} held out) from {origin['file']}")
     what = f": {report['rows']:,} {dataset['kind']} {words}"
     out.print(Text.assemble(("Imported ", "green"), (dataset["name"], "bold"), what))
+    layouts = "".join(f", layout: {name}" for name in report["layouts"])
     columns = ", ".join(f"{field} from {column!r}" for field, column in report["columns"].items())
-    out.print(plain(f"  read as {report['format']}{forms.get(report['form'], '')}; {columns}"))
+    out.print(plain(f"  read as {report['format']}{layouts}{forms.get(report['form'], '')}; {columns}"))
     if report["unused"]:
         out.print("  not used:", style="yellow")
         for column in report["unused"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -10,12 +11,14 @@ from steerboard.datasets.formats.lines import bounded_lines, decoded
 from steerboard.datasets.formats.records import Limits, Problem, Record, check_names
 
 DELIMITERS = ",\t;"
+# What Excel reads the delimiter from, before the header.
+_SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)
 
 
-def split_header(line: str) -> tuple[str, list[str]]:
+def split_header(line: str, delimiters: str = DELIMITERS) -> tuple[str, list[str]]:
     """(delimiter, column names): the delimiter that gives the header the most columns."""
-    best = (",", [line.strip()])
-    for delimiter in DELIMITERS:
+    best = (delimiters[0], [line.strip()])
+    for delimiter in delimiters:
         try:
             names = next(csv.reader([line], delimiter=delimiter, strict=True))
         except (csv.Error, StopIteration):
@@ -55,7 +58,10 @@ def read_csv(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
     if source.problem:
         yield 1, source.problem
         return
-    delimiter, names = split_header(header)
+    if (given := _SEPARATOR.fullmatch(header.strip())) is not None:
+        delimiter, names = given[1], split_header(next(lines, ""), given[1])[1]
+    else:
+        delimiter, names = split_header(header)
     names = [name or f"column {place}" for place, name in enumerate(names, 1)]
     check_names(names, "the header")
     csv.field_size_limit(limits.line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from steerboard.datasets.errors import RepeatedColumn
 
@@ -22,6 +22,17 @@ class Problem:
 
 Record = tuple[int, dict[str, Any] | Problem]
 """(line number from 1, the record or what is wrong with it). Parquet counts rows instead of lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A row of another tool's layout that no kind of sample holds. `rule`: the rule of cleaning that counts it."""
+
+    rule: Literal["tie"]
+
+
+Arranged = tuple[int, dict[str, Any] | Problem | Removed]
+"""A record as its layout makes it."""
 
 
 @dataclass(frozen=True, slots=True)

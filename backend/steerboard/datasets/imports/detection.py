@@ -12,7 +12,7 @@ from steerboard.datasets.errors import RowsRefused, UnknownColumn
 from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.importer import ImportOptions, peek, plan, refuse_all_bad, unused_of
 from steerboard.datasets.parsing.dialogues import is_message_list
-from steerboard.datasets.parsing.mapping import ALIASES, FIELDS, detect_kind, may_feed
+from steerboard.datasets.parsing.mapping import FIELDS, called_like, detect_kind, may_feed
 from steerboard.platform.texts import storable
 from steerboard_contracts.errors import SteerboardError
 
@@ -71,7 +71,7 @@ def detected(seen: Seen) -> dict[str, Any] | None:
     except UnknownColumn:
         return None
     named = {
-        field: next((a for a in ALIASES[field] if a in seen.columns and may_feed(field, a, seen.rows)), None)
+        field: next((name for name in called_like(field, seen.columns) if may_feed(field, name, seen.rows)), None)
         for field in FIELDS[kind]
     }
     return {"kind": kind, "mapping": {field: name for field, name in named.items() if name}, "form": "columns"}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter, abc
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, Protocol
 
 from steerboard.datasets.errors import EmptyFile, UnknownColumn, UnusedColumns
 from steerboard.datasets.formats.detect import open_reader
-from steerboard.datasets.formats.records import Limits, Problem, Reader, Record, Source
-from steerboard.datasets.parsing.answer_lists import one_row_each
+from steerboard.datasets.formats.records import Arranged, Limits, Problem, Reader, Record, Removed, Source
 from steerboard.datasets.parsing.bad_rows import BadRowLog
 from steerboard.datasets.parsing.cleaning import Rule, removed_words
 from steerboard.datasets.parsing.extras import ColumnTypes
-from steerboard.datasets.parsing.known_pairs import as_preferences
+from steerboard.datasets.parsing.layouts import STEPS, TABLES, converted, find_layout
 from steerboard.datasets.parsing.mapping import Mapping, listed, plan_mapping
 from steerboard.datasets.parsing.row_validator import RowValidator
 from steerboard.datasets.parsing.unused_columns import unused_columns, unused_of_messages
@@ -47,11 +47,13 @@ class ImportOptions:
 
 @dataclass
 class Peek:
-    """The first rows of the sources. `records` goes over all, the first ones included."""
+    """The first rows of the sources. `records` goes over all, the first ones included. `layouts`: those of other tools
+    that were recognised."""
 
     reader: Reader
-    first: list[tuple[str | None, Record]]
-    records: Iterator[tuple[str | None, Record]]
+    first: list[tuple[str | None, Arranged]]
+    records: Iterator[tuple[str | None, Arranged]]
+    layouts: tuple[str, ...] = ()
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -67,9 +69,10 @@ class OpenedImport:
     """What the first rows showed: how to read the rest."""
 
     reader: Reader
-    records: Iterator[tuple[str | None, Record]]
+    records: Iterator[tuple[str | None, Arranged]]
     mapping: Mapping
     unused: list[UnusedColumn]
+    layouts: tuple[str, ...] = ()
 
 
 @dataclass
@@ -103,23 +106,43 @@ class RowSink(Protocol):
     def add(self, sample: Sample, fields: dict[str, Any], canonical: bytes, extra: str | None) -> None: ...
 
 
-def peek(sources: list[Source], limits: Limits) -> Peek:
-    """Open the first source and read its first rows. Raises typed errors for unusable files."""
+def peek(sources: list[Source], limits: Limits, named: Collection[str] = ()) -> Peek:
+    """Open the first source and read its first rows, in our names where another tool's layout is recognised. Columns
+    that are `named` by the user stay as they are.
+
+    Raises typed errors for unusable files.
+    """
     reader = open_reader(sources[0], limits)
-    records = as_preferences(one_row_each(_all_records(sources, reader, limits)))
-    first: list[tuple[str | None, Record]] = []
+    first, records = _first_of(_all_records(sources, reader, limits), limits)
+    if not first:
+        raise EmptyFile(f"{sources[0].label} has no rows")
+    seen = Peek(reader, first, records)
+    for step in STEPS:
+        found = find_layout(step, seen.rows, named)
+        if found is not None:
+            layout, convert = found
+            whole = layout in TABLES
+            first, records = _first_of(converted(seen.records, convert, numbered=whole), limits)
+            reader = replace(seen.reader, unit="row") if whole else seen.reader
+            seen = Peek(reader, first, records, (*seen.layouts, layout.name))
+    return seen
+
+
+def _first_of(
+    records: Iterable[tuple[str | None, Arranged]], limits: Limits
+) -> tuple[list[tuple[str | None, Arranged]], Iterator[tuple[str | None, Arranged]]]:
+    """The first records, and all of them."""
+    first = []
     size = 0
     for item in records:
         first.append(item)
         size += _size(item[1][1], limits)
         if len(first) >= _PEEK_ROWS or size >= _PEEK_BYTES:
             break
-    if not first:
-        raise EmptyFile(f"{sources[0].label} has no rows")
-    return Peek(reader, first, chain(first, records))
+    return first, chain(first, records)
 
 
-def _size(record: dict[str, Any] | Problem, limits: Limits) -> int:
+def _size(record: dict[str, Any] | Problem | Removed, limits: Limits) -> int:
     """About how much was read for it."""
     if isinstance(record, Problem) and record.code == "line_too_long":
         return limits.line
@@ -129,14 +152,14 @@ def _size(record: dict[str, Any] | Problem, limits: Limits) -> int:
 def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
     """Look at the first rows and settle kind and mapping. Raises typed errors for unusable files or columns, and
     `UnusedColumns` where the options refuse them."""
-    seen = peek(sources, options.limits)
+    seen = peek(sources, options.limits, options.mapping.values())
     if not seen.rows:
         refuse_all_bad(seen.records, seen.reader.unit)
     mapping = plan(seen.columns, seen.rows, options)
     unused = unused_of(mapping, seen.columns, seen.rows)
     if unused and options.unused == "refuse":
         raise UnusedColumns(mapping.kind, mapping.columns, unused)
-    return OpenedImport(seen.reader, seen.records, mapping, unused)
+    return OpenedImport(seen.reader, seen.records, mapping, unused, seen.layouts)
 
 
 def unused_of(mapping: Mapping, columns: list[str], rows: list[dict[str, Any]]) -> list[UnusedColumn]:
@@ -166,14 +189,29 @@ def _all_records(sources: list[Source], first: Reader, limits: Limits) -> Iterat
         reader.file.close()
 
 
-def refuse_all_bad(records: Iterable[tuple[str | None, Record]], unit: str) -> None:
-    """Raises `RowsRefused` when none of the records can be read."""
+def refuse_all_bad(records: Iterable[tuple[str | None, Arranged]], unit: str) -> None:
+    """Raises `RowsRefused` when none of the records can be read, and `EmptySelection` when their layout leaves none."""
     bad = BadRowLog()
+    removed: Counter[Rule] = Counter()
     for label, (number, value) in records:
-        if not isinstance(value, Problem):
+        if isinstance(value, Removed):
+            removed[value.rule] += 1
+        elif isinstance(value, Problem):
+            bad.add(number, value, label)
+        else:
             return
-        bad.add(number, value, label)
+    if removed:
+        raise _none_left(bad.total + removed.total(), removed, bad)
     raise bad.refusal(unit, bad.total)
+
+
+def _none_left(read: int, cleaned: abc.Mapping[Rule, int], bad: BadRowLog) -> EmptySelection:
+    reasons = [removed_words(cleaned), bad.words]
+    return EmptySelection(
+        f"none of {counted(read, 'row')} is left. {'; '.join(filter(None, reasons))}",
+        hint="Correct these rows in the file, or keep equal sides and duplicates with --no-clean (clean=false).",
+        extra={"bad_counts": dict(bad.counts), "cleaned": dict(cleaned)},
+    )
 
 
 def write_rows(
@@ -216,10 +254,5 @@ def write_rows(
     if bad.total and refusing:
         raise bad.refusal(opened.reader.unit, read)
     if rows == 0:
-        reasons = [removed_words(outcome.cleaned), bad.words]
-        raise EmptySelection(
-            f"none of {counted(read, 'row')} is left. {'; '.join(filter(None, reasons))}",
-            hint="Correct these rows in the file, or keep equal sides and duplicates with --no-clean (clean=false).",
-            extra={"bad_counts": dict(bad.counts), "cleaned": outcome.cleaned},
-        )
+        raise _none_left(read, outcome.cleaned, bad)
     return outcome

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
+from steerboard.datasets.formats.records import Removed
 from steerboard.datasets.parsing.dialogues import has_empty_turn
 from steerboard.datasets.parsing.row_builder import Shaped
 from steerboard_contracts.samples import PreferenceSample, Sample, SampleKind
 from steerboard_contracts.wording import counted
 
-Rule = Literal["diverging", "empty_round", "identical_sides", "small_margin", "duplicate"]
+Rule = Literal["diverging", "empty_round", "identical_sides", "small_margin", "duplicate", "tie"]
 
 RULES: dict[Rule, str] = {
     "diverging": "chosen and rejected have different prompts",
@@ -20,6 +21,7 @@ RULES: dict[Rule, str] = {
     "identical_sides": "chosen and rejected are the same text",
     "small_margin": "the margin is below the threshold",
     "duplicate": "an earlier row is the same",
+    "tie": "neither answer is the better one",
 }
 
 
@@ -40,6 +42,10 @@ class Cleaner:
         self._min_margin = min_margin
         self._seen: set[bytes] = set()
         self.dropped: Counter[Rule] = Counter()
+
+    def removed(self, row: Removed) -> Rule:
+        """The rule for a row that its layout left out, which is not stored without cleaning either."""
+        return self._drop(row.rule)
 
     def before_validation(self, shaped: Shaped) -> Rule | None:
         """The rule that drops the row although validation would refuse it: only preferences have such rules."""

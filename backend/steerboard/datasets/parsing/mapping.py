@@ -100,7 +100,7 @@ def detect_kind(columns: Sequence[str], first_rows: Sequence[dict[str, Any]] = (
     """The kind whose fields the columns have. Raises `UnknownColumn` when there is none."""
 
     def has(field: str) -> bool:
-        return any(alias in columns and may_feed(field, alias, first_rows) for alias in ALIASES[field])
+        return any(may_feed(field, column, first_rows) for column in called_like(field, columns))
 
     if has("chosen") and has("rejected"):
         return "preferences"
@@ -119,6 +119,13 @@ def detect_kind(columns: Sequence[str], first_rows: Sequence[dict[str, Any]] = (
         f"no kind of dataset has these columns: {listed(columns)}",
         hint=layout.words if layout else _SAY_WHAT,
     )
+
+
+def called_like(field: str, columns: Sequence[str]) -> list[str]:
+    """Columns that a field is recognised by, its own name first; in capitals where no other column has the name."""
+    capitals = {column.lower(): column for column in reversed(columns)}
+    names = (alias if alias in columns else capitals.get(alias) for alias in ALIASES[field])
+    return [name for name in names if name is not None]
 
 
 def may_feed(field: str, column: str, first_rows: Sequence[dict[str, Any]]) -> bool:
@@ -153,7 +160,7 @@ def plan_mapping(
     # A grade may be the reward and an attribute.
     taken = {column for field, column in given.items() if not field.startswith(ONE_ATTRIBUTE)}
     for field in FIELDS[kind]:
-        named = [a for a in ALIASES[field] if a in columns and a not in taken]
+        named = [column for column in called_like(field, columns) if column not in taken]
         # What does not fit is refused row by row if nothing else could be meant.
         alias = next((a for a in named if may_feed(field, a, first_rows)), named[0] if named and asked else None)
         if alias and field not in found and field not in without:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem
+from steerboard.datasets.formats.records import Problem, Removed
 from steerboard.datasets.parsing.cleaning import Cleaner, Rule
 from steerboard.datasets.parsing.extras import encode_extra
 from steerboard.datasets.parsing.mapping import Mapping
@@ -39,7 +39,9 @@ class RowValidator:
         """Rows cleaned away so far, by rule."""
         return dict(self._cleaner.dropped)
 
-    def __call__(self, number: int, record: dict[str, Any] | Problem) -> Kept | Problem | Rule:
+    def __call__(self, number: int, record: dict[str, Any] | Problem | Removed) -> Kept | Problem | Rule:
+        if isinstance(record, Removed):
+            return self._cleaner.removed(record)
         shaped = record if isinstance(record, Problem) else self._shape(record)
         if isinstance(shaped, Problem):
             return shaped

@@ -33,23 +33,32 @@ class WinnerLayout:
     @property
     def words(self) -> str:
         return (
-            f"{self.a} and {self.b} look like two answers, and {self.winner} like the better one of them. Write the "
-            "better answer of each row as `chosen` and the other as `rejected`, and import that as preferences."
+            f"{self.a} and {self.b} look like two answers, and {self.winner} like the better one of them, but its "
+            f"values are none of {self.a}, {self.b}, A, B, 1, 2, left, right and tie. Write the better answer of each "
+            "row as `chosen` and the other as `rejected`, and import that as preferences."
         )
 
 
-def winner_layout(columns: Sequence[str]) -> WinnerLayout | None:
-    """`response_a`, `response_b`, `winner` and their like."""
-    winner = next((name for name in columns if _WINNER.search(name)), None)
-    if winner is None:
-        return None
-    known = {name.lower(): name for name in columns if name != winner}
+def winner_columns(columns: Sequence[str]) -> list[str]:
+    """Columns that are called like a verdict."""
+    return [name for name in columns if _WINNER.search(name)]
+
+
+def answer_columns(columns: Sequence[str]) -> tuple[str, str] | None:
+    """`response_a` and `response_b`, and their like."""
+    known = {name.lower(): name for name in columns if not _WINNER.search(name)}
     for one, other in _SIDES:
         for lower, name in known.items():
             partner = known.get(f"{lower.removesuffix(one)}{other}")
             if lower.endswith(one) and partner and (_ANSWER.search(name) or lower == one):
-                return WinnerLayout(name, partner, winner)
+                return name, partner
     return None
+
+
+def winner_layout(columns: Sequence[str]) -> WinnerLayout | None:
+    """`response_a`, `response_b`, `winner` and their like."""
+    winners, answers = winner_columns(columns), answer_columns(columns)
+    return WinnerLayout(*answers, winners[0]) if winners and answers else None
 
 
 def unused_columns(
