@@ -18,9 +18,9 @@ def in_words(report: Report) -> Report:
 
 
 def summarise(report: Report) -> ReportSummary | None:
-    """None while there are no methods."""
+    """None while nothing has been compared. Without reward models there is a verdict alone."""
     if not report.methods:
-        return None
+        return ReportSummary(verdict=report.headline.text, cost="", checks=[]) if report.headline else None
     found = [ReportCheck(text=text, met=met) for text, met in checks(report)]
     return ReportSummary(verdict=_verdict(report), cost=cost_line(report), checks=found)
 

@@ -92,6 +92,10 @@ def test_an_endpoint_decides_whether_a_round_fell_and_no_reward_model_is_needed(
     assert (decision["judge"], decision["units"], decision["prompts"]) == ("remote", "win_rate", PROMPTS)
     assert (decision["after"]["value"], decision["fell"]) == (float(new), not new)
     assert decision["p"] < 0.05
+    recipe = asked.get("evaluations/check/report")["recipe"]
+    assert recipe["methods"] == []
+    assert recipe["summary"]["verdict"] == recipe["headline"]["text"]
+    assert recipe["headline"]["source"] == "remote"
     # What it was asked belongs to the stage, so that a stage that is cancelled asks no one.
     parts = {part["name"]: part["kind"] for part in asked.get(f"runs/{run['id']}")["shards"]}
     assert parts["check.remote"] == "judge"

@@ -39,7 +39,8 @@ def print_report(console: Console, report: Report, title: str, examples: bool | 
             print_headline(console, report.headline)
         else:
             console.print(Text(summary.verdict, style="bold"))
-        console.print(Text(summary.cost))
+        if summary.cost:
+            console.print(Text(summary.cost))
     console.print(_reward_model(report))
     if report.control is not None and report.control.requested:
         _print_control(console, report.control)

@@ -17,7 +17,7 @@ export function ReportView({
   return (
     <Loaded query={query}>
       {(report) =>
-        report.methods.length ? (
+        report.summary ? (
           <Stack gap="xl">
             <ReportBody report={report} />
             <Anchor

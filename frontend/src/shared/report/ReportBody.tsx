@@ -33,18 +33,22 @@ export function ReportBody({ report, inside }: { report: Report; inside?: "evalu
           .
         </Text>
       )}
-      <Figures report={report} />
-      <div>
-        <Title order={2} size="h4" mb={4}>
-          Methods
-        </Title>
-        <Text size="sm" c="dimmed" mb="sm">
-          Mean reward of answers to {count(report.prompts)} held-out prompts,{" "}
-          {report.units === "raw" ? "raw" : `in z units of ${report.units_of}`}; the bar is the 95% bootstrap
-          interval over prompts.
-        </Text>
-        <MethodsTable groups={[{ rows: report.methods, baseline: report.baseline }]} />
-      </div>
+      {report.methods.length > 0 && (
+        <>
+          <Figures report={report} />
+          <div>
+            <Title order={2} size="h4" mb={4}>
+              Methods
+            </Title>
+            <Text size="sm" c="dimmed" mb="sm">
+              Mean reward of answers to {count(report.prompts)} held-out prompts,{" "}
+              {report.units === "raw" ? "raw" : `in z units of ${report.units_of}`}; the bar is the 95%
+              bootstrap interval over prompts.
+            </Text>
+            <MethodsTable groups={[{ rows: report.methods, baseline: report.baseline }]} />
+          </div>
+        </>
+      )}
       {report.control && <ControlCurve control={report.control} units={report.units} />}
       <Examples examples={report.examples ?? []} />
       <Warnings warnings={report.warnings ?? []} />
@@ -71,9 +75,11 @@ function Summary({
         </Text>
       )}
       <Reservations of={headline?.reservations ?? []} />
-      <Text size="sm" c="dimmed">
-        {summary.cost}
-      </Text>
+      {summary.cost && (
+        <Text size="sm" c="dimmed">
+          {summary.cost}
+        </Text>
+      )}
       {summary.checks.length > 0 && (
         <List aria-label="What the paper claims, checked here" spacing={4} size="sm" center>
           {summary.checks.map((check) => (
