@@ -126,7 +126,6 @@ def test_cells_of_a_csv_become_what_their_field_needs() -> None:
     assert shaped(row, csv=True)[1]["margin"] == 0.5
     assert "margin" not in shaped({**row, "margin": ""}, csv=True)[1]
     assert shaped({"prompt": "Hi", "response": "a", "label": "bad"}, csv=True)[1]["desirable"] is False
-    assert shaped({"messages": '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "a"}]'}, csv=True)
 
 
 def test_wrong_columns_are_listed_with_what_was_expected() -> None:

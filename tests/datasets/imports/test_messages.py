@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -81,6 +83,59 @@ def test_empty_and_null_fields_say_nothing_and_parts_of_text_are_one_text(
     with sessions() as session:
         sample = session.scalars(select(SampleRow)).one().sample
     assert sample == {"prompt": [{"role": "system", "content": "Add."}, USER], "response": "0"}
+
+
+CHAT, WORSE = [USER, answer()], [USER, answer("1")]
+PRINTED = "[{'role': 'user', 'content': '0+0?'}\n {'role': 'assistant', 'content': '0'}]"
+
+
+@pytest.mark.parametrize("written", [json.dumps, str], ids=["json", "python"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ({"messages": CHAT}, "instructions"),
+        ({"chosen": CHAT, "rejected": WORSE}, "preferences"),
+        ({"prompt": [USER], "chosen": answer(), "rejected": [answer("1")]}, "preferences"),
+        ({"conversation_a": CHAT, "conversation_b": WORSE, "winner": "a"}, "preferences"),
+    ],
+)
+def test_messages_that_were_written_as_text_are_messages(
+    row: dict[str, Any],
+    kind: str,
+    ending: str,
+    written: Callable[[Any], str],
+    sessions: sessionmaker[Session],
+    tmp_path: Path,
+    import_path: Import,
+) -> None:
+    texts = {name: value if isinstance(value, str) else written(value) for name, value in row.items()}
+    path = tmp_path / f"rows.{ending}"
+    with path.open("w", newline="") as file:
+        if ending == "csv":
+            csv.writer(file).writerows([texts.keys(), texts.values()])
+        else:
+            file.write(json.dumps(texts))
+    assert import_path(path).dataset.kind == kind
+    with sessions() as session:
+        sample = session.scalars(select(SampleRow)).one().sample
+    answers = {"response": "0"} if kind == "instructions" else {"chosen": "0", "rejected": "1"}
+    assert sample == {"prompt": [USER], **answers}
+
+
+def test_messages_as_numpy_prints_them_are_refused_with_a_way_out(write_jsonl: Write, import_path: Import) -> None:
+    with pytest.raises(RowsRefused, match=r"messages: has messages as Python or NumPy prints them.*to_json"):
+        import_path(write_jsonl([{"messages": PRINTED}]))
+
+
+def test_texts_of_other_lists_stay_texts(
+    sessions: sessionmaker[Session], write_jsonl: Write, import_path: Import
+) -> None:
+    row = {"prompt": "0+0?", "response": '[{"value": 0}]', "note": json.dumps(CHAT)}
+    import_path(write_jsonl([row]))
+    with sessions() as session:
+        stored = session.scalars(select(SampleRow)).one()
+    assert (stored.sample["response"], stored.extra) == (row["response"], {"note": row["note"]})
 
 
 def test_what_else_messages_have_is_named_as_not_used(write_jsonl: Write, import_path: Import) -> None:

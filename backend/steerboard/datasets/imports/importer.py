@@ -14,6 +14,7 @@ from steerboard.datasets.errors import EmptyFile, UnknownColumn, UnusedColumns
 from steerboard.datasets.formats.detect import open_reader
 from steerboard.datasets.formats.records import Arranged, Limits, Problem, Reader, Record, Removed, Source
 from steerboard.datasets.parsing.bad_rows import BadRowLog
+from steerboard.datasets.parsing.cells import with_messages
 from steerboard.datasets.parsing.cleaning import Rule, removed_words
 from steerboard.datasets.parsing.extras import ColumnTypes
 from steerboard.datasets.parsing.layouts import STEPS, TABLES, converted, find_layout
@@ -113,7 +114,7 @@ def peek(sources: list[Source], limits: Limits, named: Collection[str] = ()) -> 
     Raises typed errors for unusable files.
     """
     reader = open_reader(sources[0], limits)
-    first, records = _first_of(_all_records(sources, reader, limits), limits)
+    first, records = _first_of(with_messages(_all_records(sources, reader, limits), named), limits)
     if not first:
         raise EmptyFile(f"{sources[0].label} has no rows")
     seen = Peek(reader, first, records)

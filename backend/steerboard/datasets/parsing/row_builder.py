@@ -189,7 +189,7 @@ def _difference(record: dict[str, Any]) -> Any:
 
 
 def _from_cell(field: str, cell: Any) -> Any:
-    """What a CSV cell means: a number where a number is due, what JSON messages or attributes hold."""
+    """What a CSV cell means: a number where a number is due, the values that JSON of attributes holds."""
     if not isinstance(cell, str):
         return cell
     if field in ("margin", "reward"):
@@ -197,9 +197,7 @@ def _from_cell(field: str, cell: Any) -> Any:
             return float(cell)
         except ValueError:
             return cell or None
-    if (field in ("prompt", "messages", "chosen", "rejected", "response") and cell.startswith("[{")) or (
-        field == ATTRIBUTES and cell.startswith("{")
-    ):
+    if field == ATTRIBUTES and cell.startswith("{"):
         try:
             return orjson.loads(cell)
         except orjson.JSONDecodeError:

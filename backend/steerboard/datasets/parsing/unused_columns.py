@@ -39,6 +39,11 @@ class WinnerLayout:
         )
 
 
+def looks_like_answers(name: str) -> bool:
+    """Whether a column is called like answers or conversations, as `response_a` is."""
+    return _ANSWER.search(name) is not None
+
+
 def winner_columns(columns: Sequence[str]) -> list[str]:
     """Columns that are called like a verdict."""
     return [name for name in columns if _WINNER.search(name)]

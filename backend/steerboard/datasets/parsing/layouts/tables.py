@@ -8,12 +8,11 @@ from typing import Any
 from steerboard.datasets.formats.records import Problem, Removed
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout, Row
 from steerboard.datasets.parsing.mapping import ALIASES
+from steerboard.datasets.parsing.messages import is_message
 
 _NAMES = ("data", "rows", "examples", "instances", "items", "records", "samples")
 # Next to one of these a list is a part of one row.
 _FIELDS = {alias for aliases in ALIASES.values() for alias in aliases if alias != "source"}
-# Lists of one dialogue's messages are no columns.
-_MESSAGE = ({"role", "content"}, {"from", "value"})
 
 
 def _by_columns(rows: Sequence[Row]) -> Convert | None:
@@ -84,7 +83,7 @@ def _are_rows(value: Any) -> bool:
 
 
 def _are_messages(column: Any) -> bool:
-    return any(isinstance(value, dict) and any(names <= value.keys() for names in _MESSAGE) for value in column)
+    return any(map(is_message, column))
 
 
 TABLES = (
