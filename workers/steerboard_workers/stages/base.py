@@ -24,6 +24,7 @@ from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.stage.spec import UPLOADED
+from steerboard_contracts.wording import counted
 from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault
 from steerboard_workers.stages.models.foreign_weights import load_foreign
 from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info, save_model
@@ -155,7 +156,11 @@ def _existing(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
     stage.progress(1, 2, "parts", "checking")
     with stage.using_model(UPLOADED, "opening"):
         check_safe(folder)
-        info = _describe(folder, config, lineage)
+        info, unread = _describe(folder, config, lineage)
+    if unread:
+        names = f"{', '.join(unread[:5])}{', ...' if len(unread) > 5 else ''}"
+        what = f"{info.architecture} does not read {counted(len(unread), 'tensor')} of the folder: {names}"
+        stage.log(f"{what}. What is trained from it is saved without them.", "warning")
     stage.progress(2, 2, "parts", "checking")
     return info
 
@@ -213,13 +218,14 @@ def _not_downloaded(source: str, error: Exception) -> BadInput:
     )
 
 
-def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) -> ModelInfo:
-    """Check that the folder loads as a language or reward model, and write steerboard.json into it."""
+def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) -> tuple[ModelInfo, list[str]]:
+    """Check that the folder loads as a language or reward model, and write steerboard.json into it. Also returns the
+    names of tensors that such a model does not read."""
     check_model(folder)
     with its_own_fault("the tokenizer does not load"):
         tokenizer = load_tokenizer(folder)
     before = read_info(folder)
-    model = load_foreign(folder, tokenizer)
+    model, unread = load_foreign(folder, tokenizer)
     window = getattr(model.config, "max_position_embeddings", None) or config.max_length
     info = before.model_copy(
         update={
@@ -232,7 +238,7 @@ def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) ->
     with its_own_fault("the tokenizer cannot be saved again"):
         tokenizer.save_pretrained(folder)
     (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
-    return info
+    return info, unread
 
 
 def _unknown(source: str) -> BadInput:

@@ -32,9 +32,10 @@ def attention_window(model: Any) -> float:
 
 def padding_cost(model: Any, device: torch.device, dtype: torch.dtype) -> float:
     """Of `Batcher`, where this model's activations are of `dtype`."""
-    config = model.config.get_text_config()
-    heads = getattr(config, "num_attention_heads", None)
-    dim = getattr(config, "head_dim", None) or (config.hidden_size // heads if heads else None)
+    # Some configs refuse to be asked for what may differ by layer; written out they have it.
+    config = model.config.get_text_config().to_dict()
+    heads = config.get("num_attention_heads")
+    dim = config.get("head_dim") or (config["hidden_size"] // heads if heads else None)
     return 0.0 if dim is not None and takes_lengths(device, dtype, dim) else PADDING_COST
 
 
@@ -63,7 +64,10 @@ class Prober:
 
     @torch.no_grad()
     def head_agrees(self) -> bool:
-        if body_of(self.module.model) is self.module.model:
+        model = self.module.model
+        head = model.get_output_embeddings()
+        width = getattr(model.config.get_text_config(), "hidden_size", head.in_features)
+        if body_of(model) is model or head.in_features != width:
             return False
         batch = self.plain.collate(self.examples).to(self.device)
         full, _ = self.forward(**batch.model_inputs(), probe="whole_head")

@@ -92,11 +92,13 @@ def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int) -> None:
     """Add fresh adapters to the linear layers of `model`, and train nothing else except the `head` if asked. On
     every process they start from the same draw.
 
-    Raises `BadInput` (`no_lora_targets`) for a model without such layers.
+    Raises `BadInput` (`no_lora_targets`) for a model without such layers, or with adapters that cannot be merged.
     """
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         _inject(model, _peft_config(model, lora, head))
+    if lora.merge:
+        _check_merges(model)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_adapted(name) or (head and name == f"{HEAD}.weight"))
     for layer in model.modules():
@@ -126,7 +128,10 @@ def is_adapted(name: str) -> bool:
 
 
 def merge(model: Any) -> None:
-    """Fold the adapters into the weights; what is left is a plain model, all of which can learn."""
+    """Fold the adapters into the weights; what is left is a plain model, all of which can learn.
+
+    Raises `BadInput` (`no_lora_targets`) for those that peft puts on a layer's experts as one."""
+    _check_merges(model)
     for name, layer in _layers(model):
         layer.merge()
         parent, _, child = name.rpartition(".")
@@ -206,15 +211,31 @@ def _targets(model: Any, lora: LoraConfig) -> list[str]:
     """Last names of the decoder's linear layers, or of those of its attention only."""
     found = {_last(name) for name, _ in _layers(model)}  # of adapters that are in it already
     if not found:
-        linear = (name for name, layer in model.base_model.named_modules() if isinstance(layer, nn.Linear))
+        linear = (name for name, layer in model.base_model.named_modules() if _is_product(layer))
         found = {_last(name) for name in linear if lora.targets == "linear" or _of_attention(name)}
     if not found:
-        raise BadInput(
-            f"{type(model).__name__} has no linear layers that LoRA could adapt",
-            code="no_lora_targets",
-            hint="Train it without lora.",
-        )
+        raise _not_adaptable(model, "it has no linear layers")
     return sorted(found)
+
+
+def _check_merges(model: Any) -> None:
+    odd = next((name for name, layer in _layers(model) if not isinstance(layer.get_base_layer(), nn.Linear)), None)
+    if odd is not None:
+        raise _not_adaptable(model, f"{odd} is no linear layer, and its adapter cannot be merged")
+
+
+def _not_adaptable(model: Any, why: str) -> BadInput:
+    return BadInput(
+        f"LoRA cannot adapt {type(model).__name__}: {why}",
+        code="no_lora_targets",
+        hint="Train it without lora, or with lora.targets: attention.",
+    )
+
+
+def _is_product(layer: nn.Module) -> bool:
+    """A linear layer, plain or quantised, but no router that an architecture derives from one and returns more from."""
+    own = type(layer).__module__.startswith("transformers.models.") and type(layer).forward is not nn.Linear.forward
+    return isinstance(layer, nn.Linear) and not own
 
 
 def _last(name: str) -> str:
@@ -230,7 +251,10 @@ def _inject(model: Any, config: Any) -> None:
 
     config.modules_to_save = None  # the head is trained in place; peft would keep a copy of it
     config.inference_mode = False
-    inject_adapter_in_model(config, model, adapter_name=_NAME)
+    try:
+        inject_adapter_in_model(config, model, adapter_name=_NAME)
+    except (ValueError, TypeError) as error:
+        raise _not_adaptable(model, str(error).splitlines()[0][:300]) from error
 
 
 def _layers(model: Any) -> list[tuple[str, Any]]:

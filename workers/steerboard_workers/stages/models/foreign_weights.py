@@ -14,8 +14,9 @@ from steerboard_workers.stages.models.foreign import its_own_fault, read_json
 from steerboard_workers.stages.models.model_io import read_info
 
 
-def load_foreign(folder: Path, tokenizer: Any) -> Any:
-    """A causal language model, or a reward model with one label, by the architecture that config.json names.
+def load_foreign(folder: Path, tokenizer: Any) -> tuple[Any, list[str]]:
+    """A causal language model, or a reward model with one label, by the architecture that config.json names; and the
+    names of tensors that it does not read.
 
     Where config.json ties the LM head to the embeddings and the weights have another head, config.json is changed to
     what the weights are. Raises `BadModel`.
@@ -40,7 +41,7 @@ def load_foreign(folder: Path, tokenizer: Any) -> Any:
         )
     _check_vocabulary(model, tokenizer)
     _untie(folder, model)
-    return model
+    return model, sorted(report["unexpected_keys"])
 
 
 def _check_vocabulary(model: Any, tokenizer: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from accelerate.utils import other
 from pydantic import ValidationError
+from safetensors import safe_open
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -34,7 +35,7 @@ from steerboard_contracts.models import JUDGES, MODEL_INFO_FILE, SCALARS, ModelI
 from steerboard_contracts.prompts import TemplateName
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rendering.templates import Template
-from steerboard_workers.stages.models.adapters import load_weights
+from steerboard_workers.stages.models.adapters import BASE, is_adapter, load_weights
 from steerboard_workers.stages.models.foreign import check_index, read_json
 
 PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack", ".npz", ".joblib"}
@@ -98,6 +99,17 @@ def check_safe(folder: Path) -> None:
             "is never run",
             hint="Use a model whose architecture transformers supports by itself.",
         ) from error
+
+
+def dtype_of_weights(folder: Path) -> torch.dtype:
+    """As transformers finds it where config.json names none: that of the first tensor of floating point."""
+    for path in sorted((folder / BASE if is_adapter(folder) else folder).glob("*.safetensors")):
+        with safe_open(path, "pt") as weights:
+            for name in weights.keys():  # noqa: SIM118 - no mapping
+                dtype: torch.dtype = weights.get_tensor(name).dtype
+                if dtype.is_floating_point:
+                    return dtype
+    return torch.float32
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -208,6 +220,12 @@ def set_chat_template(tokenizer: Any, template: TemplateName, condition: Conditi
     if template == "plain":
         tokenizer.chat_template = plain_chat_template(condition)
         return
+    if isinstance(tokenizer.chat_template, dict):  # by name; the others are for tools or documents
+        named = tokenizer.chat_template
+        tokenizer.chat_template = tokenizer.get_chat_template()
+        set_chat_template(tokenizer, template, condition)
+        tokenizer.chat_template = {**named, "default": tokenizer.chat_template}
+        return
     tokenizer.chat_template = without_condition(tokenizer.chat_template)
     if condition is not None:
         shape = Template(tokenizer, template).reply_shape
@@ -216,14 +234,23 @@ def set_chat_template(tokenizer: Any, template: TemplateName, condition: Conditi
 
 
 def whole_model(like: Any, weights: dict[str, torch.Tensor], dtype: torch.dtype) -> Any:
-    """A model of the class and config of `like`, made of `weights` (by name, tied ones once) without a copy of them.
+    """A model of the class and settings of `like`, made of `weights` (by name, tied ones once) without a copy of them.
 
-    Raises `SavedModelDiffers` when they are not all that it has.
+    They come in `dtype`, except for those that the architecture keeps in float32. Raises `SavedModelDiffers` when they
+    are not all that it has.
     """
     with torch.device("meta"):
         model = type(like)._from_config(like.config, dtype=dtype)
+    exact = tuple(like._keep_in_fp32_modules_strict or ())
+    own = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    for name in weights:
+        if any(part in name for part in exact):
+            own[name] = torch.float32
+    weights = {name: tensor.to(own.get(name, dtype)) for name, tensor in weights.items()}
     report = model.load_state_dict(weights, strict=False, assign=True)
     model.tie_weights()
+    if like.can_generate():
+        model.generation_config = copy.deepcopy(like.generation_config)
     lost = [name for name in report.missing_keys if model.state_dict()[name].is_meta] + list(report.unexpected_keys)
     if lost:
         raise SavedModelDiffers(f"{len(lost)} tensors were not gathered, such as {lost[0]}")
@@ -252,17 +279,20 @@ def save_weights(folder: Path, model: Any) -> None:
 def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:
     """Bring the model's and the tokenizer's own settings in line with the registry."""
     set_chat_template(tokenizer, info.template, info.condition)
-    model.config.use_cache = True
-    model.config.pad_token_id = tokenizer.pad_token_id
-    if info.role not in SCALARS:
-        # What its makers set stays, such as further end tokens and how it is to be sampled.
-        config = copy.deepcopy(model.generation_config) or GenerationConfig()
-        own = config.eos_token_id
-        ends = {*renderer_of(tokenizer, info).stop_ids, *(own if isinstance(own, list) else [own])} - {None}
-        stops = sorted(ends)
-        config.bos_token_id, config.pad_token_id = tokenizer.bos_token_id, tokenizer.pad_token_id
-        config.eos_token_id = stops if len(stops) > 1 else stops[0]
-        model.generation_config = config
+    if info.role in SCALARS:
+        model.config.pad_token_id = tokenizer.pad_token_id  # readers find the last token by it
+        return
+    # What its makers set stays, such as further end tokens and how it is to be sampled.
+    config = copy.deepcopy(model.generation_config) or GenerationConfig()
+    own = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+    stops = [
+        *dict.fromkeys(stop for stop in (*own, *sorted(renderer_of(tokenizer, info).stop_ids)) if stop is not None)
+    ]
+    config.eos_token_id = stops if len(stops) > 1 else stops[0]
+    for name in ("bos_token_id", "pad_token_id"):
+        if getattr(config, name) is None:
+            setattr(config, name, getattr(tokenizer, name))
+    model.generation_config = config
 
 
 def compare_saved(folder: Path, model: Any) -> None:

@@ -74,8 +74,7 @@ class SavedModel:
         return weights
 
     def _whole(self, folder: Path, weights: dict[str, Tensor], info: ModelInfo) -> None:
-        stored = self._start.stored
-        model = whole_model(self._start.model, {name: tensor.to(stored) for name, tensor in weights.items()}, stored)
+        model = whole_model(self._start.model, weights, self._start.stored)
         save_model(folder, model, self._start.tokenizer, info)
 
     def _adapter(self, folder: Path, weights: dict[str, Tensor], info: ModelInfo, lora: LoraConfig) -> None:
@@ -84,12 +83,12 @@ class SavedModel:
         if self._base_is_source:
             copy_base(self._source, folder)
         else:
-            below = {name: tensor.to(start.stored) for name, tensor in base_weights(self._with_base(weights)).items()}
-            base = whole_model(start.model, below, start.stored)
+            base = whole_model(start.model, base_weights(self._with_base(weights)), start.stored)
             save_weights(folder / BASE, base)
             compare_saved(folder / BASE, base)
         describe(start.model, start.tokenizer, info)
         write_adapter(folder, start.model, trained, lora, head=start.scalar)
+        start.model.config.dtype = start.stored
         start.model.config.save_pretrained(folder)
         if not start.scalar:
             start.model.generation_config.save_pretrained(folder)

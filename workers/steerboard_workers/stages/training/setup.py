@@ -33,7 +33,14 @@ from steerboard_workers.stages.models.adapters import (
     merge,
     quantisation,
 )
-from steerboard_workers.stages.models.model_io import check_safe, distinct_pad, load_tokenizer, pick_dtype, read_info
+from steerboard_workers.stages.models.model_io import (
+    check_safe,
+    distinct_pad,
+    dtype_of_weights,
+    load_tokenizer,
+    pick_dtype,
+    read_info,
+)
 from steerboard_workers.stages.runtime import Stage
 
 PAD = "<pad>"
@@ -130,7 +137,7 @@ def open_model(
     info = read_info(folder)
     tokenizer = load_tokenizer(folder)
     given = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-    stored = getattr(given, "dtype", None) or torch.float32
+    stored = getattr(given, "dtype", None) or dtype_of_weights(folder)
     vocabulary = given.get_text_config().vocab_size
     options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
     if config.lora is not None:
@@ -152,7 +159,6 @@ def open_model(
             leave_casts_to_autocast(model)
         if kept_bf16:
             keep_bf16(model)
-    model.config.use_cache = False
     if config.gradient_checkpointing:
         checkpoint_activations(model)
     template = config.template or info.template

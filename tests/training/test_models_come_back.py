@@ -1,0 +1,175 @@
+"""What was brought in from outside comes back: when it was taken over, and after a training step of zero size, whole or
+as a merged adapter, plain transformers reads the same weights, config, generation config and tokenizer."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from running import recorded
+from safetensors.torch import load_file, save_file
+from tokenizers import AddedToken
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+from steerboard_contracts.errors import BadInput
+from steerboard_workers.stages import base, train
+from support.models.template_families import tokenizer_of
+from support.models.tiny_shape import SHAPE
+
+STEP = {"run": "train", "method": "sft", "lr": 1e-60, "max_steps": 1, "batch": 2, "max_length": 96, "epochs": 1}
+STEP |= {"checkpoint_every": 0, "evaluate_rows": 2}
+LORA = {"rank": 2, "alpha": 4.0, "merge": True}
+
+FAMILIES = """
+    bloom cohere gemma gemma2 gemma3_text gemma4_unified_text glm4_moe gpt2 gpt_neox gpt_oss granite llama
+    llama4_text minimax mistral mixtral mpt olmo2 opt phi phi3 phimoe qwen2 qwen3 qwen3_moe smollm3 stablelm starcoder2
+"""
+# All others that this shape makes small, models for text with a plain head.
+OTHERS = """
+    afmoe apertus arcee bailing_hybrid beam biogpt bitnet cohere2 cohere2_moe deepseek_v4 diffllama doge ernie4_5
+    ernie4_5_moe exaone4 exaone_moe falcon_mamba flex_olmo flint glm glm4 gpt_bigcode gpt_neox_japanese granite_swa
+    granitemoe granitemoe_swa granitemoeshared helium hrm_text hunyuan_v1_dense hunyuan_v1_moe hy_v3 hyperclovax
+    inkling2_text internlm3 iquestcoder jais2 jamba jetmoe laguna lfm2 lfm3 mamba mellum minimax_m2
+    minimax_m3_vl_text ministral ministral3 nanochat nemotron nemotron_h olmo olmo3 olmo_hybrid olmoe openai-gpt
+    persimmon qwen2_moe qwen3_5_moe_text qwen3_5_text recurrent_gemma rwkv seed_oss vaultgemma xlstm zaya
+"""
+# No linear layers, layers that peft refuses to adapt, or experts that it adapts as one.
+WITHOUT_LORA = {"gpt2", "openai-gpt", "falcon_mamba", "mamba", "nemotron_h"}
+WITHOUT_LORA |= {"afmoe", "ernie4_5_moe", "exaone_moe", "glm4_moe", "hunyuan_v1_moe"}
+
+
+def published(folder: Path, model_type: str = "llama", **config) -> Path:
+    """A model in bf16 as others publish it, with settings of its own in every file."""
+    tokenizer = copy.deepcopy(tokenizer_of("chatml"))
+    tokenizer.add_tokens(["<tool>", AddedToken("<mark>", special=True, normalized=False)])
+    tokenizer.padding_side = "left"
+    tokenizer.model_max_length = 77
+    torch.manual_seed(0)
+    ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
+    shape = {**SHAPE, "vocab_size": len(tokenizer) + 24, "pad_token_id": None, "num_labels": 2}
+    AutoModelForCausalLM.from_config(AutoConfig.for_model(model_type, **shape, **ends, **config)).save_pretrained(
+        folder
+    )
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    ends["eos_token_id"] = [tokenizer.eos_token_id, 7]
+    model.generation_config = GenerationConfig(**ends, do_sample=True, temperature=0.6, top_p=0.9, top_k=5)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def brought_in(make_stage, folder: Path, said: str = "") -> Path:
+    stage = make_stage({"run": "base", "source": str(folder)}, folders={"roots": [str(folder.parent)]})
+    base.run(stage)
+    assert said in " ".join(line.message for line in recorded(stage, "log"))
+    return stage.directory / "outputs" / "model"
+
+
+def stepped(make_stage, model: Path, **config) -> Path:
+    AcceleratorState._reset_state(reset_partial_state=True)
+    stage = make_stage({**STEP, **config}, model=model)
+    train.run(stage)
+    return stage.directory / "outputs" / "model"
+
+
+def differences(folder: Path, source: Path) -> dict[str, object]:
+    """What plain transformers reads otherwise in `folder` than in `source`, by name: (ours, theirs)."""
+    models = [AutoModelForCausalLM.from_pretrained(one, dtype="auto").eval() for one in (folder, source)]
+    with torch.no_grad():
+        logits = [model(torch.arange(3, 15)[None], use_cache=False).logits for model in models]
+    ours, theirs = (model.state_dict() for model in models)
+    found: dict[str, object] = {} if torch.equal(*logits) else {"logits": logits}
+    found |= {name: "other values" for name in ours.keys() & theirs.keys() if not torch.equal(ours[name], theirs[name])}
+    found |= changes("dtype", *({name: tensor.dtype for name, tensor in one.items()} for one in (ours, theirs)))
+    found |= changes("config", *(model.config.to_dict() | {"_name_or_path": ""} for model in models))
+    found |= changes("generation", *(model.generation_config.to_dict() for model in models))
+    return found | changes("tokenizer", *(described(AutoTokenizer.from_pretrained(one)) for one in (folder, source)))
+
+
+def described(tokenizer) -> dict[str, object]:
+    turns = [{"role": "user", "content": "The <tool> quick <mark> fox"}, {"role": "assistant", "content": "Lima"}]
+    return {
+        "class": type(tokenizer).__name__,
+        "vocabulary": tokenizer.get_vocab(),
+        "special": tokenizer.special_tokens_map,
+        "added": {number: repr(token) for number, token in tokenizer.added_tokens_decoder.items()},
+        "template": tokenizer.chat_template,
+        "side": tokenizer.padding_side,
+        "longest": tokenizer.model_max_length,
+        "ids": tokenizer("The <tool> quick <mark> fox. مرحبا")["input_ids"],
+        "rendered": tokenizer.apply_chat_template(turns, return_dict=False),
+    }
+
+
+def changes(what: str, ours: dict, theirs: dict) -> dict[str, object]:
+    found = {name: (ours.get(name), theirs.get(name)) for name in ours.keys() | theirs.keys()}
+    return {f"{what}: {name}": pair for name, pair in found.items() if pair[0] != pair[1]}
+
+
+def after_training(folder: Path, source: Path) -> dict[str, object]:
+    """Generating in batches needs a padding token; without one of the makers', training names it."""
+    found = differences(folder, source)
+    pad = AutoTokenizer.from_pretrained(source).pad_token_id
+    assert found.pop("generation: pad_token_id", None) in (None, (pad, None))
+    return found
+
+
+@pytest.mark.parametrize(
+    "model_type", [*FAMILIES.split(), *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS.split())]
+)
+def test_each_architecture_comes_back_as_it_was(make_stage, tmp_path, model_type):
+    source = published(tmp_path / "published", model_type)
+    model = brought_in(make_stage, source)
+    assert differences(model, source) == {}
+    assert after_training(stepped(make_stage, model), source) == {}
+    if model_type in WITHOUT_LORA:
+        with pytest.raises(BadInput, match="LoRA cannot adapt"):
+            stepped(make_stage, model, lora=LORA)
+    else:
+        assert after_training(stepped(make_stage, model, lora=LORA), source) == {}
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("model_type", ["llama", "gemma2", "qwen3", "cohere"])
+def test_a_head_comes_back_tied_or_not(make_stage, tmp_path, model_type, tied):
+    source = published(tmp_path / "published", model_type, tie_word_embeddings=tied)
+    model = brought_in(make_stage, source)
+    for folder in (model, stepped(make_stage, model), stepped(make_stage, model, lora=LORA)):
+        assert after_training(folder, source) == {}
+
+
+def test_weights_whose_config_names_no_dtype_keep_theirs(make_stage, tmp_path):
+    source = published(tmp_path / "published")
+    config = json.loads((source / "config.json").read_text())
+    del config["dtype"]
+    (source / "config.json").write_text(json.dumps(config))
+    whole = stepped(make_stage, brought_in(make_stage, source))
+    assert {tensor.dtype for tensor in load_file(whole / "model.safetensors").values()} == {torch.bfloat16}
+
+
+def test_an_adapter_names_the_dtype_of_its_base(make_stage, tmp_path):
+    model = brought_in(make_stage, published(tmp_path / "published"))
+    adapter = stepped(make_stage, model, lora={**LORA, "merge": False})
+    assert AutoConfig.from_pretrained(adapter).dtype == torch.bfloat16
+
+
+def test_tensors_that_the_architecture_does_not_read_are_named(make_stage, tmp_path):
+    source = published(tmp_path / "published")
+    weights = load_file(source / "model.safetensors")
+    save_file(weights | {"mtp.layers.0.weight": torch.ones(2)}, source / "model.safetensors", {"format": "pt"})
+    brought_in(make_stage, source, said="LlamaForCausalLM does not read 1 tensor of the folder: mtp.layers.0.weight")
+
+
+def test_templates_by_name_come_back_by_name(make_stage, tmp_path):
+    source = published(tmp_path / "published")
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    tokenizer.chat_template = {"default": tokenizer.chat_template, "tool_use": "{{ tools }}"}
+    tokenizer.save_pretrained(source, save_jinja_files=False)
+    (source / "chat_template.jinja").unlink()
+    model = brought_in(make_stage, source)
+    assert after_training(stepped(make_stage, model), source) == {}
+    assert isinstance(AutoTokenizer.from_pretrained(model).chat_template, dict)
