@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from steerboard.datasets.errors import UnknownColumn
+from steerboard.datasets.errors import RowsRefused, UnknownColumn
 from steerboard.datasets.imports.importer import unused_of
 from steerboard.datasets.parsing.mapping import plan_mapping
 from steerboard.datasets.parsing.unused_columns import winner_layout
@@ -95,3 +98,21 @@ def test_the_wizard_names_unused_columns_before_the_import(client: TestClient) -
     ab = "".join(json.dumps({**AB, "winner": winner}) + "\n" for winner in (0, 1)).encode()
     ab = client.post(f"{PROJECT}/imports", files={"file": ("ab.jsonl", ab)}).json()
     assert "response_a" in ab["problem"]["hint"]
+
+
+def test_a_column_that_cannot_be_stored_and_is_not_used_refuses_no_file(tmp_path: Path, import_path: Any) -> None:
+    rows: list[dict[str, Any]] = [
+        {"prompt": f"Hi {n}", "response": "Hello", "picture": {"bytes": b"\x89PNG" if n > 150 else None}, "took": n}
+        for n in range(200)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    report = import_path(tmp_path / "rows.parquet")
+    assert (report.rows, report.bad_rows) == (200, 0)
+    assert [(column.name, column.kept) for column in report.unused] == [("picture", False), ("took", True)]
+
+
+def test_a_column_that_cannot_be_read_and_is_used_is_named(tmp_path: Path, import_path: Any) -> None:
+    rows = [{"prompt": "Hi", "response": {"bytes": b"\x89PNG", "path": None}}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    with pytest.raises(RowsRefused, match="response: is not a text"):
+        import_path(tmp_path / "rows.parquet")

@@ -16,7 +16,7 @@ from steerboard.datasets.formats.records import Arranged, Limits, Problem, Reade
 from steerboard.datasets.parsing.bad_rows import BadRowLog
 from steerboard.datasets.parsing.cells import with_messages
 from steerboard.datasets.parsing.cleaning import Rule, removed_words
-from steerboard.datasets.parsing.extras import ColumnTypes
+from steerboard.datasets.parsing.extras import ColumnTypes, storable_columns
 from steerboard.datasets.parsing.layouts import STEPS, TABLES, converted, find_layout
 from steerboard.datasets.parsing.mapping import Mapping, listed, plan_mapping
 from steerboard.datasets.parsing.row_validator import RowValidator
@@ -78,7 +78,8 @@ class OpenedImport:
 
 @dataclass
 class Outcome:
-    """Counts of one import; the rows themselves are in the writer. `rows`: those that can be stored."""
+    """Counts of one import; the rows themselves are in the writer. `rows`: those that can be stored. `not_kept`: other
+    columns with values that cannot be."""
 
     read: int
     rows: int
@@ -87,6 +88,7 @@ class Outcome:
     rewards: array[float]
     prompts_as_text: bool
     extra_columns: list[tuple[str, str]]
+    not_kept: set[str]
 
 
 class ImportWatch(Protocol):
@@ -165,7 +167,8 @@ def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
 
 def unused_of(mapping: Mapping, columns: list[str], rows: list[dict[str, Any]]) -> list[UnusedColumn]:
     """Columns of the first rows that feed no field."""
-    found = unused_columns(mapping.kind, columns, rows[:100], mapping.read, mapping.consumed - mapping.read)
+    cannot = {name for row in rows[:100] for name in row.keys() - (storable_columns(row) or {}).keys()}
+    found = unused_columns(mapping.kind, columns, rows[:100], mapping.read, mapping.consumed - mapping.read | cannot)
     return found + unused_of_messages(rows[:100], mapping.read)
 
 
@@ -249,7 +252,7 @@ def write_rows(
         plain = plain and verdict.shaped.plain_prompt
         columns.add(verdict.shaped.extra)
         writer.add(verdict.sample, verdict.fields, verdict.canonical, verdict.extra)
-    outcome = Outcome(read, rows, judge.dropped, bad, rewards, plain, columns.summary())
+    outcome = Outcome(read, rows, judge.dropped, bad, rewards, plain, columns.summary(), judge.not_kept)
     if watch:
         watch.counted(opened, outcome)
     if bad.total and refusing:

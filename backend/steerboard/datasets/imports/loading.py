@@ -98,6 +98,9 @@ def import_sources(
         cleaned=outcome.cleaned,
         bad_rows=outcome.bad.total,
         bad_counts=dict(outcome.bad.counts.most_common()),
-        unused=opened.unused,
+        unused=[
+            column.model_copy(update={"kept": False}) if column.name in outcome.not_kept else column
+            for column in opened.unused
+        ],
         bad=outcome.bad.kept,
     )

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
+import uuid
 from typing import Any, ClassVar
 
 import orjson
 
 from steerboard.datasets.formats.records import Problem
+
+_STORABLE = (str, int, float, decimal.Decimal, dt.date, dt.time, uuid.UUID)
+
+
+def storable_columns(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Other columns without those of types that JSON does not know, such as the bytes of a picture."""
+    kept = {name: value for name, value in (extra or {}).items() if _is_storable(value)}
+    return kept or None
 
 
 def encode_extra(extra: dict[str, Any] | None) -> str | Problem | None:
@@ -21,6 +31,14 @@ def encode_extra(extra: dict[str, Any] | None) -> str | Problem | None:
     if b"\\u0000" in encoded and _has_nul(extra):
         return Problem("bad_row", "a column that is kept as it is contains a NUL character")
     return encoded.decode()
+
+
+def _is_storable(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(name, str) for name in value) and all(map(_is_storable, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_storable, value))
+    return value is None or isinstance(value, _STORABLE)
 
 
 def _encode_other(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from steerboard.datasets.formats.records import Problem, Removed
 from steerboard.datasets.parsing.cleaning import Cleaner, Rule
-from steerboard.datasets.parsing.extras import encode_extra
+from steerboard.datasets.parsing.extras import encode_extra, storable_columns
 from steerboard.datasets.parsing.mapping import Mapping
 from steerboard.datasets.parsing.row_builder import Shaped, Shaper
 from steerboard.datasets.rows.row_writer import canonical_json, sample_fields
@@ -33,6 +33,8 @@ class RowValidator:
         self._kind = mapping.kind
         self._shape = Shaper(mapping, texts_only)
         self._cleaner = Cleaner(mapping.kind, clean, min_margin)
+        # Other columns of types that cannot be stored.
+        self.not_kept: set[str] = set()
 
     @property
     def dropped(self) -> dict[Rule, int]:
@@ -48,6 +50,10 @@ class RowValidator:
         if rule := self._cleaner.before_validation(shaped):
             return rule
         extra = encode_extra(shaped.extra)
+        if isinstance(extra, Problem):
+            given, shaped.extra = shaped.extra or {}, storable_columns(shaped.extra)
+            self.not_kept |= given.keys() - (shaped.extra or {}).keys()
+            extra = encode_extra(shaped.extra)
         if isinstance(extra, Problem):
             return extra
         sample = _validated(self._kind, shaped.sample, number, shaped.diverging)
