@@ -1,7 +1,7 @@
 """`python -m steerboard_workers.worker --pool default [--devices 0-7] [--name NAME]`: a worker.
 
-It takes one run of its pool at a time. SIGTERM stops the run, queues it again without counting the attempt, and ends
-the worker.
+It takes one run of its pool at a time, and next to it a few whose work is to ask an endpoint: these need no device, and
+wait for none. SIGTERM stops the runs, queues them again without counting the attempt, and ends the worker.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from steerboard_workers.node_follower import Follower
 from steerboard_workers.supervisor import process, workspace
 from steerboard_workers.supervisor.device_group import DeviceGroup, process_memory
 from steerboard_workers.supervisor.execution import Supervisor
-from steerboard_workers.supervisor.warm_start import stage_parent
+from steerboard_workers.supervisor.warm_start import StageParent, stage_parent
 from steerboard_workers.work_cleaning import keep_clean
 
 log = logging.getLogger("steerboard.worker")
@@ -50,6 +50,9 @@ log = logging.getLogger("steerboard.worker")
 # statements: until then the lease is kept all the same.
 _RENEWAL_PATIENCE = 0.25
 _PATIENCE = 4.0
+
+# Runs at the same time that ask an endpoint: one that does not answer leaves room for others.
+_ENDPOINT_LANES = 4
 
 NO_SERVERS = (
     "no `steerboard up` runs on this home (STEERBOARD_HOME); to work for one on another machine, "
@@ -76,16 +79,10 @@ class Worker:
             threads = stage_share(session, settings, 1)
         log.info("CPU threads of a run's process: %d, of %d cores", threads, usable_cores())
         self._parent = stage_parent(settings, process.environment("", threads, group.devices))
-        self._supervisor = Supervisor(
-            self._sessions,
-            ArtifactStore(settings.artifact_url),
-            settings,
-            renewals=self._renewals,
-            group=group,
-            stopping=self.stopping,
-            parent=self._parent,
-        )
+        self._supervisor = self._new_supervisor(group, self._parent)
+        self._endpoint_work = threading.Event()
         self._threads = [
+            *(threading.Thread(target=self._ask, name="endpoints", daemon=True) for _ in range(_ENDPOINT_LANES)),
             threading.Thread(target=self._look, name="ticker", daemon=True),
             threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
             threading.Thread(target=self._keep_clean, name="cleaning", daemon=True),
@@ -98,6 +95,7 @@ class Worker:
     def close(self) -> None:
         """Wait until the run in hand is queued again, then leave the list of workers."""
         self.stopping.set()
+        self._endpoint_work.set()
         for thread in self._threads:
             thread.join()
         with self._busy:
@@ -106,25 +104,15 @@ class Worker:
             self._parent.close()
 
     def wake(self) -> None:
-        """There may be work. Returns when there is no more of it."""
+        """There may be work. Returns when there is no more of it that needs the devices."""
+        self._endpoint_work.set()
         survive(self.drain)
 
     def drain(self) -> None:
-        """Claim and execute until the pool has nothing for this worker. Only one caller at a time does; a second one
-        waits, since by then there may be more."""
+        """Claim and execute until the pool has nothing for the devices of this worker. Only one caller at a time does;
+        a second one waits, since by then there may be more."""
         with self._busy:
-            while not self.stopping.is_set():
-                with transaction(self._sessions) as session:
-                    claim = claims.claim_next(
-                        session,
-                        pool=self.pool,
-                        owner=str(self.id),
-                        worker=self.name,
-                        devices=self._group.count,
-                        lease_seconds=self._settings.lease_seconds,
-                    )
-                if claim is None:
-                    return
+            while (claim := self._claim(by_endpoint=False)) is not None:
                 self._run = claim
                 survive(self._beat)
                 try:
@@ -133,6 +121,45 @@ class Worker:
                     self._run = None
                     survive(self._beat)
                 sweeper.settle_all(self._sessions)
+
+    def drain_endpoints(self) -> None:
+        """The same for runs that ask an endpoint. For any thread."""
+        supervisor = self._new_supervisor(DeviceGroup(), None)
+        while (claim := self._claim(by_endpoint=True)) is not None:
+            supervisor.execute(claim)
+            sweeper.settle_all(self._sessions)
+
+    def _claim(self, *, by_endpoint: bool) -> Claim | None:
+        """None also when the worker should go away."""
+        if self.stopping.is_set():
+            return None
+        with transaction(self._sessions) as session:
+            return claims.claim_next(
+                session,
+                pool=self.pool,
+                owner=str(self.id),
+                worker=self.name,
+                devices=1 if by_endpoint else self._group.count,
+                lease_seconds=self._settings.lease_seconds,
+                by_endpoint=by_endpoint,
+            )
+
+    def _new_supervisor(self, group: DeviceGroup, parent: StageParent | None) -> Supervisor:
+        return Supervisor(
+            self._sessions,
+            ArtifactStore(self._settings.artifact_url),
+            self._settings,
+            renewals=self._renewals,
+            group=group,
+            stopping=self.stopping,
+            parent=parent,
+        )
+
+    def _ask(self) -> None:
+        while not self.stopping.is_set():
+            self._endpoint_work.clear()
+            survive(self.drain_endpoints)
+            self._endpoint_work.wait(self._settings.poll_seconds)
 
     def _look(self) -> None:
         while not self.stopping.wait(self._settings.poll_seconds):
@@ -180,7 +207,7 @@ def survive(action: Callable[[], None]) -> None:
 
 def worker_engine(settings: Settings) -> Engine:
     lease = settings.lease_seconds
-    return make_lease_engine(settings.database_url, lease, pool_size=4, patience=_PATIENCE * lease)
+    return make_lease_engine(settings.database_url, lease, pool_size=4 + _ENDPOINT_LANES, patience=_PATIENCE * lease)
 
 
 def renewal_engine(settings: Settings) -> Engine:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
-from judge_world import SECRET, JudgeWorld, completion
+from judge_world import PROJECT, SECRET, JudgeWorld, completion
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -16,6 +18,7 @@ from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.worker import Worker
+from support.patience import PATIENCE
 from support.servers.other_server import Answer, Seen
 
 
@@ -34,11 +37,11 @@ def test_a_worker_runs_a_judge_in_a_process_that_shows_its_key_to_nobody(world: 
                         shown.extend([variables, (entry / "cmdline").read_bytes()])
                 except OSError:
                     continue
-        return completion(f"Rating: [[3]] by {SECRET}")
+        return completion("Rating: [[3]]")
 
     world.server.answer = look_around
     worker = Worker(world.settings, pool="default", group=DeviceGroup(["0"]), name="w")
-    worker.drain()
+    worker.drain_endpoints()
     found = world.look("one")
     assert (found["state"], found["ok"], found["requests"]) == ("succeeded", 4, 4), found["run"]
     run = world.run(judge["run"]["id"])
@@ -53,6 +56,44 @@ def test_a_worker_runs_a_judge_in_a_process_that_shows_its_key_to_nobody(world: 
     assert SECRET.encode() not in everything
     with transaction(world.sessions) as session:
         assert_nowhere(session, SECRET)
+
+
+def test_a_judge_waits_neither_for_the_devices_nor_for_another_endpoint_that_hangs(world: JudgeWorld) -> None:
+    world.evaluation(prompts=1)
+    body = {"name": "hanging", "base_url": f"{world.server.url}/v1", "model": "hangs", "api_key": SECRET}
+    assert world.client.post(f"{PROJECT}/endpoints", json=body).status_code == 201
+    released = threading.Event()
+
+    def answer(seen: Seen) -> Answer:
+        if seen.json["model"] == "hangs":
+            released.wait(PATIENCE)
+        return completion("[[7]]")
+
+    world.server.answer = answer
+    asked = {"style": "single", "name": "first", "endpoint": "hanging"}
+    assert world.client.post(f"{PROJECT}/evaluations/e/judges", json=asked).status_code == 201
+    world.judge("single", name="second")
+    worker = Worker(world.settings, pool="default", group=DeviceGroup(["0"]), name="w")
+    # The lane of the devices is free, and takes neither.
+    worker.drain()
+    assert {world.look(name)["state"] for name in ("first", "second")} == {"queued"}
+    worker.start()
+    try:
+        ended(world, "second")
+        assert world.look("first")["state"] == "running"
+        released.set()
+        ended(world, "first")
+    finally:
+        released.set()
+        worker.close()
+
+
+def ended(world: JudgeWorld, name: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while (found := world.look(name))["state"] != "succeeded":
+        assert found["state"] in ("queued", "running"), found["run"]
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def assert_nowhere(session: Session, secret: str) -> None:

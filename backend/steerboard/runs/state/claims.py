@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, String, cast, or_, select, update
+from sqlalchemy import ColumnElement, String, and_, cast, or_, select, update
 from sqlalchemy.orm import Session
 
 from steerboard.platform.leases import Lease, Leases, now
@@ -17,6 +17,7 @@ from steerboard.runs.device_kinds import device_kind
 from steerboard.runs.state.reuse import take_over
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunAttempt, WorkerRow
+from steerboard_contracts.run_kinds import kinds_that
 from steerboard_contracts.watching.control import Change, Control
 
 # The order in which the runs of a pool that are due are claimed.
@@ -52,14 +53,25 @@ class Renewal:
 
 
 def claim_next(
-    session: Session, *, pool: str, owner: str, worker: str, devices: int, lease_seconds: float
+    session: Session,
+    *,
+    pool: str,
+    owner: str,
+    worker: str,
+    devices: int,
+    lease_seconds: float,
+    by_endpoint: bool | None = None,
 ) -> Claim | None:
     """Lease the best eligible run of `pool`: highest priority, then place in the queue, past its `not_before`.
+    `by_endpoint`: only those whose work is to ask an endpoint, or only the others.
 
     A run that an equal one has meanwhile made unnecessary succeeds on the way. Returns None when nothing is left.
     """
+    wanted = [Run.state == "queued", Run.pool == pool, is_due()]
+    if by_endpoint is not None:
+        wanted.append(asks_endpoint() if by_endpoint else ~asks_endpoint())
     while True:
-        run = LEASES.first(session, Run.state == "queued", Run.pool == pool, is_due(), order_by=QUEUE_ORDER)
+        run = LEASES.first(session, *wanted, order_by=QUEUE_ORDER)
         if run is None:
             return None
         if run.attempt == 0 and take_over(session, run):
@@ -93,6 +105,13 @@ def _device_of(session: Session, owner: str) -> str | None:
 def due_pools(session: Session) -> list[str]:
     """Pools in which a run could be claimed now."""
     return list(session.scalars(select(Run.pool).where(Run.state == "queued", is_due()).distinct()))
+
+
+def asks_endpoint() -> ColumnElement[bool]:
+    """The work of a run is to ask an endpoint: it needs no device."""
+    always = kinds_that(lambda kind: kind.asks_endpoint == "always")
+    named = kinds_that(lambda kind: kind.asks_endpoint == "named")
+    return or_(Run.kind.in_(always), and_(Run.kind.in_(named), Run.config["endpoint"].astext.is_not(None)))
 
 
 def is_due() -> ColumnElement[bool]:
