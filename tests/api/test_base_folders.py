@@ -145,6 +145,27 @@ def test_a_folder_out_of_reach_is_refused_with_one_code_and_one_message(
     assert said == {"there is no folder 'PATH' below those that may be read here (STEERBOARD_MODEL_ROOTS)"}
 
 
+def test_a_run_of_its_own_takes_a_folder_for_its_model_as_a_recipe_does(world: ApiWorld, models: Path) -> None:
+    config = {"run": "train", "method": "reward_model"}
+    body = {"config": config, "inputs": {"model": str(models / "mine"), "data": "hh"}}
+    started = asked(world, "runs", body)
+    assert (started.status_code, started.json()["state"]) == (201, "pending"), started.text
+    (first,) = [run for run in world.get("runs")["items"] if run["kind"] == "base"]
+    config = world.get(f"runs/{first['id']}")["config"]
+    assert (first["state"], config["source"]) == ("queued", str(models / "mine"))
+    (given,) = [one for one in started.json()["inputs"] if one["name"] == "model"]
+    assert (given["type"], given["id"]) == ("run", first["id"])
+    assert asked(world, "runs/estimate", body).status_code == 200
+
+
+def test_a_folder_out_of_reach_is_refused_at_the_input_and_starts_nothing(world: ApiWorld, models: Path) -> None:
+    config = {"run": "train", "method": "reward_model"}
+    found = asked(world, "runs", {"config": config, "inputs": {"model": "/elsewhere/model", "data": "hh"}})
+    assert (found.status_code, found.json()["code"]) == (422, "folder_not_allowed")
+    assert [fault["location"] for fault in found.json()["errors"]] == ["inputs.model"]
+    assert world.get("runs")["items"] == []
+
+
 def test_links_in_a_folder_that_lead_elsewhere_refuse_it(world: ApiWorld, models: Path) -> None:
     (models / "mine" / "tokenizer_config.json").symlink_to("/etc/hostname")
     found = asked(world, "runs", base_run(models / "mine"))

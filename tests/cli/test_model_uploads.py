@@ -63,6 +63,20 @@ def test_a_folder_is_uploaded_once_and_the_run_begins_with_it(
     assert held == {"config.json": b"{}", "model.safetensors": b"weights"}
 
 
+def test_a_run_of_its_own_and_an_import_take_a_folder_here(
+    steerboard: Steerboard, url: str, token: str, folder: Path, sessions: sessionmaker[Session]
+) -> None:
+    started = steerboard(url, token, "runs", "start", "generate", "--input", "model=./my-model", "--input", "data=data")
+    assert (started.returncode, "Uploading" in started.stderr) == (0, True), started.stderr
+    brought = steerboard(url, token, "models", "import", "./my-model", "--role", "sft", "--no-wait")
+    assert (brought.returncode, "Uploading" in brought.stderr) == (0, False), brought.stderr
+    assert "Started the import my-model" in brought.stdout
+    with transaction(sessions) as session:
+        first, second = session.scalars(select(Run).where(Run.kind == "base").order_by(Run.id)).all()
+    assert first.config["source"] == second.config["source"]
+    assert (second.name, second.config["role"]) == ("my-model", "sft")
+
+
 def test_nothing_is_uploaded_for_a_recipe_that_would_be_refused_anyway(
     steerboard: Steerboard, url: str, token: str, folder: Path
 ) -> None:

@@ -10,9 +10,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, LlamaForSequenceClassification
 
-from steerboard_contracts.errors import BadModel
+from steerboard_contracts.errors import BadInput, BadModel
 from steerboard_workers.stages import base
-from steerboard_workers.stages.models.model_io import load_reward_model
+from steerboard_workers.stages.models.model_io import load_reward_model, read_info
 from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts
 from support.models.template_families import tokenizer_of
 
@@ -31,8 +31,8 @@ def published(folder: Path, family="chatml", *, kind=LlamaForCausalLM, rows=0, t
     return folder
 
 
-def brought_in(make_stage, folder: Path) -> Path:
-    stage = make_stage({"run": "base", "source": str(folder)}, folders={"roots": [str(folder.parent)]})
+def brought_in(make_stage, folder: Path, **config) -> Path:
+    stage = make_stage({"run": "base", "source": str(folder), **config}, folders={"roots": [str(folder.parent)]})
     base.run(stage)
     return stage.directory / "outputs" / "model"
 
@@ -57,8 +57,29 @@ def test_a_published_reward_model_scores_as_its_makers_read_it(make_stage, tmp_p
 def test_a_model_of_several_labels_is_refused_by_their_names(make_stage, tmp_path):
     labels = {0: "harmful", 1: "helpful"}
     folder = published(tmp_path / "rm", kind=LlamaForSequenceClassification, num_labels=2, id2label=labels)
-    with pytest.raises(BadModel, match="has 2 labels, harmful, helpful"):
+    with pytest.raises(BadModel, match="has 2 labels: 0 harmful, 1 helpful"):
         brought_in(make_stage, folder)
+    with pytest.raises(BadModel, match="has 2 labels"):
+        brought_in(make_stage, folder, label=2)
+
+
+def test_of_several_labels_the_chosen_one_is_the_reward(make_stage, tmp_path):
+    labels = {0: "harmful", 1: "helpful"}
+    folder = published(tmp_path / "rm", kind=LlamaForSequenceClassification, num_labels=2, id2label=labels)
+    ids = torch.arange(10)[None]
+    theirs = LlamaForSequenceClassification.from_pretrained(folder)(ids).logits
+    for label in labels:
+        again = LlamaForSequenceClassification.from_pretrained(brought_in(make_stage, folder, label=label))
+        assert again.config.id2label == {0: labels[label]}
+        torch.testing.assert_close(again(ids).logits, theirs[:, label : label + 1])
+
+
+def test_a_role_is_given_to_a_model_that_can_have_it(make_stage, tmp_path):
+    folder = published(tmp_path / "lm")
+    info = read_info(brought_in(make_stage, folder, role="sft"))
+    assert info.role == "sft"
+    with pytest.raises(BadInput, match="writes text, and cannot be of role reward"):
+        brought_in(make_stage, folder, role="reward")
 
 
 def test_a_token_without_embedding_is_refused_and_padded_embeddings_are_not(make_stage, tmp_path):

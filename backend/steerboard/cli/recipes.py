@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -13,7 +12,7 @@ from rich.console import Console
 
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard.cli.evaluation.gate import EXITS, JunitOption, hold, read_rules
-from steerboard.cli.models.uploads import upload_model
+from steerboard.cli.models.uploads import folder_here, upload_model
 from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.pipeline_result import finish
@@ -291,8 +290,4 @@ def uploaded(client: Client, override: str) -> str:
 
 def _folder_here(override: str) -> Path | None:
     name, equals, value = override.partition("=")
-    looks_like_a_path = os.sep in value or value in ("~", ".", "..")
-    if not equals or "." in name or not looks_like_a_path:
-        return None
-    folder = Path(value).expanduser()
-    return folder.absolute() if folder.is_dir() else None
+    return folder_here(value) if equals and "." not in name else None

@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
+from steerboard.cli.models.uploads import with_folders
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.ledger import print_ledger
@@ -65,7 +66,12 @@ def list_runs(
 def start(
     kind: Annotated[str, typer.Argument(help="A training method, or another run kind: generate, mix, score, ...")],
     given: Annotated[
-        list[str], typer.Option("--input", metavar="NAME=REFERENCE", help="A model or dataset; may be repeated.")
+        list[str],
+        typer.Option(
+            "--input",
+            metavar="NAME=REFERENCE",
+            help="A model or dataset; for a model also a folder or a hub name. May be repeated.",
+        ),
     ] = [],  # noqa: B006
     changes: Annotated[
         list[str],
@@ -81,8 +87,13 @@ def start(
     key = next((one for one in client.get("schemas") if one["key"] == kind), None)
     config = {"run": key["kind"], "method": key["method"]} if key else {"run": kind}
     config = config_of(changes, {field: value for field, value in config.items() if value is not None})
-    body = {"name": name, "config": config, "inputs": dict(map(_pair, given)), "pool": pool}
-    run = client.post("runs", body)
+    names, references = zip(*map(_pair, given), strict=True) if given else ((), ())
+
+    def send(taken: list[str]) -> Any:
+        inputs = dict(zip(names, taken, strict=True))
+        return client.post("runs", {"name": name, "config": config, "inputs": inputs, "pool": pool})
+
+    run = with_folders(client, list(references), send)
     if wait:
         wait_for(client, run)
         run = client.get(f"runs/{run['id']}")

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import Config, Count
+from steerboard_contracts.models import ModelRole
 
 
 class BaseModelConfig(Config):
@@ -25,6 +26,11 @@ class BaseModelConfig(Config):
     layers: Annotated[int, Field(ge=1, le=128)] = 4
     heads: Count = 6
     max_length: Annotated[int, Field(ge=64)] = 512
+    role: Annotated[ModelRole | None, Field(description="What the model is; by default as its files have it.")] = None
+    label: Annotated[
+        int | None,
+        Field(ge=0, description="Of a classifier with several labels the number of the one that is the reward."),
+    ] = None
     seed: int = 0
     fingerprint: Annotated[str | None, Field(description="Set by the planner: what a folder held when planned.")] = None
 

@@ -20,7 +20,7 @@ from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.files.base_sources import MODEL_FILES, RANDOM_BASES, source_type
 from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.files.local_folders import LocalFolders, ModelFolder
-from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
+from steerboard_contracts.models import MODEL_INFO_FILE, SCALARS, ModelInfo, ModelRole
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.stage.spec import UPLOADED
@@ -225,10 +225,11 @@ def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) ->
     with its_own_fault("the tokenizer does not load"):
         tokenizer = load_tokenizer(folder)
     before = read_info(folder)
-    model, unread = load_foreign(folder, tokenizer)
+    model, unread = load_foreign(folder, tokenizer, config.label)
     window = getattr(model.config, "max_position_embeddings", None) or config.max_length
     info = before.model_copy(
         update={
+            "role": _role(before.role, config.role),
             "architecture": type(model).__name__,
             "parameters": sum(p.numel() for p in model.parameters()),
             "max_length": before.max_length if (folder / MODEL_INFO_FILE).is_file() else min(window, 4096),
@@ -239,6 +240,18 @@ def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) ->
         tokenizer.save_pretrained(folder)
     (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
     return info, unread
+
+
+def _role(own: ModelRole, wanted: ModelRole | None) -> ModelRole:
+    """Raises `BadInput` (`wrong_role`) where the head is none of the role that is wanted."""
+    if wanted is not None and (wanted in SCALARS) != (own in SCALARS):
+        what = "gives one number for a text" if own in SCALARS else "writes text"
+        raise BadInput(
+            f"the model {what}, and cannot be of role {wanted}",
+            code="wrong_role",
+            hint="Leave the role out: it is that of the files then.",
+        )
+    return wanted or own
 
 
 def _unknown(source: str) -> BadInput:

@@ -1,4 +1,4 @@
-"""`steerboard models`: list, show, academic, lineage, promote, export, serve, delete."""
+"""`steerboard models`: import, list, show, academic, lineage, promote, export, serve, delete."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.models.files import download_model
+from steerboard.cli.models.importing import import_
 from steerboard.cli.models.serving import serve
 from steerboard.cli.output.academic_table import print_academic
 from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
@@ -26,7 +27,7 @@ from steerboard_contracts.models import ModelRole
 from steerboard_contracts.report.academic import AcademicRow
 from steerboard_contracts.wording import counted
 
-app = typer.Typer(no_args_is_help=True, help="Inspect, promote and export models.")
+app = typer.Typer(no_args_is_help=True, help="Import, inspect, promote and export models.")
 
 Name = Annotated[str, typer.Argument(help="Name, an id or its end, @production or @production-reward.")]
 Stage = Literal["candidate", "production", "none"]
@@ -194,6 +195,7 @@ def export(
     tell(words, {"model": found["name"], "folder": str(folder), "bytes": found["size"]}, json=json)
 
 
+app.command("import")(import_)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from steerboard.cli.client import Client, path_of
+from steerboard.cli.client import ApiError, Client, path_of
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import is_model_file
+from steerboard_contracts.files.local_folders import FolderNotAllowed
 
 
 def upload_model(client: Client, folder: Path) -> str:
@@ -35,6 +39,26 @@ def upload_model(client: Client, folder: Path) -> str:
                 path_of("model-uploads", upload["hash"], "files", path.name), files={"file": content}, timeout=None
             )
     return str(upload["source"])
+
+
+def folder_here(value: str) -> Path | None:
+    """The folder of this machine that is meant, if one is: by its absolute path."""
+    if os.sep not in value and value not in ("~", ".", ".."):
+        return None
+    folder = Path(value).expanduser()
+    return folder.absolute() if folder.is_dir() else None
+
+
+def with_folders(client: Client, named: list[str], send: Callable[[list[str]], Any]) -> Any:
+    """What `send` returns for `named`, where `./model` means a folder here. Folders that the server may not read are
+    brought to it first. Raises `ApiError`, `BadInput` (`not_a_model`)."""
+    folders = [folder_here(one) for one in named]
+    try:
+        return send([str(folder or one) for folder, one in zip(folders, named, strict=True)])
+    except ApiError as error:
+        if error.code != FolderNotAllowed.code or not any(folders):
+            raise
+    return send([upload_model(client, folder) if folder else one for folder, one in zip(folders, named, strict=True)])
 
 
 def _hash(path: Path) -> str:

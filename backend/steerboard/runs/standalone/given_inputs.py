@@ -22,6 +22,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.texts import all_held_out
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import ErrorLocation
+from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
@@ -37,7 +38,7 @@ def given_inputs(
     config: RunConfig | None,
     faults: list[ErrorLocation],
 ) -> dict[str, InputRef]:
-    """By name of the input. What is not found, or does not fit, is added to `faults`."""
+    """By name of the input, without models from outside. What is not found, or does not fit, is added to `faults`."""
     refs: dict[str, InputRef] = {}
     slots = kind.slots_of(names)
     for name, ref in names.items():
@@ -46,6 +47,8 @@ def given_inputs(
             known = [f"{n}.0" if s.many else n for n, s in kind.slots.items()]
             message = f"is not an input of {kind.word}{did_you_mean(name, known)}"
             faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
+            continue
+        if is_outside(slot, ref):
             continue
         try:
             refs[name] = _look_up(session, project, slot, name, ref, config, faults)
@@ -56,6 +59,11 @@ def given_inputs(
             message = error.detail + did_you_mean(ref, known_names(session, project))
             faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
     return refs
+
+
+def is_outside(slot: Slot, ref: str) -> bool:
+    """Whether a folder, an upload or a hub name is meant: no name in a project has their characters."""
+    return slot.thing == "model" and source_type(ref) in ("folder", "upload", "hub")
 
 
 def _check_rows(

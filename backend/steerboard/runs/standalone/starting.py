@@ -11,6 +11,7 @@ from steerboard.runs.inputs import resolve
 from steerboard.runs.schemas.requests import RunClone, RunCreate
 from steerboard.runs.standalone.checks import checked
 from steerboard.runs.standalone.foreseen import foreseen_warnings
+from steerboard.runs.standalone.outside_models import brought_in
 from steerboard.runs.state.lifecycle import create_run
 from steerboard.runs.tables import Run
 from steerboard_contracts.files.local_folders import LocalFolders
@@ -24,8 +25,10 @@ def start_run(
     folders: LocalFolders | None = None,
     store: ArtifactStore | None = None,
 ) -> Run:
-    """Check and create a run. Raises `InvalidRun` with every fault by field."""
+    """Check and create a run, behind those that bring in models from outside. Raises `InvalidRun` with every fault by
+    field."""
     config, refs = checked(session, project, asked, folders, store)
+    refs |= brought_in(asked, lambda first: start_run(session, project, first, actor, folders, store))
     run = create_run(
         session,
         project,

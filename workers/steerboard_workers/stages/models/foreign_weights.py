@@ -6,20 +6,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import nn
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from steerboard_contracts.errors import BadModel
 from steerboard_workers.alignment.rendering.templates import Template
+from steerboard_workers.stages.models.adapters import HEAD
 from steerboard_workers.stages.models.foreign import its_own_fault, read_json
-from steerboard_workers.stages.models.model_io import read_info
+from steerboard_workers.stages.models.model_io import read_info, save_weights
 
 
-def load_foreign(folder: Path, tokenizer: Any) -> tuple[Any, list[str]]:
+def load_foreign(folder: Path, tokenizer: Any, label: int | None = None) -> tuple[Any, list[str]]:
     """A causal language model, or a reward model with one label, by the architecture that config.json names; and the
     names of tensors that it does not read.
 
-    Where config.json ties the LM head to the embeddings and the weights have another head, config.json is changed to
-    what the weights are. Raises `BadModel`.
+    Of a classifier with several labels the one numbered `label` is kept. Where config.json ties the LM head to the
+    embeddings and the weights have another head, config.json is changed to what the weights are. Raises `BadModel`.
     """
     rewards = read_info(folder).role == "reward"
     kind = AutoModelForSequenceClassification if rewards else AutoModelForCausalLM
@@ -33,15 +36,35 @@ def load_foreign(folder: Path, tokenizer: Any) -> tuple[Any, list[str]]:
     if report["mismatched_keys"]:
         first = sorted(map(str, report["mismatched_keys"]))[0]
         raise BadModel(f"tensors of the folder do not have the shapes in config.json, such as {first[:200]}")
+    if label is not None and not rewards:
+        raise BadModel(f"{type(model).__name__} has no labels, and label: {label} chooses one", hint="Leave label out.")
     if rewards and model.config.num_labels != 1:
-        raise BadModel(
-            f"{type(model).__name__} has {model.config.num_labels} labels, "
-            f"{', '.join(str(name) for name in model.config.id2label.values())[:200]}; a reward model has one",
-            hint="Give a model whose head is one number, such as one trained with num_labels=1.",
-        )
+        _keep_label(folder, model, label)
     _check_vocabulary(model, tokenizer)
     _untie(folder, model)
     return model, sorted(report["unexpected_keys"])
+
+
+def _keep_label(folder: Path, model: Any, label: int | None) -> None:
+    """Leave one row of the head, in the folder's weights as well. Raises `BadModel`, naming the labels, when none is
+    chosen or it is not one of them."""
+    names = [str(name) for _, name in sorted(model.config.id2label.items())]
+    head = getattr(model, HEAD, None)
+    if label is None or label >= len(names) or not isinstance(head, nn.Linear):
+        numbered = ", ".join(f"{number} {name}" for number, name in enumerate(names))[:200]
+        raise BadModel(
+            f"{type(model).__name__} has {len(names)} labels: {numbered}; a reward model has one",
+            hint="Choose the one that is the reward, as with label: 0, or give a model trained with num_labels=1.",
+        )
+    with torch.no_grad():
+        head.weight = nn.Parameter(head.weight[label : label + 1].clone())
+        if head.bias is not None:
+            head.bias = nn.Parameter(head.bias[label : label + 1].clone())
+    head.out_features = 1
+    model.config.id2label, model.config.label2id = {0: names[label]}, {names[label]: 0}
+    for path in (*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")):
+        path.unlink()
+    save_weights(folder, model)
 
 
 def _check_vocabulary(model: Any, tokenizer: Any) -> None:

@@ -1,0 +1,61 @@
+"""`steerboard models import`: a model from outside, by a `base` run of its own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from steerboard.cli.client import Client
+from steerboard.cli.models.uploads import folder_here, with_folders
+from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
+from steerboard.cli.output.listing import plain
+from steerboard.cli.output.watch import wait_for
+from steerboard_contracts.models import ModelRole
+from steerboard_contracts.run_kinds import kind_that
+
+
+def import_(
+    source: Annotated[str, typer.Argument(metavar="FOLDER|ORG/NAME[@REVISION]", help="A model folder or a hub name.")],
+    name: Annotated[str | None, typer.Option(help="Its name here. [default: the folder's or the hub's]")] = None,
+    role: Annotated[ModelRole | None, typer.Option(help="What it is. [default: as its files have it]")] = None,
+    label: Annotated[
+        int | None, typer.Option(min=0, help="Of a classifier with several labels the one that is the reward.")
+    ] = None,
+    pool: Annotated[str, typer.Option(help="Pool whose workers take it.")] = "default",
+    wait: Annotated[bool, typer.Option(help="Follow it until it is there.")] = True,
+    json: JsonOption = False,
+) -> None:
+    """Bring a model in from a folder or the hub: safetensors with their tokenizer, never pickles or code."""
+    client = Client()
+    config = {"run": kind_that(lambda kind: kind.brings_in), "role": role, "label": label}
+    given = {field: value for field, value in config.items() if value is not None}
+    # Under another name it is another model, though an equal run made it before.
+    body = {"name": name or _name_of(source), "reuse": name is None, "pool": pool}
+
+    def send(taken: list[str]) -> Any:
+        return client.post("runs", {**body, "config": {**given, "source": taken[0]}})
+
+    run = with_folders(client, [source], send)
+    if wait:
+        wait_for(client, run)
+        run = client.get(f"runs/{run['id']}")
+    if json:
+        print_json(run)
+    elif run["state"] == "succeeded":
+        made = next(output for output in run["outputs"] if output["type"] == "model")
+        console().print(plain(f"Imported {made['label']}"))
+    elif not wait:
+        console().print(plain(f"Started the import {run['name']}  {run['id']}"))
+    if wait and run["state"] != "succeeded":
+        note(f"{run['reason']} [{run['reason_code']}]")
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _name_of(source: str) -> str:
+    """The last part of the path or of the hub name, in the characters that names have here."""
+    folder = folder_here(source)
+    last = folder.name if folder else Path(source.partition("@")[0]).name
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", last).strip("-._")[:128] or "model"
