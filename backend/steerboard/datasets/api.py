@@ -71,7 +71,7 @@ _MEDIA = {"jsonl": "application/x-ndjson", "jsonl.gz": "application/gzip", "parq
 )
 @in_pool("processes")
 def import_dataset(request: Request, access: Write, form: Form) -> ImportReport:
-    """Import one file (jsonl, jsonl.gz, csv, parquet) or a hub dataset. All of it or nothing is stored."""
+    """Import one file of a format that `imports/formats` lists, or a hub dataset. All of it or nothing is stored."""
     given, source = checked(ImportForm, form), uploaded(form)
     if (source is None) == (given.hub is None):
         raise InvalidRequest("give either a file or a hub name", hint="Send `file`, or `hub` = org/name.")

@@ -450,7 +450,7 @@ export interface paths {
         put?: never;
         /**
          * Import Dataset
-         * @description Import one file (jsonl, jsonl.gz, csv, parquet) or a hub dataset. All of it or nothing is stored.
+         * @description Import one file of a format that `imports/formats` lists, or a hub dataset. All of it or nothing is stored.
          */
         post: operations["import_dataset"];
         delete?: never;
@@ -1552,10 +1552,30 @@ export interface paths {
         put?: never;
         /**
          * Create Import
-         * @description Upload one file (jsonl, jsonl.gz, csv, parquet) or name a hub dataset. An unusable file is refused
+         * @description Upload one file of a format that `imports/formats` lists, or name a hub dataset. An unusable file is refused
          *     immediately.
          */
         post: operations["create_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/formats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Formats
+         * @description The formats of files that can be imported, and the layouts of other tools that are recognised in them.
+         */
+        get: operations["list_formats"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -6635,6 +6655,38 @@ export interface components {
             /** Required */
             required: boolean;
         };
+        /** ImportFormat */
+        ImportFormat: {
+            /** About */
+            about: string;
+            /**
+             * Endings
+             * @description Of file names; a file is recognised by its content.
+             */
+            endings: string[];
+            /** Name */
+            name: string;
+        };
+        /**
+         * ImportFormats
+         * @description What files are read.
+         */
+        ImportFormats: {
+            /**
+             * Endings
+             * @description Those of all formats, and of gzipped files.
+             */
+            endings: string[];
+            /** Formats */
+            formats: components["schemas"]["ImportFormat"][];
+            /** Layouts */
+            layouts: components["schemas"]["ImportLayout"][];
+            /**
+             * Words
+             * @description All formats in a sentence.
+             */
+            words: string;
+        };
         /**
          * ImportKind
          * @description What a dataset of this kind can take from a file.
@@ -6647,6 +6699,16 @@ export interface components {
              * @enum {string}
              */
             kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+        };
+        /**
+         * ImportLayout
+         * @description A layout of another tool that is recognised within the formats.
+         */
+        ImportLayout: {
+            /** About */
+            about: string;
+            /** Name */
+            name: string;
         };
         /**
          * ImportMapping
@@ -18714,6 +18776,64 @@ export interface operations {
             };
             /** @description The upload is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_formats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportFormats"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -19,6 +19,7 @@ from steerboard.cli.output.console import JsonOption, console, note, print_json,
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
+from steerboard.datasets.formats.known import IN_WORDS, without_ending
 from steerboard.datasets.parsing.cleaning import RULES
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
@@ -75,7 +76,7 @@ class _Watched:
 
 @app.command("import")
 def import_dataset(
-    file: Annotated[str, typer.Argument(help="A jsonl, jsonl.gz, csv or parquet file, or hub:ORG/NAME[@REV][:SPLIT].")],
+    file: Annotated[str, typer.Argument(help=f"A file ({IN_WORDS}), or hub:ORG/NAME[@REV][:SPLIT].")],
     name: Annotated[str | None, typer.Option(help="Name of the dataset; the file's by default.")] = None,
     kind: Annotated[
         str | None,
@@ -133,9 +134,7 @@ def import_dataset(
 
 
 def _default_name(file: str) -> str:
-    stem = file.removeprefix("hub:").rsplit("/", 1)[-1]
-    for suffix in (".gz", ".jsonl", ".json", ".csv", ".tsv", ".parquet"):
-        stem = stem.removesuffix(suffix)
+    stem = without_ending(file.removeprefix("hub:").rsplit("/", 1)[-1])
     return "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in stem)
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import BinaryIO
 
 from steerboard.datasets.errors import EmptyFile, WrongFileType
-from steerboard.datasets.formats.delimited import read_csv, split_header
-from steerboard.datasets.formats.json_array import read_json_array
-from steerboard.datasets.formats.jsonl import read_jsonl
+from steerboard.datasets.formats.delimited import split_header
+from steerboard.datasets.formats.known import CSV, GZIPPED, IN_WORDS, JSON, JSONL, PARQUET, Format
 from steerboard.datasets.formats.lines import BOM, GZIP_ERRORS, damaged_gzip, size_of, unpacked
-from steerboard.datasets.formats.parquet import read_parquet
-from steerboard.datasets.formats.records import Limits, Reader, Record, Source
+from steerboard.datasets.formats.records import Limits, Reader, Source
 
 _HEAD = 1 << 16
-_HINT = "Steerboard imports JSON lines, a JSON array and CSV, each also gzipped, and parquet."
+_HINT = f"Steerboard imports {IN_WORDS}."
 
 _OTHER_TYPES = (
     (b"PK\x03\x04", "a zip archive (or an Excel workbook)"),
@@ -48,20 +45,15 @@ def open_reader(source: Source, limits: Limits | None = None) -> Reader:
     if not head:
         raise EmptyFile(f"{source.label} is empty", hint=_HINT)
     if head.startswith(b"PAR1"):
-        return Reader(file, "parquet", "row", read_parquet(file, limits.of(size_of(file))))
+        return Reader(file, PARQUET.name, "row", PARQUET.read(file, limits.of(size_of(file))))
     if head.startswith(b"\x1f\x8b"):
         limits = limits.of(size_of(file))
         head = _first_bytes(unpacked(file))
         file.seek(0)
-        kind = text_format(head, source.label.removesuffix(".gz"), source.label)
-        return Reader(file, f"{kind}.gz", "line", _records(kind, unpacked(file), limits))
+        kind = text_format(head, source.label.removesuffix(GZIPPED), source.label)
+        return Reader(file, f"{kind.name}{GZIPPED}", "line", kind.read(unpacked(file), limits))
     kind = text_format(head, source.label, source.label)
-    return Reader(file, kind, "line", _records(kind, file, limits))
-
-
-def _records(kind: str, stream: BinaryIO, limits: Limits) -> Iterator[Record]:
-    read = {"jsonl": read_jsonl, "json": read_json_array, "csv": read_csv}[kind]
-    return read(stream, limits)
+    return Reader(file, kind.name, "line", kind.read(file, limits))
 
 
 def _first_bytes(stream: BinaryIO) -> bytes:
@@ -71,8 +63,8 @@ def _first_bytes(stream: BinaryIO) -> bytes:
         raise damaged_gzip(error, 0) from error
 
 
-def text_format(head: bytes, name: str, label: str) -> str:
-    """`jsonl`, `json` (an array) or `csv` for the start of a text file. Raises `EmptyFile` or `WrongFileType`."""
+def text_format(head: bytes, name: str, label: str) -> Format:
+    """The format of a text file that begins so. Raises `EmptyFile` or `WrongFileType`."""
     for magic, what in _OTHER_TYPES:
         if head.startswith(magic):
             raise WrongFileType(f"{label} is {what}", hint=_HINT)
@@ -89,12 +81,12 @@ def text_format(head: bytes, name: str, label: str) -> str:
                 f"{label} is one JSON document over several lines, not JSON lines",
                 hint="Write one object per line: jq -c . FILE > rows.jsonl",
             )
-        return "jsonl"
+        return JSONL
     if body.startswith(b"["):
-        return "json"
-    if name.lower().endswith((".jsonl", ".ndjson", ".json")):
-        return "jsonl"  # broken from its first line on; the reader names that line
+        return JSON
+    if name.lower().endswith((*JSONL.endings, *JSON.endings)):
+        return JSONL  # broken from its first line on; the reader names that line
     _, columns = split_header(body.split(b"\n", 1)[0].decode(errors="replace").rstrip("\r"))
-    if len(columns) < 2 and not name.lower().endswith((".csv", ".tsv")):
+    if len(columns) < 2 and not name.lower().endswith(CSV.endings):
         raise WrongFileType(f"{label} is text, but neither JSON lines nor CSV with a header", hint=_HINT)
-    return "csv"
+    return CSV

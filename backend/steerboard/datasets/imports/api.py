@@ -14,7 +14,8 @@ from steerboard.accounts.http.routes import Router
 from steerboard.datasets.imports import preview, service
 from steerboard.datasets.imports.bad_rows import as_csv, as_json, bad_rows
 from steerboard.datasets.imports.files import ImportFiles
-from steerboard.datasets.imports.schemas import ImportChange, ImportOptionsOut, ImportOut, ImportPreview
+from steerboard.datasets.imports.readable import FORMATS_OUT
+from steerboard.datasets.imports.schemas import ImportChange, ImportFormats, ImportOptionsOut, ImportOut, ImportPreview
 from steerboard.datasets.imports.sources import import_sources_of
 from steerboard.datasets.imports.tables import Import
 from steerboard.datasets.imports.uploads import Form, Write, checked, form_body, uploaded
@@ -56,7 +57,7 @@ def _wake(request: Request) -> None:
     openapi_extra=form_body(ImportUpload, file_needed=False),
 )
 def create_import(request: Request, session: Db, access: Write, form: Form, files: Files) -> ImportOut:
-    """Upload one file (jsonl, jsonl.gz, csv, parquet) or name a hub dataset. An unusable file is refused
+    """Upload one file of a format that `imports/formats` lists, or name a hub dataset. An unusable file is refused
     immediately."""
     given = checked(ImportUpload, form)
     upload = uploaded(form)
@@ -78,6 +79,12 @@ def list_imports(
     """Newest first, finished ones too."""
     query = select(Import).where(Import.project_id == access.project.id)
     return paginate(session, query, Import.id, service.import_out, cursor=cursor, limit=limit)
+
+
+@router.get("/formats", responses=problems(404))
+def list_formats(access: Read) -> ImportFormats:
+    """The formats of files that can be imported, and the layouts of other tools that are recognised in them."""
+    return FORMATS_OUT
 
 
 @router.get("/{import_id}", responses=problems(404))

@@ -20,6 +20,28 @@ FieldName = Annotated[str, StringConstraints(min_length=1, max_length=80, patter
 ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^[^\x00]+$")]
 
 
+class ImportFormat(BaseModel):
+    name: str
+    about: str
+    endings: list[str] = Field(description="Of file names; a file is recognised by its content.")
+
+
+class ImportLayout(BaseModel):
+    """A layout of another tool that is recognised within the formats."""
+
+    name: str
+    about: str
+
+
+class ImportFormats(BaseModel):
+    """What files are read."""
+
+    words: str = Field(description="All formats in a sentence.")
+    endings: list[str] = Field(description="Those of all formats, and of gzipped files.")
+    formats: list[ImportFormat]
+    layouts: list[ImportLayout]
+
+
 class ImportColumn(BaseModel):
     name: str
     types: list[str] = Field(description="text, int, float, bool, messages, list, object; null where it is absent.")

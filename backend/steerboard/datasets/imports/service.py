@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import ImportBusy, ImportEnded, ImportFileGone, UnknownColumn
 from steerboard.datasets.formats.hub import find_hub_files
+from steerboard.datasets.formats.known import without_ending
 from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.detection import Seen, applied, detected, look
 from steerboard.datasets.imports.execution import claims
@@ -28,7 +29,6 @@ from steerboard.platform.leases import take_away
 from steerboard.platform.names import check_name, find, free_name, names_like
 from steerboard.platform.texts import storable
 
-_ENDINGS = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 _MAX_NAME = 100
 _MAX_LABEL = 255
 # A change of these makes an earlier report wrong; `bad_rows` only decides what follows from it.
@@ -225,10 +225,9 @@ def _name_for(session: Session, project: Project, given: str | None, label: str)
     """The name that was given, or a free one like that of the file."""
     if given is not None:
         return check_free_name(session, project, check_name(given))
-    stem = label.rsplit("/", 1)[-1]
-    for ending in _ENDINGS:
-        stem = stem.removesuffix(ending)
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:_MAX_NAME] or "dataset"
+    stem = (
+        re.sub(r"[^A-Za-z0-9._-]+", "-", without_ending(label.rsplit("/", 1)[-1])).strip("-._")[:_MAX_NAME] or "dataset"
+    )
     taken = names_like(session, Dataset.name, stem, Dataset.project_id == project.id)
     return free_name(stem, taken | names_like(session, Import.name, stem, Import.project_id == project.id))
 

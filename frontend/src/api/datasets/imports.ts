@@ -14,6 +14,15 @@ export const importsQuery = (project: string) =>
       ),
   });
 
+/** What files can be imported; it only changes with the server. */
+export const formatsQuery = (project: string) =>
+  queryOptions({
+    queryKey: [project, "import-formats"],
+    queryFn: () =>
+      data(api.GET("/api/v1/projects/{project}/imports/formats", { params: { path: { project } } })),
+    staleTime: Infinity,
+  });
+
 /** Events tell of every step; asking now and then covers a stream that is broken. */
 export const importQuery = (project: string, id: string) =>
   queryOptions({

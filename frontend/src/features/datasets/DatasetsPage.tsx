@@ -72,8 +72,7 @@ export function DatasetsPage() {
             />
           ) : (
             <Empty title="No datasets yet" action={begin}>
-              Instructions, preferences, prompts or graded answers from jsonl, csv or parquet files, or from
-              the Hugging Face hub.
+              Instructions, preferences, prompts or graded answers from files, or from the Hugging Face hub.
             </Empty>
           )
         }

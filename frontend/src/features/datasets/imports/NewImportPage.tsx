@@ -10,10 +10,17 @@ import {
   UnstyledButton,
 } from "@mantine/core";
 import { IconFileUpload } from "@tabler/icons-react";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import { type Import, importFromHub, importQuery, importsQuery, upload } from "../../../api/datasets/imports";
+import {
+  formatsQuery,
+  type Import,
+  importFromHub,
+  importQuery,
+  importsQuery,
+  upload,
+} from "../../../api/datasets/imports";
 import { useMay } from "../../../api/accounts/session";
 import { Empty, Failure } from "../../../shared/Feedback";
 import { bytes } from "../../../shared/format/format";
@@ -28,6 +35,7 @@ export function NewImportPage() {
   const mayWrite = useMay(project, "write");
   const navigate = route.useNavigate();
   const client = useQueryClient();
+  const { data: readable } = useQuery(formatsQuery(project));
   const [hub, setHub] = useState("");
   const [file, setFile] = useState<File | null>(null);
   const [share, setShare] = useState(0);
@@ -86,7 +94,7 @@ export function NewImportPage() {
             <IconFileUpload size={32} stroke={1.4} />
             <Text fw={600}>Drop a file here, or choose one</Text>
             <Text size="sm" c="dimmed">
-              jsonl, jsonl.gz, csv or parquet
+              {readable?.words}
             </Text>
           </UnstyledButton>
           <input
@@ -94,7 +102,7 @@ export function NewImportPage() {
             type="file"
             hidden
             aria-label="File"
-            accept=".jsonl,.json,.gz,.csv,.tsv,.parquet,.ndjson"
+            accept={readable?.endings.join(",")}
             onChange={(event) => {
               const chosen = event.currentTarget.files?.[0];
               event.currentTarget.value = "";

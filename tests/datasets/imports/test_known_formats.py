@@ -1,0 +1,42 @@
+"""One list of formats and layouts serves readers, names, the page, the command line and the documentation."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from typer.testing import CliRunner
+
+from steerboard.cli.data import datasets
+from steerboard.datasets.errors import WrongFileType
+from steerboard.datasets.formats.detect import open_reader
+from steerboard.datasets.formats.known import FORMATS, IN_WORDS, without_ending
+from steerboard.datasets.formats.records import Source
+
+DOCS = (Path(__file__).parents[3] / "docs" / "importing.md").read_text()
+
+
+def test_the_page_gets_every_format_and_layout(client: TestClient) -> None:
+    found = client.get("/api/v1/projects/default/imports/formats").json()
+    assert [one["name"] for one in found["formats"]] == [one.name for one in FORMATS]
+    assert {ending for one in found["formats"] for ending in one["endings"]} | {".gz"} == set(found["endings"])
+    for row in [f"| `{one['name']}` | {', '.join(one['endings'])} | {one['about']}" for one in found["formats"]]:
+        assert row in DOCS
+    for layout in found["layouts"]:
+        assert f"| {layout['name']} | {layout['about']} |" in DOCS
+    assert DOCS.count("\n| ") == 4 + len(found["formats"]) + len(found["layouts"])
+
+
+def test_refusals_and_the_command_line_name_every_format() -> None:
+    with pytest.raises(WrongFileType) as refused:
+        open_reader(Source("x", lambda: io.BytesIO(b"%PDF-1.4")))
+    assert IN_WORDS in (refused.value.hint or "")
+    shown = CliRunner().invoke(datasets.app, ["import", "--help"], terminal_width=400, env={"COLUMNS": "400"}).output
+    assert IN_WORDS in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("name", ["a.b.jsonl", "a.b.ndjson.gz", "a.b.json", "a.b.tsv", "a.b.csv.gz", "a.b.parquet"])
+def test_a_dataset_is_called_like_its_file_without_the_format(name: str) -> None:
+    assert without_ending(name) == "a.b"
