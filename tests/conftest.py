@@ -17,7 +17,7 @@ hypothesis_settings.load_profile("ci")
 
 # Folders whose tests share what takes long to make (a running platform, trained models), the longest first: one process
 # has each of them. Others are cut into files.
-_TOGETHER = ("e2e", "playground", "faults", "training")
+_TOGETHER = ("e2e", "playground", "faults", "training", "docs")
 
 
 def _group(nodeid: str) -> str:

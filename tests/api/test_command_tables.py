@@ -132,6 +132,7 @@ def test_a_training_run_is_paused_changed_and_resumed_by_command(shell: Shell, w
     assert shell("runs", "change", name, "lr=2e-5") == f"{name}: lr 2e-05\n"
     assert world.get(f"runs/{name}")["changeable"] == {"lr": 2e-5}
     assert shell("runs", "change", name, "epochs=3", code=1) == ""
+    assert shell("runs", "pause", name, "--wait") == f"{name}: paused\n"
     assert shell("runs", "resume", name) == f"{name}: pending\n"  # what it learns from is not made yet
     assert shell("runs", "pause", f"{PIPELINE}.chosen", code=1) == ""
 

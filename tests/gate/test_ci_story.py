@@ -1,5 +1,5 @@
-"""The story of docs/ci.md with curl alone, against `steerboard up` with a worker: token, recipe, evaluation, gate. And
-the commands of docs/evaluation.md, with an endpoint for the model and the judge."""
+"""The story of docs/ci.md with curl alone, against `steerboard up` with a worker: token, recipe, evaluation, gate.
+Other pages are in tests/docs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +23,9 @@ from pydantic import ValidationError
 from steerboard.evaluation.gate.rules import METRICS, GateRules, parse_rules
 from steerboard.evaluation.schemas import EvaluationCreate
 from support.patience import PATIENCE
-from support.servers.other_server import Answer, Seen, other_server
+from support.servers.running_up import client_token, running_up
 
-PAGES = Path(__file__).parents[2] / "docs"
-DOCS = (PAGES / "ci.md").read_text()
+DOCS = (Path(__file__).parents[2] / "docs" / "ci.md").read_text()
 
 RECIPE = """
 name: ci
@@ -54,8 +52,8 @@ UNDECIDED = {"metric": "win_rate", "entrant": "base", "vs": "sft", "by": "judge"
 BY_REWARD = {"metric": "win_rate", "entrant": "base", "vs": "sft", "by": "reward", "op": ">=", "value": 0}
 
 
-def blocks(language: str, page: str = DOCS) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -63,48 +61,22 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """`steerboard up` with a worker and data, and the environment of its command line."""
     if not (shutil.which("curl") and shutil.which("bash")):
         pytest.skip("needs curl and bash")
-    home = tmp_path_factory.mktemp("home")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
-    environment |= {
-        "STEERBOARD_HOME": str(home),
-        "STEERBOARD_SWEEP_SECONDS": "0.5",
-        "STEERBOARD_POLL_SECONDS": "0.5",
-        "STEERBOARD_STAGE_THREADS": "1",
-        # Of 20 prompts under a random salt, some are held out and some are not.
-        "STEERBOARD_HELD_OUT_FRACTION": "0.5",
-        "STEERBOARD_HEARTBEAT_SECONDS": "0.5",
-        "STEERBOARD_RETRY_SECONDS": "0.1",
-        "STEERBOARD_ALLOWED_PRIVATE": "127.0.0.1",
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
-    ready = home / "ready.json"
-    command = ["steerboard", "up", "--port", "0", "--ready-file", str(ready)]
-    with (home / "up.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    deadline = time.monotonic() + PATIENCE
-    while not ready.is_file():
-        assert process.poll() is None, (home / "up.log").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    url = json.loads(ready.read_text())["url"]
-    token = json.loads((home / "client.json").read_text())["token"]
     texts = [
         (f"Name a thing that is {color} {n}.", f"A {color} thing.") for n in range(10) for color in ("red", "blue")
     ]
-    for name, kind, rows in (
-        ("things", "instructions", [{"prompt": prompt, "response": answer} for prompt, answer in texts]),
-        ("pairs", "preferences", [{"prompt": one, "chosen": other, "rejected": "No."} for one, other in texts]),
-    ):
-        httpx.post(
-            f"{url}/api/v1/projects/default/datasets/import",
-            headers={"Authorization": f"Bearer {token}"},
-            data={"name": name, "kind": kind},
-            files={"file": (f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())},
-            timeout=PATIENCE,
-        ).raise_for_status()
-    yield environment | {"STEERBOARD_URL": url}
-    process.terminate()
-    process.wait(timeout=PATIENCE)
+    with running_up(tmp_path_factory.mktemp("home")) as environment:
+        for name, kind, rows in (
+            ("things", "instructions", [{"prompt": prompt, "response": answer} for prompt, answer in texts]),
+            ("pairs", "preferences", [{"prompt": one, "chosen": other, "rejected": "No."} for one, other in texts]),
+        ):
+            httpx.post(
+                f"{environment['STEERBOARD_URL']}/api/v1/projects/default/datasets/import",
+                headers={"Authorization": f"Bearer {client_token(environment)}"},
+                data={"name": name, "kind": kind},
+                files={"file": (f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())},
+                timeout=PATIENCE,
+            ).raise_for_status()
+        yield environment
 
 
 @pytest.mark.long
@@ -154,8 +126,7 @@ def test_one_command_ends_with_the_verdict_though_its_worker_is_killed_in_the_mi
     up: dict[str, str], tmp_path: Path
 ) -> None:
     """A recipe without any method that learns from rewards, from random weights to the verdict."""
-    token = json.loads((Path(up["STEERBOARD_HOME"]) / "client.json").read_text())["token"]
-    api = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
+    api = httpx.Client(headers={"Authorization": f"Bearer {client_token(up)}"}, timeout=PATIENCE)
     mine = f"{up['STEERBOARD_URL']}/api/v1/projects/default"
     rows = "".join(json.dumps({"prompt": f"Name thing number {n}."}) + "\n" for n in range(200)).encode()
     api.post(
@@ -189,55 +160,6 @@ def test_one_command_ends_with_the_verdict_though_its_worker_is_killed_in_the_mi
     assert (verdict["evaluation"], verdict["verdict"]) == ("whole-1.report", "pass")
     report = json.loads((tmp_path / "report.json").read_text())
     assert [row["method"] for row in report["methods"]] == ["base", "sft"]
-
-
-def answered(request: Seen) -> Answer:
-    """A model that answers, and a judge that is for the first and counts its tokens."""
-    said = "[[A]]" if request.json["model"] == "the-judge" else "An answer."
-    usage = {"prompt_tokens": 100, "completion_tokens": 3}
-    message = {"role": "assistant", "content": said}
-    return Answer.json({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage})
-
-
-@pytest.mark.long
-def test_the_commands_of_the_evaluation_page_run_as_they_stand(up: dict[str, str], tmp_path: Path) -> None:
-    commands = blocks("sh", (PAGES / "evaluation.md").read_text())[0]
-    judged = {"judge": ["gpt-4", "single-v1"], "judgment": "[[7]]", "score": 7, "turn": 1}
-    questions = [{"question_id": n, "category": "writing", "turns": [f"Question {n}?"]} for n in range(6)]
-    answers = [{"question_id": n, "model_id": "vicuna-13b", "text": "Something else."} for n in range(6)]
-    judgments = [{"question_id": n, "model": model, **judged} for n in range(6) for model in ("vicuna-13b", "sft")]
-    for name, rows in (
-        ("questions.jsonl", questions),
-        ("vicuna-13b.jsonl", answers),
-        ("gpt-4_single.jsonl", judgments),
-    ):
-        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    token = json.loads((Path(up["STEERBOARD_HOME"]) / "client.json").read_text())["token"]
-    with other_server() as other:
-        other.answer = answered
-        for name, model in (("our-sft", "ours"), ("gpt", "the-judge")):
-            httpx.post(
-                f"{up['STEERBOARD_URL']}/api/v1/projects/default/endpoints",
-                headers={"Authorization": f"Bearer {token}"},
-                json={"name": name, "base_url": f"{other.url}/v1", "model": model},
-            ).raise_for_status()
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", commands.replace("model=our-sft", "endpoint=our-sft")],
-            cwd=tmp_path,
-            env=up,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "gpt-pairwise: succeeded, 12 verdicts, 12 requests and 0 cached answers, 1,200 + 36 tokens" in done.stdout
-    assert "entrant sft: 6 answers\n" in done.stdout
-    assert json.loads((tmp_path / "report.json").read_text())["baseline"] == "sft"
-    games = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
-    assert {(game["g1_winner"], game["g2_winner"]) for game in games} == {("model_1", "model_2")}
-    figures = json.loads(done.stdout[done.stdout.index('{\n  "format"') :])
-    assert {one["model"] for one in figures["models"]} == {"vicuna-13b", "sft"}
 
 
 def test_the_documents_of_the_page_are_such_that_the_api_takes_them() -> None:

@@ -39,16 +39,23 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which pip installed the page's package."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the page's package."""
+    source = tmp_path_factory.mktemp("source") / "steerboard-unlikelihood"
     package = source / "steerboard_unlikelihood"
-    package.mkdir()
+    package.mkdir(parents=True)
     (source / "pyproject.toml").write_text(blocks("toml")[0])
     (package / "__init__.py").touch()
     files = ("method.py", "training.py", "anchored.py", "anchored_training.py")
     for name, block in zip(files, blocks("python")[:4], strict=True):
         (package / name).write_text(block)
+    return source
+
+
+@pytest.fixture(scope="session")
+def installed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which pip installed the page's package."""
+    target = tmp_path_factory.mktemp("site")
     offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", "-q", *offline, "--target", str(target), str(source)]
     subprocess.run(command, check=True, timeout=PATIENCE)
@@ -173,6 +180,41 @@ def test_the_command_line_trains_by_it(world: Any, tmp_path: Path) -> None:
     other = json.loads(world.steerboard("runs", "start", "unlikelihood", *inputs, *settings, "--wait", "--json"))
     third = weights(world, made_by(world, other), tmp_path / "other")
     assert any(not torch.equal(third[name], after[name]) for name in after)
+
+
+@pytest.mark.long
+def test_the_commands_of_the_page_install_it_and_train_by_it(world: Any, source: Path, tmp_path: Path) -> None:
+    """Verbatim; by its settings, pip installs into a folder of the test, without asking a registry."""
+    from dashboard_world import instructions
+
+    world.import_rows("GRADED", "labelled", [row | {"reward": len(row["response"]) % 7} for row in instructions()])
+    config = {**BASE, "max_length": 96, "seed": 1}
+    base = world.client.post("runs", json={"name": "POLICY", "config": config, "inputs": {"data.0": "GRADED"}}).json()
+    world.wait(lambda: world.get(f"runs/{base['id']}")["state"] == "succeeded", "the base model")
+    commands = re.findall(r"^    ((?:pip|steerboard) .*)$", PAGE, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["pip", "steerboard", "steerboard"]
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],
+        cwd=source.parent,
+        env={
+            **{name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")},
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "STEERBOARD_HOME": str(world.home),
+            "PIP_TARGET": str(tmp_path),
+            "PIP_NO_DEPS": "1",
+            "PIP_NO_INDEX": "1",
+            # The name of the option is that of its opposite.
+            "PIP_NO_BUILD_ISOLATION": "0",
+        },
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "steerboard_unlikelihood" / "method.py").is_file()
+    assert re.search(r"^unlikelihood\t.*steerboard-unlikelihood 0\.1\.0", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-1].endswith("succeeded")
 
 
 @pytest.mark.long

@@ -95,8 +95,7 @@ def start(
 
     run = with_folders(client, list(references), send)
     if wait:
-        wait_for(client, run)
-        run = client.get(f"runs/{run['id']}")
+        run = wait_for(client, run)
     if json:
         print_json(run)
     else:
@@ -258,11 +257,23 @@ def cancel(run: Reference, json: JsonOption = False) -> None:
 
 
 @app.command()
-def pause(run: Reference, json: JsonOption = False) -> None:
-    """Let a training run keep a checkpoint after its current step and free its device, until it is resumed."""
-    found = Client().post(path_of("runs", run, "pause"))
+def pause(
+    run: Reference,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is paused.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Let a training run keep a checkpoint after its current step and free its device, until it is resumed.
+
+    With --wait: exit 1 if it ends before it pauses.
+    """
+    client = Client()
+    found = client.post(path_of("runs", run, "pause"))
+    if wait:
+        found = wait_for(client, found, until=(*ENDED, "paused"))
     waits = ": it pauses after its current step" if found["state"] == "running" else ""
     tell(f"{run_name(found)}: {found['state']}{waits}", found, json=json)
+    if wait and found["state"] != "paused":
+        raise typer.Exit(EXIT_FAILED)
 
 
 @app.command()

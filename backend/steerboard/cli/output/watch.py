@@ -6,7 +6,8 @@ import datetime as dt
 import queue
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from functools import partial
 from typing import Any
 
 import typer
@@ -39,8 +40,9 @@ class EventTap:
             self.alive = False
 
 
-def follow(client: Client, load: Callable[[], list[Run]], display: Display) -> list[Run]:
-    """Show runs until all have ended, and return them as they ended. `load` fetches them all again.
+def follow(client: Client, load: Callable[[], list[Run]], display: Display, until: Container[str] = ENDED) -> list[Run]:
+    """Show runs until all have come into a state of `until`, and return them as they are then. `load` fetches them all
+    again.
 
     Raises what the client raises when the server goes away.
     """
@@ -49,16 +51,18 @@ def follow(client: Client, load: Callable[[], list[Run]], display: Display) -> l
     with display:
         while True:
             display.show([with_seconds(run) for run in runs.values()])
-            if all(run["state"] in ENDED for run in runs.values()):
+            if all(run["state"] in until for run in runs.values()):
                 return list(runs.values())
             if _take_events(tap, runs, POLL_SECONDS_WITH_EVENTS if tap.alive else POLL_SECONDS, display):
                 runs = {run["id"]: run for run in load()}
 
 
-def wait_for(client: Client, run: Run) -> None:
-    """Follow one run to its end. Progress goes to standard error, so the result can be piped."""
+def wait_for(client: Client, run: Run, until: Container[str] = ENDED) -> Run:
+    """Follow one run until its state is one of `until`, and return it. Progress goes to standard error, so the result
+    can be piped."""
     try:
-        follow(client, lambda: [client.get(f"runs/{run['id']}")], display_for(console(stderr=True)))
+        load = partial(client.get, f"runs/{run['id']}")
+        return follow(client, lambda: [load()], display_for(console(stderr=True)), until)[0]
     except KeyboardInterrupt:
         print(f"\nThe run is still running. To end it: steerboard runs cancel {run['id']}", file=sys.stderr)
         raise typer.Exit(EXIT_INTERRUPTED) from None

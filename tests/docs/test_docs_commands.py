@@ -5,32 +5,27 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import typer
+from page_blocks import ROOT, Block, shell_blocks
 
 from steerboard.cli.main import app
 
 # Typer has a copy of click.
 UsageError = typer.BadParameter.__mro__[1]
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-_CODE = re.compile(r"^```(?:sh|bash|console)?\n(.*?)^```|^((?:(?: {4}|\t).*\n)+)", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(?:^|[|&;(]|\$\()\s*(?:\w+=\S* )*(steerboard|make) ([^|&;)\n]*)", re.MULTILINE)
 # What a reader is to fill in, and what shells make of a line before a program sees it.
 _PLACEHOLDER = re.compile(r"\[[^\]]*\]|\.\.\.|<[^>]*>")
 
 
-def lines(page: Path) -> Iterator[tuple[str, str]]:
-    for block in _CODE.finditer(page.read_text()):
-        text = (block.group(1) or block.group(2)).replace("\\\n", " ")
-        for match in _COMMAND.finditer(re.sub(r"\s#.*", "", text)):
-            yield match.group(1), match.group(2).strip()
+def lines(block: Block) -> Iterator[tuple[str, str]]:
+    for match in _COMMAND.finditer(re.sub(r"\s#.*", "", block.text.replace("\\\n", " "))):
+        yield match.group(1), match.group(2).strip()
 
 
 def commands() -> list[tuple[str, str, str]]:
-    found = [(page.name, program, rest) for page in PAGES for program, rest in lines(page)]
+    found = [(block.page, program, rest) for block in shell_blocks() for program, rest in lines(block)]
     return sorted(set(found))
 
 
