@@ -126,3 +126,13 @@ def test_neither_order_nor_a_shift_of_all_scores_changes_the_score_of_ties(twins
     assert found.preferred_hard <= found.preferred
     moved = [(kind, pair, [score + shift for score in scores], right) for kind, pair, scores, right in prompts]
     assert rewardbench2.ties(reversed(moved)) == found
+
+
+def test_scores_by_column_have_the_figures_of_their_rows(tmp_path: Path) -> None:
+    rows = [row(domain, f"{n}", [n % 3, 1, 0, 0]) for domain in rewardbench2.DOMAINS[:-1] for n in range(3)]
+    columns = {name: [one[name] for one in rows] for name in rows[0]}
+    by_column = figures(write(tmp_path / "columns.json", columns))
+    by_row = figures(write(tmp_path / "rows.jsonl", *rows))
+    same = ("format", "rows", "domains", "prompts", "superseded")
+    assert {name: by_column[name] for name in same} == {name: by_row[name] for name in same}
+    assert by_column["rows"] == len(rows)

@@ -1,4 +1,5 @@
-"""Rows of an uploaded file with their lines: JSON lines, or one JSON array, plain or gzipped. Bounded throughout."""
+"""Rows of an uploaded file with their lines: JSON lines, one JSON array, or one object of columns, plain or gzipped.
+Bounded throughout."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from steerboard.datasets.formats.json_array import read_json_array
 from steerboard.datasets.formats.jsonl import read_jsonl
 from steerboard.datasets.formats.lines import BOM, GZIP, GZIP_ERRORS, damaged_gzip, size_of, unpacked
 from steerboard.datasets.formats.records import Limits, Record, Source
+from steerboard.datasets.parsing.layouts.tables import rows_of_columns
 
 MOST_ROWS = 500_000
 _LIMITS = Limits(line=16 << 20, unpacked=8 << 30)
@@ -31,7 +33,7 @@ def read_rows(source: Source) -> Iterator[Record]:
     file.seek(0)
     stream = unpacked(file) if zipped else file
     count = 0
-    for record in (read_json_array if first == b"[" else read_jsonl)(stream, limits):
+    for record in rows_of_columns((read_json_array if first == b"[" else read_jsonl)(stream, limits)):
         count += 1
         if count > MOST_ROWS:
             raise FileTooLarge(f"{source.label} has more than {MOST_ROWS:,} rows", hint="Import it in several parts.")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem, Removed
+from steerboard.datasets.formats.records import Problem, Record, Removed
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout, Row
 from steerboard.datasets.parsing.mapping import ALIASES
 from steerboard.datasets.parsing.messages import is_message
@@ -13,6 +14,20 @@ from steerboard.datasets.parsing.messages import is_message
 _NAMES = ("data", "rows", "examples", "instances", "items", "records", "samples")
 # Next to one of these a list is a part of one row.
 _FIELDS = {alias for aliases in ALIASES.values() for alias in aliases if alias != "source"}
+
+
+def rows_of_columns(records: Iterable[Record]) -> Iterator[Record]:
+    """The rows of a file whose only record is a table by columns, counted from 1; other records as they are."""
+    left = iter(records)
+    first = list(islice(left, 2))
+    rows = [record for _, record in first if isinstance(record, dict)]
+    convert = _by_columns(rows) if len(first) == 1 else None
+    if convert is None:
+        yield from chain(first, left)
+        return
+    for number, row in enumerate(convert(0, rows[0]), 1):
+        if not isinstance(row, Removed):
+            yield number, row
 
 
 def _by_columns(rows: Sequence[Row]) -> Convert | None:
