@@ -107,3 +107,17 @@ def test_a_setting_that_cannot_be_read_is_named_without_its_value(monkeypatch: p
     get_settings.cache_clear()
     assert [place.location for place in refused.value.errors] == ["STEERBOARD_PORT"]
     assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("threads", ["0", "-2"])
+def test_a_stage_has_at_least_one_thread(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
+    monkeypatch.setenv("STEERBOARD_STAGE_THREADS", threads)
+    get_settings.cache_clear()
+    with pytest.raises(BadSetting) as refused:
+        get_settings()
+    get_settings.cache_clear()
+    (place,) = refused.value.errors
+    assert (place.location, place.message) == (
+        "STEERBOARD_STAGE_THREADS",
+        "Input should be greater than or equal to 1",
+    )

@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     max_interruptions: Annotated[int, Field(ge=1)] = 10
     retry_seconds: Annotated[float, Field(ge=0)] = 2.0
     # Of each process of a stage; by default the workers of a machine share its cores.
-    stage_threads: int | None = None
+    stage_threads: Annotated[int | None, Field(ge=1)] = None
     # At least so many workers share this machine's cores, also those that are only starting or have another host name.
     machine_workers: Annotated[int, Field(ge=1)] = 1
     # Of all processes of a stage together; by default 80% of the machine's or the container's.
