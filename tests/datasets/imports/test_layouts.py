@@ -116,8 +116,9 @@ def test_a_winner_that_names_neither_answer_is_refused_with_its_value(samples: A
     rows = [{**AB, "prompt": f"Hi {n}", "winner": "model_a" if n < 1000 else "model_c"} for n in range(1001)]
     with pytest.raises(RowsRefused, match="winner = model_c: is neither response_a nor response_b nor a tie"):
         samples(rows)
-    with pytest.raises(UnknownColumn):
-        samples([{**AB, "winner": 0}, {**AB, "winner": 1}])
+    for numbers in ((0, 1), (-2, 2), (-1, 1)):
+        with pytest.raises(UnknownColumn, match="response_a"):
+            samples([{**AB, "winner": number} for number in numbers])
 
 
 def test_columns_that_are_named_by_the_user_stay_as_they_are(samples: Any) -> None:
@@ -229,3 +230,26 @@ def test_earlier_turns_in_a_history_open_the_prompt(samples: Any) -> None:
     ]
     assert stored[1]["prompt"][1:] == [{"role": "user", "content": "Ho"}]
     assert report.unused == []
+
+
+def test_answers_of_several_turns_are_removed_since_later_prompts_differ(samples: Any) -> None:
+    turns = {"prompt": '["Hi", "Ho"]', "response_a": '["a", "b"]', "response_b": '["c", "d"]', "winner": "a"}
+    report, stored = samples([turns, {**AB, "winner": "a"}])
+    assert (stored, report.cleaned) == ([PAIR], {"diverging": 1})
+
+
+@pytest.mark.parametrize(
+    ("row", "hint"),
+    [
+        ({"chosen": "The sky is blue.", "rejected": "The sky is green."}, "a column `prompt`"),
+        ({"text": "The sky is blue."}, "--kind prompts --map prompt=text"),
+        ({"prompt": "Hi", "completions": ["a", "b"], "labels": [True, False]}, "stepwise supervision"),
+        ({"prompt": "Hi", "responses": ["a", "b"]}, "a list `scores`"),
+        ({"message_id": "m", "parent_id": None, "text": "Hi", "role": "prompter"}, "OpenAssistant"),
+        ({"question_id": 1, "choices": [{"turns": ["a"]}]}, "evaluations import-answers"),
+    ],
+)
+def test_what_is_not_read_is_recognised_with_what_to_do(row: dict[str, Any], hint: str, samples: Any) -> None:
+    with pytest.raises(UnknownColumn) as refused:
+        samples([row])
+    assert hint in (refused.value.hint or "")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from steerboard.datasets.errors import UnknownColumn
 from steerboard.datasets.parsing.dialogues import has_system_turn, is_message_list, is_transcript
 from steerboard.datasets.parsing.thumbs import may_be_thumbs
+from steerboard.datasets.parsing.unread_layouts import unread_layout
 from steerboard.datasets.parsing.unused_columns import is_number, winner_layout
 from steerboard_contracts.attribute_names import NAME_PATTERN
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind
@@ -113,11 +114,12 @@ def detect_kind(columns: Sequence[str], first_rows: Sequence[dict[str, Any]] = (
         return "instructions"
     # Taken for prompts alone, the answers and who won would be lost without a word.
     layout = winner_layout(columns)
-    if has("prompt") and layout is None:
+    unread = unread_layout(columns, first_rows)
+    if has("prompt") and layout is None and unread is None:
         return "prompts"
     raise UnknownColumn(
         f"no kind of dataset has these columns: {listed(columns)}",
-        hint=layout.words if layout else _SAY_WHAT,
+        hint=layout.words if layout else unread or _SAY_WHAT,
     )
 
 
@@ -184,7 +186,7 @@ def plan_mapping(
         complete = kind in ("prompts", "preferences") or "response" in found
         complete = complete and not any(map(has_system_turn, values("messages")))
         found.pop("messages" if complete or "prompt" in given else "prompt")
-    _check_complete(kind, columns, found, side_transcripts or dialogues)
+    _check_complete(kind, columns, found, side_transcripts or dialogues, first_rows)
     if found.get("prompt") != "instruction" and "input" not in given:
         found.pop("input", None)  # `input` belongs to `instruction` (Alpaca); elsewhere it is any column
     prompts = values("prompt")
@@ -262,7 +264,13 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int | float) and value >= 0 and value == value // 1
 
 
-def _check_complete(kind: SampleKind, columns: Sequence[str], found: dict[str, str], in_sides: bool) -> None:
+def _check_complete(
+    kind: SampleKind,
+    columns: Sequence[str],
+    found: dict[str, str],
+    in_sides: bool,
+    first_rows: Sequence[dict[str, Any]],
+) -> None:
     supplied = set(found)
     if in_sides:
         supplied.add("prompt")
@@ -276,7 +284,8 @@ def _check_complete(kind: SampleKind, columns: Sequence[str], found: dict[str, s
         raise UnknownColumn(
             f"{kind} need {listed(NEEDED[kind])}, and no column was found for {listed(missing)};"
             f" the file has {listed(columns)}",
-            hint=f"Known names are {known}. For other names: --map {missing[0]}=COLUMN.",
+            hint=unread_layout(columns, rows)
+            or f"Known names are {known}. For other names: --map {missing[0]}=COLUMN.",
         )
 
 

@@ -19,7 +19,7 @@ _TOO_MANY = Problem("bad_row", f"has more than {MOST_ANSWERS} answers")
 _TEXTS = ("response", "text", "output")
 _GRADES = ("overall_score", "score", "rating", "reward")
 _NAME = re.compile(NAME_PATTERN).fullmatch
-_LISTS = ("responses", "completions", "answers", "candidates")
+_LISTS = ("responses", "completions", "answers", "candidates", "generations")
 _LISTS_OF_GRADES = ("scores", "rewards", "ratings")
 
 

@@ -19,7 +19,7 @@ Verdict = Literal["a", "b", "tie"]
 
 _TIE = re.compile(r"(tie|tied|draw|both|neither|equal|same|even|none|no preference)\b.*|both_?(bad|good)", re.DOTALL)
 _FIRST, _SECOND = {"left", "first", "1st"}, {"right", "second", "2nd"}
-_NOUN = r"(?:model|response|answer|assistant|option|output|completion|text|side|candidate|reply)?[ _-]?"
+_NOUN = r"(?:(?:model|response|answer|assistant|option|output|completion|text|side|candidate|reply)[ _-]?)?"
 _TRUE = ("1", "1.0", "true")
 _NEVER = ("chosen", "rejected")
 
@@ -52,7 +52,9 @@ def _rows(row: Row, arena: _Arena) -> Iterator[Row | Problem | Removed]:
         yield Removed("tie")
     else:
         better, worse = (arena.a, arena.b) if verdict == "a" else (arena.b, arena.a)
-        yield _as_pair(row, arena, better, worse)
+        pair = _as_pair(row, arena, better, worse)
+        # Lists of several texts are the turns of one side each, of which the later ones answer different dialogues.
+        yield Removed("diverging") if _are_texts(pair["chosen"]) and _are_texts(pair["rejected"]) else pair
 
 
 def _as_pair(row: Row, arena: _Arena, better: str, worse: str) -> Row:
@@ -81,6 +83,10 @@ def _lone_text(value: Any) -> Any:
         except orjson.JSONDecodeError:
             return value
     return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else value
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 1 and all(isinstance(text, str) for text in value)
 
 
 def _one_hot(columns: Sequence[str], a: str, b: str) -> _Arena | None:
