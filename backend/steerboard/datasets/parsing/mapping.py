@@ -284,7 +284,7 @@ def _check_complete(
         raise UnknownColumn(
             f"{kind} need {listed(NEEDED[kind])}, and no column was found for {listed(missing)};"
             f" the file has {listed(columns)}",
-            hint=unread_layout(columns, rows)
+            hint=unread_layout(columns, first_rows)
             or f"Known names are {known}. For other names: --map {missing[0]}=COLUMN.",
         )
 
