@@ -397,3 +397,13 @@ def test_columns_without_a_name_are_called_by_their_place() -> None:
     assert read(b",prompt,response,\n0,Hi,Hello,\n") == [
         (2, {"column 1": "0", "prompt": "Hi", "response": "Hello", "column 4": ""})
     ]
+
+
+def test_a_cell_far_beyond_the_usual_limit_of_csv_is_read() -> None:
+    cell = "word, " * 40_000
+    assert read(csv_bytes([{"prompt": cell, "response": "short"}]))[0][1]["prompt"] == cell
+
+
+def test_a_gzip_file_of_several_members_is_read_to_its_end() -> None:
+    members = [gzip.compress(jsonl([row]), mtime=0) for row in ROWS]
+    assert [row for _, row in read(b"".join(members))] == ROWS

@@ -30,6 +30,7 @@ TEXT = SYSTEM["content"]
         {"prompt": [SYSTEM, ASKED], **SIDES},
         {"system": TEXT, **SIDES},
         {"system": TEXT, "prompt": ASKED["content"], **SIDES},
+        {"system": TEXT, "prompt": "\n\nHuman: Name a city.\n\nAssistant:", **SIDES},
         {"system": TEXT, "chosen": [SYSTEM, ASKED, GOOD], "rejected": [SYSTEM, ASKED, BAD]},
         {"prompt": [SYSTEM, ASKED], "chosen": [SYSTEM, ASKED, GOOD], "rejected": [SYSTEM, ASKED, BAD]},
         {"system": TEXT, "prompt": ASKED["content"], "chosen": "Arr, Lima", "rejected": "A fish"},

@@ -64,17 +64,12 @@ def with_repeated(turns: list[Turn], prompt: list[Turn]) -> list[Turn] | Problem
     """The turns of a dialogue, next to which its prompt was given once more: with a system turn that only the prompt
     has. Nothing else of the prompt may be missing from them."""
     system = prompt[0]["content"] if has_system_turn(prompt) else None
-    texts = {_stripped(turn) for turn in turns}
-    if any(_stripped(turn) not in texts for turn in prompt[system is not None :]):
-        return Problem("bad_row", "prompt: is not part of the dialogues in chosen and rejected")
+    texts = [turn["content"] for turn in turns if isinstance(turn, dict) and isinstance(turn["content"], str)]
+    for turn in prompt[system is not None :]:
+        asked = turn["content"] if isinstance(turn, dict) else None
+        if not isinstance(asked, str) or not any(asked.strip() in text for text in texts):
+            return Problem("bad_row", "prompt: is not part of the dialogues in chosen and rejected")
     return with_system(turns, system)
-
-
-def _stripped(turn: Turn) -> tuple[Any, Any]:
-    if not isinstance(turn, dict):
-        return None, repr(turn)
-    content = turn["content"]
-    return turn["role"], content.strip() if isinstance(content, str) else repr(content)
 
 
 def split_last(turns: list[Turn]) -> tuple[list[Turn], Any] | Problem:

@@ -96,7 +96,8 @@ class Shaper:
         if split is None:
             return Shaped({}, extra, plain_prompt=False, diverging=True)
         prompt, fields["chosen"], fields["rejected"] = split
-        repeated = _as_turns(self._prompt(fields["prompt"], None)) if fields.get("prompt") else []
+        given = fields.get("prompt")
+        repeated = (turns_of(given, transcripts=True) or _as_turns(given)) if given else []
         whole = with_repeated(prompt, repeated)
         if not isinstance(whole, Problem):
             whole = with_system(whole, fields.pop("system", None))
