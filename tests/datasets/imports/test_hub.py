@@ -155,3 +155,8 @@ def test_parquet_is_preferred_and_training_beats_trainer_like_names() -> None:
     assert choose_files(paths, "dev") == ["dev.csv"]
     assert choose_files(["rows.csv"], None) == ["rows.csv"]
     assert HubName.parse("hub:org/name@v1.0:data/train") == HubName("org/name", "v1.0", "data/train")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".ndjson", ".jsonl.gz", ".csv.gz", ".tsv", ".json"])
+def test_every_format_that_is_read_is_found_in_a_repository(ending: str) -> None:
+    assert choose_files([f"train{ending}", "README.md", "train.zip"], None) == [f"train{ending}"]

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from steerboard.datasets.errors import FileTooLarge
+from steerboard.datasets.formats.known import CSV, GZIPPED, JSON, JSONL, PARQUET
 from steerboard.datasets.formats.records import Source
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import disk_of
@@ -19,7 +20,13 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.disk import FULL
 
 _NAME = re.compile(r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?(?::(?P<part>[\w./-]+))?")
-_SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".json.gz", ".csv", ".tsv", ".json")
+# In the order of preference: a repository of another format may well have a JSON file of settings.
+_SUFFIXES = tuple(
+    ending + packed
+    for one in (PARQUET, JSONL, CSV, JSON)
+    for ending in one.endings
+    for packed in (("", GZIPPED) if one.text else ("",))
+)
 
 
 @dataclass(frozen=True)
