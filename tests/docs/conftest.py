@@ -21,7 +21,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def model_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """By role: sft, policy, preference, reward; and foreign."""
+    """By role: sft, policy, preference, reward; and foreign and classifier."""
     folder = tmp_path_factory.mktemp("models")
     write_models(folder)
     return folder

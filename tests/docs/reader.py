@@ -92,12 +92,20 @@ class Reader:
         for run in made:
             self.wait(f"runs/{run['id']}", "succeeded")
 
+    def hub(self, name: str, folder: Path) -> None:
+        """What the server's machine has of a model of the hub."""
+        kept = Path(self.environment["HF_HUB_CACHE"]) / f"models--{name.replace('/', '--')}"
+        (kept / "refs").mkdir(parents=True)
+        (kept / "refs" / "main").write_text("0" * 40)
+        shutil.copytree(folder, kept / "snapshots" / ("0" * 40))
+
     def endpoint(self, name: str, url: str) -> None:
         self.post("endpoints", {"name": name, "base_url": f"{url}/v1", "model": f"the-{name}"})
 
 
 def write_models(folder: Path) -> None:
-    """A folder each by role: random weights, far from uniform. `foreign` is as transformers saves one."""
+    """A folder each by role: random weights, far from uniform. `foreign` and `classifier` are as transformers saves
+    a policy and a reward model."""
     tokenizer = train_tokenizer([text for pair in TEXTS for text in pair] * 20, 400, WINDOW)
     policy = random_llama(
         BaseModelConfig(source="random:tiny-llama", hidden=32, layers=1, heads=2, max_length=WINDOW), tokenizer
@@ -112,7 +120,8 @@ def write_models(folder: Path) -> None:
                     parameter.normal_(std=0.3)
         info = ModelInfo(role=role, architecture=type(model).__name__, parameters=1, max_length=WINDOW)
         save_model(folder / role, model.eval(), tokenizer, info)
-    shutil.copytree(folder / "policy", folder / "foreign", ignore=shutil.ignore_patterns("steerboard.json"))
+    for name, role in (("foreign", "policy"), ("classifier", "reward")):
+        shutil.copytree(folder / role, folder / name, ignore=shutil.ignore_patterns("steerboard.json"))
 
 
 def chat(request: Seen) -> Answer:

@@ -125,3 +125,30 @@ def test_a_policy_is_asked_for_its_attributes(reader: Reader, blocks: list[Named
     reader.shell("steerboard run ./graded.yaml --set sft=sft --set graded=graded --wait")
     printed = reader.shell(*blocks)
     assert re.findall(r"helpfulness.*4.*verbosity.*\d", printed), printed
+
+
+@pytest.mark.long
+@runs(Named("models.md", "steerboard models import ./my-model"), Named("models.md", "steerboard models import Skywork"))
+def test_models_come_in_from_folders_and_from_the_hub_and_are_trained_and_score(
+    reader: Reader, blocks: list[Named], model_folders: Path
+) -> None:
+    """The hub's models are tiny ones in the cache of this machine."""
+    reader.hub("Qwen/Qwen2.5-0.5B", model_folders / "foreign")
+    reader.hub("Skywork/Skywork-Reward-V2-Qwen3-0.6B", model_folders / "classifier")
+    for name, folder in (("my-model", "foreign"), ("rm", "classifier")):
+        shutil.copytree(model_folders / folder, reader.folder / name)
+    reader.dataset("hh", "preferences", PAIRS)
+    reader.dataset("answers", "instructions", [{"prompt": prompt, "response": answer} for prompt, answer in TEXTS])
+    folders, hub = blocks
+    reader.shell(folders)
+    roles = {one["name"]: one["role"] for one in reader.get("models")["items"]}
+    assert {"my-model": "base", "small": "base"}.items() <= roles.items()
+    reader.shell("steerboard pipelines cancel offline-rlhf-1")
+    reader.shell(hub)
+    runs = reader.get("runs")["items"]
+    for kind in ("train", "score"):
+        reader.wait(
+            f"runs/{next(run['id'] for run in runs if run['kind'] == kind and not run['pipeline'])}", "succeeded"
+        )
+    roles = {one["name"]: one["role"] for one in reader.get("models")["items"]}
+    assert {"rm": "reward", "skywork": "reward"}.items() <= roles.items()

@@ -17,7 +17,8 @@ from support.patience import PATIENCE
 @contextmanager
 def running_up(home: Path) -> Iterator[dict[str, str]]:
     """Yields the environment of its command line, with STEERBOARD_URL. It may read models below the parent of `home`,
-    and `python` and `steerboard` are those of this process."""
+    `hub` there is the cache of the hub, which is not reached, and `python` and `steerboard` are those of this process.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
     environment |= {
         "STEERBOARD_HOME": str(home),
@@ -29,6 +30,8 @@ def running_up(home: Path) -> Iterator[dict[str, str]]:
         "STEERBOARD_HEARTBEAT_SECONDS": "0.5",
         "STEERBOARD_RETRY_SECONDS": "0.1",
         "STEERBOARD_ALLOWED_PRIVATE": "127.0.0.1",
+        "HF_HUB_CACHE": str(home.parent / "hub"),
+        "HF_HUB_OFFLINE": "1",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     ready = home / "ready.json"
