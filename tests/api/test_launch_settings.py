@@ -97,3 +97,21 @@ def test_a_start_from_a_stage_is_refused_where_an_earlier_one_was_not_made(
     assert "inputs and code made chosen\n" in done.stderr
     assert "did you mean `reward`?" in shell(*recipe, "--from", "rewrd").stderr
     assert [one["name"] for one in world.get("pipelines")["items"]] == ["small-1"]
+
+
+def test_a_check_from_a_stage_shows_what_would_run_or_why_nothing_could_and_starts_nothing(
+    world: ApiWorld, shell: Shell, recipe: tuple[str, ...]
+) -> None:
+    check = ("recipes", "check", *recipe[1:])
+    world.start()
+    world.work()
+    done = shell(*check, "--from", "reward")
+    assert done.returncode == 2
+    assert "--from reward: no finished run with the same settings, inputs and code made sft\n" in done.stderr
+    done = shell(*check, "--from", "sft")
+    assert done.returncode == 0, done.stderr
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["sft", "reward"]
+    assert "note: chosen is taken from finished runs\n" in done.stderr
+    assert "did you mean `reward`?" in shell(*check, "--from", "rewrd").stderr
+    assert [one["name"] for one in world.get("pipelines")["items"]] == ["small-1"]
+    assert len(world.get("runs")["items"]) == 3

@@ -42,6 +42,14 @@ RecipeArgument = Annotated[str, typer.Argument(help="A YAML file, or the name of
 SetOption = Annotated[
     list[str], typer.Option("--set", metavar="NAME=VALUE", help="Set an input or any field; may be repeated.")
 ]
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="STAGE",
+        help="Run this stage and those after it; take what they read of others from identical finished stages.",
+    ),
+]
 
 
 @app.command("list")
@@ -62,9 +70,14 @@ def show(name: Annotated[str, typer.Argument(help="Name of a recipe that ships."
 
 
 @app.command()
-def check(recipe: RecipeArgument, set_: SetOption = [], json: JsonOption = False) -> None:  # noqa: B006
+def check(
+    recipe: RecipeArgument,
+    set_: SetOption = [],  # noqa: B006
+    from_: FromOption = None,
+    json: JsonOption = False,
+) -> None:
     """Show what a recipe would do: every stage with its inputs and settings. Starts nothing."""
-    plan = post_recipe(Client(), "recipes/check", recipe, set_, {})
+    plan = post_recipe(Client(), "recipes/check", recipe, set_, {"from_stage": from_})
     if json:
         print_json(plan)
         return
@@ -109,14 +122,7 @@ def run(
     json: JsonOption = False,
     report: Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")] = None,
     reuse: Annotated[bool, typer.Option(help="Reuse the outputs of identical finished stages.")] = True,
-    from_: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="STAGE",
-            help="Run this stage and those after it; take what they read of others from identical finished stages.",
-        ),
-    ] = None,
+    from_: FromOption = None,
     examples: Annotated[
         bool | None, typer.Option(help="Show example answers; by default only those of synthetic data.")
     ] = None,

@@ -16,9 +16,20 @@ from steerboard.platform.http.errors import problems
 from steerboard.recipes import service
 from steerboard.recipes.budget import Budget
 from steerboard.recipes.planning import plan as plans
-from steerboard.recipes.schemas import DraftOut, Foresee, PipelineCreate, PlanOut, RecipeOut, RecipeRequest, RecipeText
+from steerboard.recipes.schemas import (
+    DraftOut,
+    Foresee,
+    PipelineCreate,
+    PlanOut,
+    RecipeCheck,
+    RecipeOut,
+    RecipeRequest,
+    RecipeText,
+)
+from steerboard.recipes.starting_stage import stages_from
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.schemas.runs import PipelineDetail
+from steerboard_contracts.wording import listed
 
 router = Router(tags=["recipes"])
 
@@ -46,11 +57,19 @@ def read_recipe(body: RecipeText, request: Request, access: Reader) -> RecipeOut
 
 @router.post("/recipes/check", responses=problems(404, 422))
 @in_pool("computing")
-def check_recipe(body: RecipeRequest, request: Request, session: Db, access: Reader) -> PlanOut:
-    """The stages that a start would create, with resolved configs and inputs. Starts nothing.
+def check_recipe(body: RecipeCheck, request: Request, session: Db, access: Reader) -> PlanOut:
+    """The stages that a start would run, with resolved configs and inputs. Starts nothing.
 
     A folder that is named as a base model is looked at only for those who may start runs."""
-    return PlanOut.of(_plan(body, request, session, access), _foresee(request, session))
+    planned = _plan(body, request, session, access)
+    if body.from_stage is None:
+        return PlanOut.of(planned, _foresee(request, session))
+    running = stages_from(planned, body.from_stage)
+    found = PlanOut.of(planned, _foresee(request, session), running)
+    taken = service.taken_from_finished(request.app.state.sessions, access.project, planned, body.from_stage)
+    if taken:
+        found.notes = [*found.notes, f"{listed(taken)} {'are' if len(taken) > 1 else 'is'} taken from finished runs"]
+    return found
 
 
 @router.post("/recipes/draft", responses=problems(404, 422))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -42,12 +42,17 @@ class RecipeRequest(BaseModel):
         return self
 
 
-class PipelineCreate(RecipeRequest):
+class RecipeCheck(RecipeRequest):
+    """`from_stage`: what a start from this stage would do; refused where that start would be."""
+
+    from_stage: Annotated[str | None, Field(max_length=64)] = None
+
+
+class PipelineCreate(RecipeCheck):
     """`reuse: false` runs every stage again, even if an equal one has finished. `from_stage` runs this stage and those
     after it again; what they read of others is taken from finished equal runs, and the start refused without one."""
 
     reuse: bool = True
-    from_stage: Annotated[str | None, Field(max_length=64)] = None
 
     @model_validator(mode="after")
     def _takes_or_not(self) -> Self:
@@ -214,6 +219,7 @@ class PlanOut(BaseModel):
     notes: list[str]
 
     @classmethod
-    def of(cls, plan: Plan, foresee: Foresee) -> PlanOut:
-        stages = [PlannedStageOut.of(stage, foresee) for stage in plan.stages]
+    def of(cls, plan: Plan, foresee: Foresee, running: Collection[str] | None = None) -> PlanOut:
+        """With `running`, of these stages alone."""
+        stages = [PlannedStageOut.of(one, foresee) for one in plan.stages if running is None or one.name in running]
         return cls(name=plan.name, description=plan.description, stages=stages, notes=plan.notes)

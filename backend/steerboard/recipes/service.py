@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.conversions.launch import rows_fault
@@ -154,6 +154,16 @@ def start(
     if first is not None and running is not None:
         check_made(first, [name for name, run in runs.items() if name not in running and run.state != "succeeded"])
     return pipeline
+
+
+def taken_from_finished(sessions: sessionmaker[Session], project: Project, planned: Plan, first: str) -> list[str]:
+    """The stages of which a start from `first` takes what finished runs made. Raises `InvalidRecipe` as it would.
+
+    It is started in a transaction of its own and rolled back, so it is refused exactly where a start is."""
+    with sessions() as session:  # never committed
+        start(session, project, planned, "a check", first=first)
+    running = stages_from(planned, first)
+    return [one.name for one in read_by(planned.stages, running) if one.name not in running]
 
 
 def foreseen(

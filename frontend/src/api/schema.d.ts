@@ -2622,7 +2622,7 @@ export interface paths {
         put?: never;
         /**
          * Check Recipe
-         * @description The stages that a start would create, with resolved configs and inputs. Starts nothing.
+         * @description The stages that a start would run, with resolved configs and inputs. Starts nothing.
          *
          *     A folder that is named as a base model is looked at only for those who may start runs.
          */
@@ -9621,6 +9621,29 @@ export interface components {
             ties: number;
             /** Wins */
             wins: number;
+        };
+        /**
+         * RecipeCheck
+         * @description `from_stage`: what a start from this stage would do; refused where that start would be.
+         */
+        RecipeCheck: {
+            /** From Stage */
+            from_stage?: string | null;
+            /**
+             * Recipe
+             * @description Name of a shipped recipe.
+             */
+            recipe?: string | null;
+            /**
+             * Set
+             * @default []
+             */
+            set: string[];
+            /**
+             * Text
+             * @description The YAML itself.
+             */
+            text?: string | null;
         };
         /**
          * RecipeFault
@@ -22602,7 +22625,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RecipeRequest"];
+                "application/json": components["schemas"]["RecipeCheck"];
             };
         };
         responses: {
