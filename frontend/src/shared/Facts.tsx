@@ -12,7 +12,7 @@ export function Facts({ facts, columns = 4 }: { facts: Fact[]; columns?: number 
           <Text size="xs" c="dimmed">
             {name}
           </Text>
-          <Text component="div" size="sm" fw={600}>
+          <Text component="div" size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
             {figure}
           </Text>
           {about && (

@@ -8,12 +8,13 @@ import { useMay } from "../../api/accounts/session";
 import type { Column } from "../../shared/tables/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { bytes, count, percent } from "../../shared/format/format";
-import { Link, LinkButton } from "../../shared/links";
+import { Link } from "../../shared/links";
 import { NamedList } from "../../shared/NamedList";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Endpoints } from "./Endpoints";
 import { heldOutAccuracy } from "./HeldOut";
+import { ImportModel } from "./ImportModel";
 import { StageBadge } from "./Promotion";
 import { useByName } from "../../shared/forms/useByName";
 
@@ -65,7 +66,10 @@ export function ModelsPage() {
     { title: "Created", wide: true, cell: (one) => <When at={one.created_at} /> },
   ];
   return (
-    <Page title="Models">
+    <Page
+      title="Models"
+      actions={mayRun && bringsIn && <ImportModel project={project} kind={bringsIn.kind} />}
+    >
       <Loaded query={query}>
         {(page) =>
           page.items.length ? (
@@ -84,23 +88,8 @@ export function ModelsPage() {
               onSearchChange={onSearchChange}
             />
           ) : (
-            <Empty
-              title="No models yet"
-              action={
-                mayRun &&
-                bringsIn && (
-                  <LinkButton
-                    component="a"
-                    to="/p/$project/launch/$kind"
-                    params={{ project, kind: bringsIn.key }}
-                    search={{}}
-                  >
-                    Bring in a base model
-                  </LinkButton>
-                )
-              }
-            >
-              Base models are added by a recipe or a base run; trained ones appear here when their run ends.
+            <Empty title="No models yet">
+              Import one, or start a recipe; trained models appear here when their run ends.
             </Empty>
           )
         }

@@ -1,0 +1,67 @@
+import { modelFiles } from "../../api/models/modelUploads";
+
+export interface FolderFacts {
+  name: string;
+  files: File[];
+  /** Bytes of all files, and of the weights. */
+  size: number;
+  weights: number;
+  /** Weights in two bytes a parameter, which a CPU holds in four. */
+  half: boolean;
+  architecture: string | null;
+  labels: string[];
+  template: boolean;
+  licence: string | null;
+  /** What keeps the folder from being a model, if anything. */
+  fault: string | null;
+}
+
+/** What can be known of a model folder before it is sent. */
+export async function folderFacts(all: File[]): Promise<FolderFacts> {
+  const files = modelFiles(all);
+  const weights = files.filter((file) => file.name.endsWith(".safetensors"));
+  const config = await json(files, "config.json");
+  const tokenizer = await json(files, "tokenizer_config.json");
+  const architecture = Array.isArray(config?.architectures) ? String(config.architectures[0]) : null;
+  const labels = architecture?.endsWith("SequenceClassification")
+    ? Object.values(config?.id2label ?? {})
+    : [];
+  return {
+    name: all[0]?.webkitRelativePath.split("/")[0] || "model",
+    files,
+    size: sum(files),
+    weights: sum(weights),
+    half: ["bfloat16", "float16"].includes(String(config?.dtype ?? config?.torch_dtype)),
+    architecture,
+    labels: labels.map(String),
+    template: files.some((file) => file.name === "chat_template.jinja") || !!tokenizer?.chat_template,
+    licence: await licenceOf(all),
+    fault: !config
+      ? "It has no config.json that can be read."
+      : weights.length
+        ? null
+        : "It has no .safetensors file; pickled weights are not taken.",
+  };
+}
+
+const sum = (files: File[]) => files.reduce((bytes, file) => bytes + file.size, 0);
+
+async function json(files: File[], name: string): Promise<Record<string, unknown> | null> {
+  try {
+    const found: unknown = JSON.parse((await files.find((file) => file.name === name)?.text()) ?? "null");
+    return typeof found === "object" ? (found as Record<string, unknown> | null) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** From the model card's front matter, or the name of a licence file. */
+async function licenceOf(all: File[]): Promise<string | null> {
+  const top = all.filter((file) => file.webkitRelativePath.split("/").length <= 2);
+  const card = await top
+    .find((file) => file.name === "README.md")
+    ?.slice(0, 10_000)
+    .text();
+  const named = card?.match(/^---\n[\s\S]*?^license(?:_name)?: *["']?([^\s"']+)/m)?.[1];
+  return named ?? top.find((file) => /^licen[cs]e/i.test(file.name))?.name ?? null;
+}
