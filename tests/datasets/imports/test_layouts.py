@@ -112,6 +112,11 @@ def test_what_a_file_tells_of_each_answer_follows_its_side(samples: Any, session
     assert extra == {"model_rejected": "small", "model_chosen": "large", "score_rejected": 1, "score_chosen": 4}
 
 
+def test_how_clear_a_verdict_is_is_not_the_verdict(samples: Any) -> None:
+    rows = [{**AB, "preference_strength": strength, "winner": "a"} for strength in (2, 1)]
+    assert samples(rows)[1] == [PAIR]
+
+
 def test_a_winner_that_names_neither_answer_is_refused_with_its_value(samples: Any) -> None:
     rows = [{**AB, "prompt": f"Hi {n}", "winner": "model_a" if n < 1000 else "model_c"} for n in range(1001)]
     with pytest.raises(RowsRefused, match="winner = model_c: is neither response_a nor response_b nor a tie"):

@@ -45,8 +45,8 @@ def looks_like_answers(name: str) -> bool:
 
 
 def winner_columns(columns: Sequence[str]) -> list[str]:
-    """Columns that are called like a verdict."""
-    return [name for name in columns if _WINNER.search(name)]
+    """Columns that are called like a verdict, and not like how clear it is."""
+    return [name for name in columns if _WINNER.search(name) and not _MARGIN.search(name)]
 
 
 def answer_columns(columns: Sequence[str]) -> tuple[str, str] | None:
