@@ -230,6 +230,7 @@ def test_sampling_leaves_the_module_as_training_had_it_even_after_an_error(start
     model = live.module.model
     own = model.config._attn_implementation
     model.set_attn_implementation(PADDING_FREE)
+    model.config.use_cache = False
     live.module.model.lm_head.eval()
     before = [part.training for part in live.module.modules()]
     seen = []
