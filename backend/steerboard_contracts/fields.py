@@ -23,6 +23,7 @@ RunKind = Literal[
     "reward",
     "judge",
     "compare",
+    "check_rows",
 ]
 Precision = Literal["auto", "fp32", "bf16"]
 

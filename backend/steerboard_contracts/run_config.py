@@ -11,6 +11,7 @@ from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.configs.answer import AnswerConfig
 from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.configs.benchmark import BenchmarkConfig
+from steerboard_contracts.configs.check_rows import CheckRowsConfig
 from steerboard_contracts.configs.combine import CombineConfig
 from steerboard_contracts.configs.compare import CompareConfig
 from steerboard_contracts.configs.evaluate import EvaluateConfig
@@ -43,7 +44,8 @@ RunConfig = Annotated[
     | Annotated[AnswerConfig, Tag("answer")]
     | Annotated[RewardConfig, Tag("reward")]
     | Annotated[JudgeConfig, Tag("judge")]
-    | Annotated[CompareConfig, Tag("compare")],
+    | Annotated[CompareConfig, Tag("compare")]
+    | Annotated[CheckRowsConfig, Tag("check_rows")],
     Discriminator(_kind_of),
 ]
 RUN_CONFIG: TypeAdapter[RunConfig] = TypeAdapter(RunConfig)

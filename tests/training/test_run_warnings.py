@@ -11,7 +11,10 @@ from running import recorded
 from safetensors.torch import load_file
 from transformers import AutoConfig, MixtralConfig, MixtralForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from steerboard_workers.stages import train
+from steerboard_contracts.configs.check_rows import row_check_of
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_workers.stages import check_rows, train
+from steerboard_workers.stages.models.model_io import load_tokenizer
 
 QUICK = {"run": "train", "batch": 4, "max_steps": 1, "evaluate_every": 0, "checkpoint_every": 0, "lr": 1e-3}
 
@@ -37,6 +40,44 @@ def test_a_run_that_cuts_most_of_its_rows_warns_before_its_first_step(make_stage
     assert level == "serious"
     assert f"{summary['too_long_rows'] / 120:.0%} of the 120 rows of d have more than 24 tokens" in message
     assert ("warning", message) in [(line.level, line.message) for line in recorded(stage, "log")]
+
+
+@pytest.mark.parametrize(
+    ("method", "data"),
+    [("sft", "labelled"), ("reward_model", "preferences"), ("dpo", "preferences"), ("kto", "unpaired")],
+)
+def test_a_check_before_the_run_counts_what_the_run_will_count(make_stage, base_model, method, data):
+    config = {**QUICK, "method": method, "max_length": 24}
+    _, summary, _ = trained(make_stage, base_model, data, method=method, max_length=24)
+    check = row_check_of(RUN_CONFIG.validate_python(config)).model_dump(mode="json")
+    found = check_rows.run(make_stage(check, model=base_model, data=data)).summary
+    assert (found["too_long_rows"], found["max_length"]) == (summary["too_long_rows"], 24)
+    assert (found["rows"], found["checked"], found["refused_rows"]) == (120, 120, 0)
+    some = check_rows.run(make_stage({**check, "rows": 50}, model=base_model, data=data)).summary
+    assert (some["rows"], some["checked"]) == (120, 40)
+
+
+def test_a_check_names_the_first_rows_that_the_template_refuses(make_stage, base_model, data_folder, tmp_path):
+    rows = [json.loads(line) for line in (data_folder / "labelled.jsonl").read_text().splitlines()]
+    for place in (3, 5, 7, 11):
+        rows[place]["prompt"] = [{"role": "user", "content": "One."}, {"role": "user", "content": "Two."}]
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    strict = tmp_path / "strict"
+    shutil.copytree(base_model, strict)
+    tokenizer = load_tokenizer(strict)
+    tokenizer.chat_template = (
+        "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+        "{{ raise_exception('roles must alternate') }}{% endif %}[{{ m.role }}] {{ m.content }}"
+        + tokenizer.eos_token
+        + "\n{% endfor %}{% if add_generation_prompt %}[assistant] {% endif %}"
+    )
+    tokenizer.save_pretrained(strict)
+    config = RUN_CONFIG.validate_python({**QUICK, "method": "sft", "template": "chat"})
+    check = row_check_of(config).model_dump(mode="json")
+    found = check_rows.run(make_stage(check, model=strict, data=str(tmp_path / "d.jsonl"))).summary
+    assert found["refused_rows"] == 4
+    assert [one["row"] for one in found["refused"]] == [3, 5, 7]
+    assert "roles must alternate" in found["refused"][0]["message"]
 
 
 def test_rows_that_are_left_out_are_told_from_those_that_are_cut(make_stage, base_model):

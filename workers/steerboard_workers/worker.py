@@ -1,7 +1,7 @@
 """`python -m steerboard_workers.worker --pool default [--devices 0-7] [--name NAME]`: a worker.
 
-It takes one run of its pool at a time, and next to it a few whose work is to ask an endpoint: these need no device, and
-wait for none. SIGTERM stops the runs, queues them again without counting the attempt, and ends the worker.
+It takes one run of its pool at a time, and next to it a few that need no device, such as those that ask an endpoint.
+SIGTERM stops the runs, queues them again without counting the attempt, and ends the worker.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ log = logging.getLogger("steerboard.worker")
 _RENEWAL_PATIENCE = 0.25
 _PATIENCE = 4.0
 
-# Runs at the same time that ask an endpoint: one that does not answer leaves room for others.
-_ENDPOINT_LANES = 4
+# Runs at the same time that need no device: an endpoint that does not answer leaves room for others.
+_LANES = 4
 
 NO_SERVERS = (
     "no `steerboard up` runs on this home (STEERBOARD_HOME); to work for one on another machine, "
@@ -80,9 +80,9 @@ class Worker:
         log.info("CPU threads of a run's process: %d, of %d cores", threads, usable_cores())
         self._parent = stage_parent(settings, process.environment("", threads, group.devices))
         self._supervisor = self._new_supervisor(group, self._parent)
-        self._endpoint_work = threading.Event()
+        self._light_work = threading.Event()
         self._threads = [
-            *(threading.Thread(target=self._ask, name="endpoints", daemon=True) for _ in range(_ENDPOINT_LANES)),
+            *(threading.Thread(target=self._take_light, name="lane", daemon=True) for _ in range(_LANES)),
             threading.Thread(target=self._look, name="ticker", daemon=True),
             threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
             threading.Thread(target=self._keep_clean, name="cleaning", daemon=True),
@@ -95,7 +95,7 @@ class Worker:
     def close(self) -> None:
         """Wait until the run in hand is queued again, then leave the list of workers."""
         self.stopping.set()
-        self._endpoint_work.set()
+        self._light_work.set()
         for thread in self._threads:
             thread.join()
         with self._busy:
@@ -105,14 +105,14 @@ class Worker:
 
     def wake(self) -> None:
         """There may be work. Returns when there is no more of it that needs the devices."""
-        self._endpoint_work.set()
+        self._light_work.set()
         survive(self.drain)
 
     def drain(self) -> None:
         """Claim and execute until the pool has nothing for the devices of this worker. Only one caller at a time does;
         a second one waits, since by then there may be more."""
         with self._busy:
-            while (claim := self._claim(by_endpoint=False)) is not None:
+            while (claim := self._claim(without_device=False)) is not None:
                 self._run = claim
                 survive(self._beat)
                 try:
@@ -122,14 +122,16 @@ class Worker:
                     survive(self._beat)
                 sweeper.settle_all(self._sessions)
 
-    def drain_endpoints(self) -> None:
-        """The same for runs that ask an endpoint. For any thread."""
-        supervisor = self._new_supervisor(DeviceGroup(), None)
-        while (claim := self._claim(by_endpoint=True)) is not None:
+    def drain_deviceless(self) -> None:
+        """The same for runs that need none. For any thread."""
+        # One with other threads would start the parent again.
+        parent = self._parent if self._group.count == 1 else None
+        supervisor = self._new_supervisor(DeviceGroup(), parent)
+        while (claim := self._claim(without_device=True)) is not None:
             supervisor.execute(claim)
             sweeper.settle_all(self._sessions)
 
-    def _claim(self, *, by_endpoint: bool) -> Claim | None:
+    def _claim(self, *, without_device: bool) -> Claim | None:
         """None also when the worker should go away."""
         if self.stopping.is_set():
             return None
@@ -139,9 +141,9 @@ class Worker:
                 pool=self.pool,
                 owner=str(self.id),
                 worker=self.name,
-                devices=1 if by_endpoint else self._group.count,
+                devices=1 if without_device else self._group.count,
                 lease_seconds=self._settings.lease_seconds,
-                by_endpoint=by_endpoint,
+                without_device=without_device,
             )
 
     def _new_supervisor(self, group: DeviceGroup, parent: StageParent | None) -> Supervisor:
@@ -155,11 +157,11 @@ class Worker:
             parent=parent,
         )
 
-    def _ask(self) -> None:
+    def _take_light(self) -> None:
         while not self.stopping.is_set():
-            self._endpoint_work.clear()
-            survive(self.drain_endpoints)
-            self._endpoint_work.wait(self._settings.poll_seconds)
+            self._light_work.clear()
+            survive(self.drain_deviceless)
+            self._light_work.wait(self._settings.poll_seconds)
 
     def _look(self) -> None:
         while not self.stopping.wait(self._settings.poll_seconds):
@@ -207,7 +209,7 @@ def survive(action: Callable[[], None]) -> None:
 
 def worker_engine(settings: Settings) -> Engine:
     lease = settings.lease_seconds
-    return make_lease_engine(settings.database_url, lease, pool_size=4 + _ENDPOINT_LANES, patience=_PATIENCE * lease)
+    return make_lease_engine(settings.database_url, lease, pool_size=4 + _LANES, patience=_PATIENCE * lease)
 
 
 def renewal_engine(settings: Settings) -> Engine:

@@ -22,6 +22,7 @@ from steerboard.runs.inputs import resolve_all
 from steerboard.runs.schemas.requests import RunWork
 from steerboard.runs.standalone.checks import checked
 from steerboard.runs.standalone.foreseen import foreseen_warnings
+from steerboard.runs.standalone.row_checks import refuse_failing
 from steerboard.runs.tables import Run
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import RunConfig, stored_config
@@ -38,6 +39,7 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
     Raises `InvalidRun` for what `start_run` would refuse.
     """
     config, refs = checked(session, project, asked, store=store)
+    refuse_failing(session, config, refs)
     things: dict[str, Dataset | Model] = {}
     for name, ref in refs.items():
         things[name] = session.get_one(Dataset, ref.dataset) if ref.dataset else session.get_one(Model, ref.model)

@@ -21,9 +21,9 @@ from steerboard.runs.results.probe_answers import RunProbes, probes_of
 from steerboard.runs.results.sampled_groups import RunGroups, group_of, groups_of
 from steerboard.runs.results.selections import academic_result_of, combination_of, selection_of
 from steerboard.runs.schemas.kinds import RunKindCard, RunKindOut
-from steerboard.runs.schemas.requests import RunChanges, RunClone, RunCreate, RunPlace, RunResume
-from steerboard.runs.schemas.runs import LogLine, MetricSeries, RunDetail, RunSummary
-from steerboard.runs.standalone import starting
+from steerboard.runs.schemas.requests import RowCheckIn, RunChanges, RunClone, RunCreate, RunPlace, RunResume
+from steerboard.runs.schemas.runs import LogLine, MetricSeries, RowCheck, RunDetail, RunSummary
+from steerboard.runs.standalone import row_checks, starting
 from steerboard.runs.state import lifecycle, oversight
 from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
@@ -72,6 +72,13 @@ def start_run(body: RunCreate, request: Request, session: Db, access: Runner) ->
     run = starting.start_run(session, access.project, body, access.actor, *_readable(request, access))
     audit(session, access, "run.start", f"run {run.name} {run.id}", {"config": run.config, "inputs": body.inputs})
     return queries.detail(session, run)
+
+
+@router.post("/runs/row-check", responses=problems(404, 422))
+def check_rows(body: RowCheckIn, session: Db, access: Runner) -> RowCheck | None:
+    """Have the rows of a training run tokenised before it is started: how many are too long, and which the chat
+    template refuses. Ask again until `state` is an end. Null for a run that trains nothing. Equal checks are one."""
+    return row_checks.row_check(session, access.project, body, body.pool, access.actor)
 
 
 @router.get("/runs/{run}", responses=problems(404))

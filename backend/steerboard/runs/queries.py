@@ -38,7 +38,7 @@ from steerboard_contracts.held_out_changes import HeldOutChange, merged
 from steerboard_contracts.metric_order import by_importance
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.summary import in_words
-from steerboard_contracts.run_kinds import evaluates, trains
+from steerboard_contracts.run_kinds import evaluates, kinds_that, trains
 
 
 def get_run(session: Session, project: Project, ref: str) -> Run:
@@ -83,6 +83,8 @@ def runs_of(
         found = found.where(Run.kind.in_(kinds))
     if pipeline_id is not None:
         found = found.where(Run.pipeline_id == pipeline_id)
+    if not kinds:
+        found = found.where(Run.kind.not_in(kinds_that(lambda kind: kind.unlisted)))
     return found if shards else found.where(Run.parent_id.is_(None))
 
 

@@ -15,6 +15,7 @@ from steerboard.platform.settings import get_settings
 from steerboard.runs.state.states import ENDED, state_of
 from steerboard.runs.tables import Pipeline, Run
 from steerboard.webhooks.tables import Webhook, WebhookDelivery
+from steerboard_contracts.run_kinds import kinds_that
 
 TRIES = 10
 
@@ -22,10 +23,12 @@ TRIES = 10
 def write_endings(session: Session, runs: Collection[Run]) -> None:
     """Add the deliveries about runs that this transaction has ended, and about pipelines that ended with them.
 
-    Shards are not news of their own. The caller holds the lock of the project's event stream: of two transactions that
-    end the last two runs of a pipeline, the second then sees what the first did, and the pipeline ends exactly once.
+    Shards are not news of their own, and neither is what no list shows. The caller holds the lock of the project's
+    event stream: of two transactions that end the last two runs of a pipeline, the second then sees what the first did,
+    and the pipeline ends exactly once.
     """
-    ended = [run for run in runs if run.state in ENDED and run.parent_id is None]
+    unlisted = kinds_that(lambda kind: kind.unlisted)
+    ended = [run for run in runs if run.state in ENDED and run.parent_id is None and run.kind not in unlisted]
     if not ended:
         return
     webhooks = _active(session, {run.project_id for run in ended})

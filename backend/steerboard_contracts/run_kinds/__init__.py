@@ -27,7 +27,7 @@ def all_kinds() -> tuple[RunKindSpec, ...]:
 @cache
 def run_kinds() -> tuple[RunKindSpec, ...]:
     """Those that people start."""
-    return tuple(kind for kind in all_kinds() if not kind.of_evaluation)
+    return tuple(kind for kind in all_kinds() if not (kind.of_evaluation or kind.unlisted))
 
 
 def run_words() -> tuple[str, ...]:

@@ -50,6 +50,8 @@ class RunKindSpec:
     """Whether its work is an evaluation, which runs as its parts do."""
     of_evaluation: bool = False
     """Started by an evaluation, never by a recipe or a launch form."""
+    unlisted: bool = False
+    """Asked for by the platform's own pages and commands, in no list; it needs no device."""
     evaluation_input: Literal["prompts", "responses", "comparisons"] | None = None
     """What its stage reads of the evaluation that started it."""
     written_out: Mapping[str, str] = field(default_factory=dict)

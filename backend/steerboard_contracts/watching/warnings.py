@@ -36,6 +36,19 @@ def rows_too_long(dataset: str, rows: int, cut: int, left_out: int, max_length: 
     )
 
 
+def rows_would_be_too_long(dataset: str, checked: int, too_long: int, fate: str, max_length: int) -> RunWarning | None:
+    """The same before a run, by those of its rows that were checked. `fate`: what the run would do with them."""
+    share = too_long / checked if checked else 0.0
+    if share < _WARNED:
+        return None
+    return RunWarning(
+        code="rows_too_long",
+        level="serious" if share >= _SERIOUS else "warning",
+        message=f"{share:.0%} of the {counted(checked, 'row')} of {dataset} that were checked have more than "
+        f"{max_length:,} tokens, and would be {fate}. Raise max_length to learn from them as they are.",
+    )
+
+
 def fewer_steps(asked: int | None, steps: int, epochs: float, *, counted_rows: bool = False) -> RunWarning | None:
     """`asked`: `max_steps`. `steps`: how many the epochs give; with `counted_rows`, as far as that is known before the
     rows are read, of which the run may leave some out."""

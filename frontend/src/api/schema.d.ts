@@ -2735,6 +2735,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/row-check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check Rows
+         * @description Have the rows of a training run tokenised before it is started: how many are too long, and which the chat
+         *     template refuses. Ask again until `state` is an end. Null for a run that trains nothing. Equal checks are one.
+         */
+        post: operations["check_rows"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/{run}": {
         parameters: {
             query?: never;
@@ -10429,6 +10450,58 @@ export interface components {
             stopped_after?: number | null;
             /** Verdict */
             verdict: string;
+        };
+        /**
+         * RowCheck
+         * @description What tokenising `checked` of `rows` rows has shown, once `state` is succeeded. `too_long`: with more tokens than
+         *     max_length leaves. `refusal`: why the training run would fail; a launch is refused for it, too.
+         */
+        RowCheck: {
+            /** Checked */
+            checked: number;
+            /** Reason */
+            reason: string;
+            /** Refusal */
+            refusal: string | null;
+            /** Refused */
+            refused: number;
+            /** Rows */
+            rows: number;
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
+            /** Too Long */
+            too_long: number;
+            warning: components["schemas"]["RunWarning"] | null;
+        };
+        /**
+         * RowCheckIn
+         * @description The rows that a training run would learn are to be tokenised by a worker of the pool.
+         */
+        RowCheckIn: {
+            /** Config */
+            config: {
+                [key: string]: unknown;
+            };
+            /**
+             * Inputs
+             * @default {}
+             */
+            inputs: {
+                [key: string]: string;
+            };
+            /**
+             * Pool
+             * @default default
+             */
+            pool: string;
         };
         /**
          * RuleCount
@@ -22854,7 +22927,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 cursor?: string | null;
@@ -23008,6 +23081,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunEstimate"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    check_rows: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RowCheckIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RowCheck"] | null;
                 };
             };
             /** @description Sign in first */
@@ -24252,7 +24387,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows";
                 project: string;
             };
             cookie?: never;

@@ -10,6 +10,7 @@ export function RunWarnings({ warnings }: { warnings: Schemas["RunWarning"][] })
     <Alert
       color={serious ? "red" : "orange"}
       variant="light"
+      role="note"
       icon={<IconAlertTriangle />}
       title={serious ? "Serious warning" : "Warning"}
     >

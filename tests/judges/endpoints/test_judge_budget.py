@@ -116,7 +116,7 @@ def test_requests_of_a_killed_process_count_as_spent(world: JudgeWorld) -> None:
 
     world.server.answer = silent
     worker = Worker(world.settings, pool="default", group=DeviceGroup(["0"]), name="w")
-    working = threading.Thread(target=worker.drain_endpoints)
+    working = threading.Thread(target=worker.drain_deviceless)
     working.start()
     assert all_sent.wait(60)
     assert world.look("one")["uncertain_cost"] == 40

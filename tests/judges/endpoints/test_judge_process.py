@@ -41,7 +41,7 @@ def test_a_worker_runs_a_judge_in_a_process_that_shows_its_key_to_nobody(world: 
 
     world.server.answer = look_around
     worker = Worker(world.settings, pool="default", group=DeviceGroup(["0"]), name="w")
-    worker.drain_endpoints()
+    worker.drain_deviceless()
     found = world.look("one")
     assert (found["state"], found["ok"], found["requests"]) == ("succeeded", 4, 4), found["run"]
     run = world.run(judge["run"]["id"])

@@ -11,6 +11,9 @@ from steerboard_contracts.samples import Finite
 Reference = Annotated[str, Field(min_length=1, max_length=200, description="A name or an id.")]
 
 
+PoolName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
+
+
 class RunWork(BaseModel):
     """What a run of its own does. `inputs` name datasets and models: `{"model": "demo-1.dt"}`."""
 
@@ -20,11 +23,17 @@ class RunWork(BaseModel):
     inputs: dict[str, Reference] = {}
 
 
+class RowCheckIn(RunWork):
+    """The rows that a training run would learn are to be tokenised by a worker of the pool."""
+
+    pool: PoolName = "default"
+
+
 class RunCreate(RunWork):
     """A run of its own, outside any pipeline. `inputs` name datasets and models: `{"model": "demo-1.dt"}`."""
 
     name: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] = None
-    pool: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = "default"
+    pool: PoolName = "default"
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
     reuse: bool = True
 

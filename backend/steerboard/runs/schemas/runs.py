@@ -19,6 +19,21 @@ class _Out(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
+class RowCheck(BaseModel):
+    """What tokenising `checked` of `rows` rows has shown, once `state` is succeeded. `too_long`: with more tokens than
+    max_length leaves. `refusal`: why the training run would fail; a launch is refused for it, too."""
+
+    run_id: uuid.UUID
+    state: RunState
+    reason: str
+    rows: int
+    checked: int
+    too_long: int
+    refused: int
+    refusal: str | None
+    warning: RunWarning | None
+
+
 class PipelineRef(_Out):
     id: uuid.UUID
     name: str

@@ -10,6 +10,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.architecture import architecture_of
 from steerboard.registry.tables import Model
+from steerboard.runs.standalone.row_checks import finished_check
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RunConfig
@@ -33,6 +34,8 @@ def foreseen_warnings(
         most = config.most_steps((data.rows - data.held_out_rows) * halves)
         ends_early = fewer_steps(config.max_steps, most, config.epochs, counted_rows=True)
         found += [ends_early] if ends_early else []
+        check = finished_check(session, config, refs)
+        found += [check.warning] if check and check.warning else []
     return found
 
 

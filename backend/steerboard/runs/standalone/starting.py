@@ -12,6 +12,7 @@ from steerboard.runs.schemas.requests import RunClone, RunCreate
 from steerboard.runs.standalone.checks import checked
 from steerboard.runs.standalone.foreseen import foreseen_warnings
 from steerboard.runs.standalone.outside_models import brought_in
+from steerboard.runs.standalone.row_checks import refuse_failing
 from steerboard.runs.state.lifecycle import create_run
 from steerboard.runs.tables import Run
 from steerboard_contracts.files.local_folders import LocalFolders
@@ -28,6 +29,7 @@ def start_run(
     """Check and create a run, behind those that bring in models from outside. Raises `InvalidRun` with every fault by
     field."""
     config, refs = checked(session, project, asked, folders, store)
+    refuse_failing(session, config, refs)
     refs |= brought_in(asked, lambda first: start_run(session, project, first, actor, folders, store))
     run = create_run(
         session,

@@ -60,16 +60,16 @@ def claim_next(
     worker: str,
     devices: int,
     lease_seconds: float,
-    by_endpoint: bool | None = None,
+    without_device: bool | None = None,
 ) -> Claim | None:
     """Lease the best eligible run of `pool`: highest priority, then place in the queue, past its `not_before`.
-    `by_endpoint`: only those whose work is to ask an endpoint, or only the others.
+    `without_device`: only those that need none, or only the others.
 
     A run that an equal one has meanwhile made unnecessary succeeds on the way. Returns None when nothing is left.
     """
     wanted = [Run.state == "queued", Run.pool == pool, is_due()]
-    if by_endpoint is not None:
-        wanted.append(asks_endpoint() if by_endpoint else ~asks_endpoint())
+    if without_device is not None:
+        wanted.append(needs_no_device() if without_device else ~needs_no_device())
     while True:
         run = LEASES.first(session, *wanted, order_by=QUEUE_ORDER)
         if run is None:
@@ -107,9 +107,9 @@ def due_pools(session: Session) -> list[str]:
     return list(session.scalars(select(Run.pool).where(Run.state == "queued", is_due()).distinct()))
 
 
-def asks_endpoint() -> ColumnElement[bool]:
-    """The work of a run is to ask an endpoint: it needs no device."""
-    always = kinds_that(lambda kind: kind.asks_endpoint == "always")
+def needs_no_device() -> ColumnElement[bool]:
+    """The work of a run is to ask an endpoint, or a few seconds of what a page waits for."""
+    always = kinds_that(lambda kind: kind.asks_endpoint == "always" or kind.unlisted)
     named = kinds_that(lambda kind: kind.asks_endpoint == "named")
     return or_(Run.kind.in_(always), and_(Run.kind.in_(named), Run.config["endpoint"].astext.is_not(None)))
 

@@ -79,6 +79,18 @@ export const estimateQuery = (project: string, body: Schemas["RunWork"]) =>
     retry: false,
   });
 
+const UNDER_WAY = ["pending", "queued", "running"];
+
+/** Has the rows of a training run tokenised, and asks until that has ended. Equal checks are one. */
+export const rowCheckQuery = (project: string, body: Schemas["RowCheckIn"]) =>
+  queryOptions({
+    queryKey: [project, "row-check", body],
+    queryFn: () =>
+      data(api.POST("/api/v1/projects/{project}/runs/row-check", { params: { path: { project } }, body })),
+    refetchInterval: ({ state }) => (UNDER_WAY.includes(state.data?.state ?? "") ? 1000 : false),
+    retry: false,
+  });
+
 export const launchRun = (project: string, body: Schemas["RunCreate"]) =>
   data(api.POST("/api/v1/projects/{project}/runs", { params: { path: { project } }, body }));
 

@@ -18,10 +18,11 @@ export function useEstimate(
   const [asked] = useDebouncedValue(now, 400);
   // What was there before the last change may have been incomplete.
   const settled = asked === now;
-  return useQuery({
-    ...estimateQuery(project, JSON.parse(asked) as Schemas["RunWork"]),
-    enabled: enabled && settled,
-  });
+  const work = JSON.parse(asked) as Schemas["RunWork"];
+  return {
+    estimate: useQuery({ ...estimateQuery(project, work), enabled: enabled && settled }),
+    asked: work,
+  };
 }
 
 /** Shows a note when nothing is known. */

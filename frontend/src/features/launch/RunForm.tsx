@@ -24,6 +24,7 @@ import { Page } from "../../shared/Page";
 import { ConfigFields } from "./ConfigFields";
 import { ConfigPreview } from "./previews/ConfigPreview";
 import { Estimate, useEstimate } from "./Estimate";
+import { RowCheck } from "./RowCheck";
 import { Inputs } from "./Inputs";
 import { asksEndpoints, ENDPOINT, missingOf } from "./inputSlots";
 
@@ -58,7 +59,7 @@ export function RunForm({
   const missing = missingOf(schema, given);
   const wrong = Object.keys(errors);
   const ready = !missing.length && !wrong.length;
-  const estimate = useEstimate(project, config, given, ready);
+  const { estimate, asked: settled } = useEstimate(project, config, given, ready);
   const refused =
     ready && estimate.error instanceof Problem && estimate.error.status === 422 ? estimate.error : null;
   const faults = Object.fromEntries(
@@ -171,6 +172,9 @@ export function RunForm({
               </Text>
             )}
             {ready && !refused && estimate.data && <Estimate found={estimate.data} />}
+            {ready && !refused && estimate.isSuccess && schema.method && (
+              <RowCheck project={project} work={settled} pool={pool} />
+            )}
           </>
         }
       >

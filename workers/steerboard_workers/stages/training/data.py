@@ -46,7 +46,7 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
     that the template refuses, and `BadInput` for a dataset of the wrong kind and, under `too_long: refuse`, for rows
     that would be cut or do not fit at all."""
     dataset, config = stage.dataset(name), method.config
-    selection = method.select(list(_rows(stage, name, method)), dataset)
+    selection = method.select(list(rows_of(stage, name, method)), dataset)
     for note in selection.notes:
         stage.log(note)
     for warning in selection.warnings:
@@ -63,7 +63,7 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
     for rows, examples, before in ((train, data.train, 0), (held_out, data.held_out, len(train))):
         for start in range(0, len(rows), RENDER_ROWS):
             part = rows[start : start + RENDER_ROWS]
-            examples += _examples(method, renderer, part, start, too_long, refused)
+            examples += examples_of(method, renderer, part, start, too_long, refused)
             stage.progress(before + start + len(part), total, "rows", "tokenising")
     if refused:
         raise UnrenderableRows(refused, total, dataset.name)
@@ -101,7 +101,7 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
     return data
 
 
-def _examples(
+def examples_of(
     method: TrainingMethod[Any],
     renderer: Renderer,
     rows: list[Row],
@@ -127,7 +127,7 @@ def _examples(
             yield example
 
 
-def _rows(stage: Stage, name: str, method: TrainingMethod[Any]) -> Iterator[Row]:
+def rows_of(stage: Stage, name: str, method: TrainingMethod[Any]) -> Iterator[Row]:
     dataset, spec = stage.dataset(name), needed_method(method.config.method)
     kinds = next((one.kinds for one in spec.further_data if one.name == name), spec.data)
     for row in stage.rows(name):

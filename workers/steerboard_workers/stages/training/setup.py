@@ -161,6 +161,18 @@ def open_model(
             keep_bf16(model)
     if config.gradient_checkpointing:
         checkpoint_activations(model)
+    # A critic reads what the policy wrote, token by token; a reward model reads closed conversations.
+    renderer = training_renderer(folder, tokenizer, info, config, model.config, whole=scalar and also is None)
+    resized = model.config.get_text_config().vocab_size != vocabulary
+    described = info.model_copy(update={"template": renderer.template.name})
+    return Setup(model, tokenizer, renderer, described, stored, spec.role, scalar, resized, also, kept_bf16)
+
+
+def training_renderer(
+    folder: Path, tokenizer: Any, info: ModelInfo, config: TrainingConfig, of_model: Any, *, whole: bool
+) -> Renderer:
+    """What makes the tokens that are trained on. `of_model`: its transformers config. Raises `BadInput`
+    (`no_chat_template`, `bad_config`)."""
     template = config.template or info.template
     if template == "chat" and not tokenizer.chat_template:
         raise BadInput(
@@ -168,15 +180,11 @@ def open_model(
             code="no_chat_template",
             hint="Use template: plain.",
         )
-    window = getattr(model.config, "max_position_embeddings", None) or info.max_length
+    window = getattr(of_model, "max_position_embeddings", None) or info.max_length
     length = config.max_length or info.max_length
     if length > window:
         raise BadInput(f"max_length {length} is more than the {window} positions that the model has", code="bad_config")
-    # A critic reads what the policy wrote, token by token; a reward model reads closed conversations.
-    renderer = Renderer(tokenizer, template, length, learn=config.learn, whole=scalar and also is None)
-    resized = model.config.get_text_config().vocab_size != vocabulary
-    described = info.model_copy(update={"template": template})
-    return Setup(model, tokenizer, renderer, described, stored, spec.role, scalar, resized, also, kept_bf16)
+    return Renderer(tokenizer, template, length, learn=config.learn, whole=whole)
 
 
 def checkpoint_activations(model: Any) -> None:
