@@ -18,12 +18,12 @@ export function RowCheck({
 }) {
   const client = useQueryClient();
   const found = useQuery(rowCheckQuery(project, { ...work, pool })).data;
-  const tells = found?.state === "succeeded" && (found.warning ?? found.refusal) !== null;
+  const matters = found?.state === "succeeded" && (found.warning ?? found.refusal) !== null;
   const key = JSON.stringify(estimateQuery(project, work).queryKey.slice(0, 2));
   useEffect(() => {
-    if (tells) void client.invalidateQueries({ queryKey: JSON.parse(key) as string[] });
-  }, [client, key, tells]);
-  if (!found || tells) return null;
+    if (matters) void client.invalidateQueries({ queryKey: JSON.parse(key) as string[] });
+  }, [client, key, matters]);
+  if (!found || matters) return null;
   return (
     <Text size="sm" c="dimmed" role="status">
       {found.state === "succeeded"
