@@ -18,8 +18,10 @@ const ANSWERS: Record<Role, boolean> = {
   critic: false,
 };
 
+export const ROLES = Object.keys(ANSWERS) as Role[];
+
 /** Roles of the models that answer prompts. */
-export const ANSWERING = (Object.keys(ANSWERS) as Role[]).filter((role) => ANSWERS[role]);
+export const ANSWERING = ROLES.filter((role) => ANSWERS[role]);
 
 /** The newest 200 that fit. */
 export const modelsQuery = (project: string, filters?: ModelFilters) =>

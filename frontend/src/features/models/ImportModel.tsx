@@ -17,6 +17,7 @@ import { useRef, useState } from "react";
 import { everything } from "../../api/client";
 import { useMay } from "../../api/accounts/session";
 import { uploadModel } from "../../api/models/modelUploads";
+import { ROLES } from "../../api/models/models";
 import { workersQuery } from "../../api/runs/queue";
 import { launchRun } from "../../api/runs/runs";
 import { Facts, type Fact } from "../../shared/Facts";
@@ -26,7 +27,6 @@ import { folderFacts, type FolderFacts } from "./folderFacts";
 
 /** Of a device's memory; others need a little too. */
 const SHARE = 0.9;
-const ROLES = ["base", "sft", "policy", "reward", "preference"];
 
 interface Properties {
   project: string;
