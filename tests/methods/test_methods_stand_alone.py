@@ -17,6 +17,8 @@ METHOD_FOLDERS = ("backend/steerboard_contracts/methods/", "workers/steerboard_w
 SOURCES = {".py", ".ts", ".tsx"}
 # Words of the field, too: `sft` is the role of a model, and `reward_model` and `preference_model` are what judges.
 ROLE = "backend/steerboard_contracts/models.py"
+# A column of other tools' files.
+COLUMN = '"kto_tag"'
 
 
 @cache
@@ -53,7 +55,7 @@ def test_nothing_outside_its_two_files_names_a_method(name: str) -> None:
         if not any(spelling in small for spelling in spellings):  # much faster than the patterns
             continue
         for number, line in enumerate(text.splitlines(), 1):
-            if not any(pattern.search(line) for pattern in patterns):
+            if not any(pattern.search(line.replace(COLUMN, "")) for pattern in patterns):
                 continue
             if (name == "sft" and file == ROLE) or (name == "reward_model" and "lineage" in line):
                 continue
