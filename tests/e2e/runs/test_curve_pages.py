@@ -72,6 +72,7 @@ def test_figures_and_curves_are_in_the_order_of_their_importance_also_of_a_run_t
     run, claim = started(world, inputs)
     train(world, claim, 1, 5)
     summary = {"tokens": 9, "lr": 0.1, "loss": 1.0, "eval_loss": 2.0, "held_out_accuracy": 0.9}
+    summary |= {"parameters": 4000, "trainable_parameters": 1000}
     world.act(claim, lambda session, claimed: attempt_outcomes.succeed(session, claimed, summary, 2.0))
     again = world.create("again", config=TRAINS, inputs=inputs, reuse=True)
     assert world.get(again).reused_from_id == run
@@ -83,6 +84,7 @@ def test_figures_and_curves_are_in_the_order_of_their_importance_also_of_a_run_t
     expect(curves).to_have_count(4)
     names = [str(one.get_attribute("aria-label")).split(" ")[0] for one in curves.all()]
     assert names == ["eval_loss", "loss", "z_first_by_length", "lr"]
+    expect(page.get_by_role("main")).to_contain_text("Trained parameters1,000 (25.00%)")
     page.get_by_role("button", name=re.compile("more figures")).click()
     text = page.locator("main").inner_text()
     places = [text.index(name) for name in ("held out accuracy", "eval loss", "\nloss", "\nlr", "\ntokens")]

@@ -2,7 +2,7 @@ import { Button, Card, SimpleGrid, Text } from "@mantine/core";
 import { useState } from "react";
 import type { RunDetail } from "../../api/runs/runs";
 import { useNow } from "../../shared/format/clock";
-import { between, result, seconds } from "../../shared/format/format";
+import { between, count, percent, result, seconds } from "../../shared/format/format";
 import { timeTaken } from "../../shared/format/runTime";
 
 /** How many figures are shown where there are many; the others unfold. */
@@ -12,9 +12,12 @@ const FIRST = 5;
 export function RunFigures({ run }: { run: RunDetail }) {
   const now = useNow();
   const [all, setAll] = useState(false);
-  const figures = Object.entries(run.summary ?? {}).filter((entry): entry is [string, number | string] =>
-    ["number", "string"].includes(typeof entry[1]),
+  const figures = Object.entries(run.summary ?? {}).filter(
+    (entry): entry is [string, number | string] =>
+      ["number", "string"].includes(typeof entry[1]) && entry[0] !== "trainable_parameters",
   );
+  const learned = trained(run.summary);
+  const first = FIRST + learned.length;
   const taken = seconds(timeTaken(run, now));
   // An attempt that still runs is not in the sum yet.
   const attempt = run.attempts.find((one) => !one.ended_at);
@@ -25,6 +28,7 @@ export function RunFigures({ run }: { run: RunDetail }) {
   const cards: [string, string][] = [
     [run.state === "running" ? "Running for" : "Took", taken],
     ["Device time", run.reused_from_id ? "reused" : spent ? seconds(spent) : "–"],
+    ...learned,
     ...figures.map(([name, value]): [string, string] => [
       name.replaceAll("_", " "),
       typeof value !== "number" ? value : result(name, value),
@@ -36,11 +40,11 @@ export function RunFigures({ run }: { run: RunDetail }) {
   if (run.interruptions > 0)
     attempts.push(["Interruptions", `${run.interruptions} of at most ${run.max_interruptions}`]);
   // A run that had to be tried again is something to know immediately.
-  cards.splice(run.attempt > 1 || figures.length <= FIRST ? 2 : cards.length, 0, ...attempts);
-  const folded = cards.length > FIRST + 3 ? cards.slice(FIRST) : [];
+  cards.splice(run.attempt > 1 || figures.length <= first ? 2 : cards.length, 0, ...attempts);
+  const folded = cards.length > first + 3 ? cards.slice(first) : [];
   return (
     <>
-      <Cards cards={folded.length ? cards.slice(0, FIRST) : cards} columns={folded.length ? FIRST : 6} />
+      <Cards cards={folded.length ? cards.slice(0, first) : cards} columns={folded.length ? first : 6} />
       {folded.length > 0 && (
         <>
           <Button variant="subtle" size="compact-sm" mt="xs" aria-expanded={all} onClick={() => setAll(!all)}>
@@ -51,6 +55,13 @@ export function RunFigures({ run }: { run: RunDetail }) {
       )}
     </>
   );
+}
+
+/** How much of the model learns: all of it, or what LoRA adds. */
+function trained(summary: RunDetail["summary"]): [string, string][] {
+  const { trainable_parameters: learn, parameters: all } = summary ?? {};
+  if (typeof learn !== "number" || typeof all !== "number") return [];
+  return [["Trained parameters", `${count(learn)} (${percent(learn / all, 2)})`]];
 }
 
 function Cards({ cards, columns, mt }: { cards: [string, string][]; columns: number; mt?: string }) {
