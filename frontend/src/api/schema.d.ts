@@ -11569,7 +11569,8 @@ export interface components {
         };
         /**
          * SlotOut
-         * @description One input of a run kind. `many`: a list, named `NAME.0`, `NAME.1`, ...
+         * @description One input of a run kind. `many`: a list, named `NAME.0`, `NAME.1`, ... `or_field`: the field of the config in
+         *     which its rows can be written out instead; one of both is needed.
          */
         SlotOut: {
             /** Allowed */
@@ -11578,6 +11579,8 @@ export interface components {
             many: boolean;
             /** Name */
             name: string;
+            /** Or Field */
+            or_field?: string | null;
             /** Required */
             required: boolean;
             /**

@@ -12,13 +12,15 @@ from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
 class SlotOut(BaseModel):
-    """One input of a run kind. `many`: a list, named `NAME.0`, `NAME.1`, ..."""
+    """One input of a run kind. `many`: a list, named `NAME.0`, `NAME.1`, ... `or_field`: the field of the config in
+    which its rows can be written out instead; one of both is needed."""
 
     name: str
     type: Literal["model", "dataset"]
     allowed: list[str]
     many: bool
     required: bool
+    or_field: str | None = None
 
 
 class PreviewOut(BaseModel):
@@ -111,8 +113,15 @@ class RunKindCard(BaseModel):
             "title": kind.title,
             "about": kind.about,
             "inputs": [
-                SlotOut(name=n, type=s.thing, allowed=sorted(s.allowed), many=s.many, required=s.required)
-                for n, s in kind.slots.items()
+                SlotOut(
+                    name=name,
+                    type=slot.thing,
+                    allowed=sorted(slot.allowed),
+                    many=slot.many,
+                    required=slot.required,
+                    or_field=kind.written_out.get(name),
+                )
+                for name, slot in kind.slots.items()
             ],
             "makes": kind.makes,
             "makes_type": kind.makes_thing,

@@ -56,7 +56,7 @@ export function RunForm({
   const { values, errors } = changed(fields, texts);
   const config = { run: schema.kind, ...(schema.method ? { method: schema.method } : {}), ...values };
   const given = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value));
-  const missing = missingOf(schema, given);
+  const missing = missingOf(schema, given, values);
   const wrong = Object.keys(errors);
   const ready = !missing.length && !wrong.length;
   const { estimate, asked: settled } = useEstimate(project, config, given, ready);

@@ -26,8 +26,15 @@ it("puts what a link brought along into the first slot of its type", () => {
 });
 
 it("names what must be chosen first", () => {
-  expect(missingOf(mix, { model: "sft" }).map((one) => one.name)).toEqual(["data"]);
-  expect(missingOf(mix, { model: "sft", "data.0": "a" })).toEqual([]);
+  expect(missingOf(mix, { model: "sft" }, {}).map((one) => one.name)).toEqual(["data"]);
+  expect(missingOf(mix, { model: "sft", "data.0": "a" }, {})).toEqual([]);
+});
+
+it("needs rows of a dataset or the config that writes them out", () => {
+  const asks = kind({}, { ...slot("data", "dataset"), required: false, or_field: "prompts" });
+  expect(missingOf(asks, {}, {}).map((one) => one.name)).toEqual(["data"]);
+  expect(missingOf(asks, {}, { prompts: ["Hi"] })).toEqual([]);
+  expect(missingOf(asks, { data: "asked" }, {})).toEqual([]);
 });
 
 it("knows whether an endpoint may replace the model", () => {

@@ -25,7 +25,10 @@ export function keysOf(slot: Pick<Slot, "name" | "many">, given: Record<string, 
   return Array.from({ length: used + 1 }, (_, at) => `${slot.name}.${at}`);
 }
 
-/** The slots that must be filled and are not. */
-export function missingOf(schema: Kind, given: Record<string, string>): Slot[] {
-  return schema.inputs.filter((slot) => slot.required && !given[keysOf(slot, {})[0]!]);
+/** The slots that must be filled and are not, where the config does not write them out. */
+export function missingOf(schema: Kind, given: Record<string, string>, config: object): Slot[] {
+  const written = (slot: Slot) => !!slot.or_field && slot.or_field in config;
+  return schema.inputs.filter(
+    (slot) => (slot.required || slot.or_field) && !given[keysOf(slot, {})[0]!] && !written(slot),
+  );
 }
