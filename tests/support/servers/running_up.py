@@ -51,5 +51,5 @@ def running_up(home: Path) -> Iterator[dict[str, str]]:
 
 
 def client_token(environment: dict[str, str]) -> str:
-    """That of the command line."""
+    """The token that the command line keeps in its home."""
     return str(json.loads((Path(environment["STEERBOARD_HOME"]) / "client.json").read_text())["token"])

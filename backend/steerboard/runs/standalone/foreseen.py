@@ -21,7 +21,7 @@ from steerboard_contracts.watching.warnings import RunWarning, experts_of, fewer
 def foreseen_warnings(
     session: Session, store: ArtifactStore, config: RunConfig | None, refs: Mapping[str, InputRef]
 ) -> list[RunWarning]:
-    """Of a training run, as far as its inputs exist; the run itself replaces them with its own."""
+    """The warnings of a training run, as far as its inputs exist; the run itself replaces them with its own."""
     if not isinstance(config, TrainingConfig):
         return []
     found = []
