@@ -114,6 +114,29 @@ def test_a_base_model_may_be_typed_and_what_is_wrong_with_it_stands_at_the_field
     expect(page.get_by_role("option", name="random:tiny-llama")).to_be_visible()
 
 
+def test_a_page_puts_in_nothing_before_it_knows_all_that_there_is(page: Page, world: World) -> None:
+    body = {"name": "alone", "base_url": "https://models.example/v1", "model": "m"}
+    world.client.post("endpoints", json=body).raise_for_status()
+
+    def only_first(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json()[:1])
+
+    page.route("**/endpoints", only_first)
+    arrive = hold(page, "**/models?*")
+    with page.expect_response("**/endpoints"):
+        page.goto("/p/default/launch/academic")
+    field = page.get_by_role("main").get_by_label(re.compile("^model"))
+    expect(field).to_be_visible()
+    page.wait_for_timeout(300)
+    expect(field).to_have_value("")
+    arrive()
+    field.click()
+    expect(page.get_by_role("option")).not_to_have_count(1)
+    expect(field).to_have_value("")
+    world.client.delete("endpoints/alone").raise_for_status()
+
+
 def test_an_endpoint_is_chosen_where_the_model_is_and_a_clone_has_it_again(page: Page, world: World) -> None:
     world.client.post(
         "endpoints", json={"name": "served", "base_url": "https://models.example/v1", "model": "m"}

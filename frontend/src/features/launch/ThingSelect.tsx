@@ -71,7 +71,9 @@ export function ThingSelect({
   const kinds = useQuery({ ...runKindsQuery(project), enabled: type === "model" });
   const makers = kinds.data?.filter((one) => one.makes_type === "model" && fits(one.makes ?? "")) ?? [];
   const maker = makers.find((one) => !one.training) ?? makers[0];
-  const only = required && !extra.length && options.length === 1 ? options[0]!.value : null;
+  // One of two lists that has come first shows nothing yet of what there is.
+  const complete = !!known && (!endpoints || !!served.data);
+  const only = complete && required && !extra.length && options.length === 1 ? options[0]!.value : null;
   const offered = useRef<string>(undefined);
   useEffect(() => {
     if (!only || value !== null) return;
