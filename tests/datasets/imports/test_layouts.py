@@ -124,8 +124,8 @@ def test_a_winner_that_names_neither_answer_is_refused_with_its_value(samples: A
     for numbers in ((0, 1), (-2, 2), (-1, 1)):
         with pytest.raises(UnknownColumn, match="response_a"):
             samples([{**AB, "winner": number} for number in numbers])
-    with pytest.raises(UnknownColumn, match="overall_preference"):
-        samples([{"prompt": "Hi", "response1": "x", "response2": "y", "overall_preference": n} for n in (-2, 2)])
+    with pytest.raises(UnknownColumn, match="preference_strength"):
+        samples([{"prompt": "Hi", "response1": "x", "response2": "y", "preference_strength": n} for n in (1, 2)])
 
 
 def test_columns_that_are_named_by_the_user_stay_as_they_are(samples: Any) -> None:

@@ -28,7 +28,7 @@ Record = tuple[int, dict[str, Any] | Problem]
 class Removed:
     """A row of another tool's layout that no kind of sample holds. `rule`: the rule of cleaning that counts it."""
 
-    rule: Literal["tie", "diverging"]
+    rule: Literal["tie", "unranked", "diverging"]
 
 
 Arranged = tuple[int, dict[str, Any] | Problem | Removed]

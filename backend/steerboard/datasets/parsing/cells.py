@@ -17,7 +17,7 @@ from steerboard.datasets.parsing.unused_columns import looks_like_answers
 
 _NAMES = frozenset(
     name for field in ("prompt", "messages", "response", "chosen", "rejected") for name in ALIASES[field]
-)
+) | {"context"}
 _BEGINS = re.compile(r"\s*(\[\s*)?\{\s*(['\"])(role|content|from|value)\2\s*:")
 # Python's parser takes some hundred times as much memory as the text.
 _LONGEST = 1 << 20

@@ -13,7 +13,7 @@ from steerboard.datasets.parsing.row_builder import Shaped
 from steerboard_contracts.samples import PreferenceSample, Sample, SampleKind
 from steerboard_contracts.wording import counted
 
-Rule = Literal["diverging", "empty_round", "identical_sides", "small_margin", "duplicate", "tie"]
+Rule = Literal["diverging", "empty_round", "identical_sides", "small_margin", "duplicate", "tie", "unranked"]
 
 RULES: dict[Rule, str] = {
     "diverging": "chosen and rejected have different prompts",
@@ -22,6 +22,7 @@ RULES: dict[Rule, str] = {
     "small_margin": "the margin is below the threshold",
     "duplicate": "an earlier row is the same",
     "tie": "neither answer is the better one",
+    "unranked": "no two replies to a message have a rank",
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.datasets.parsing.unused_columns import looks_like_answers
+from steerboard.datasets.parsing.unused_columns import answer_columns, looks_like_answers
 
 Rows = Sequence[dict[str, Any]]
 
@@ -22,6 +22,11 @@ class Unread:
 def _several_answers(columns: frozenset[str], rows: Rows) -> bool:
     lists = (name for name in columns if looks_like_answers(name))
     return any(isinstance(value, list) and len(value) > 1 for name in lists for row in rows if (value := row.get(name)))
+
+
+def _two_answers(columns: frozenset[str], _: Rows) -> bool:
+    # Columns called A and B may be the choices of a question.
+    return answer_columns([name for name in columns if looks_like_answers(name)]) is not None
 
 
 def _only_sides(columns: frozenset[str], rows: Rows) -> bool:
@@ -48,13 +53,25 @@ UNREAD = (
     ),
     Unread(
         lambda columns, _: "message_tree_id" in columns or {"message_id", "parent_id"} <= columns,
-        "These look like OpenAssistant's trees of messages. Write each path from a prompt to an answer as one list of "
-        "messages, `messages`; or the best and the worst answer to a prompt as `chosen` and `rejected`.",
+        "These look like OpenAssistant's messages without ranks of a prompt's replies below it. Write each path from a "
+        "prompt to an answer as one list of messages, `messages`; or the best and the worst answer to a prompt as "
+        "`chosen` and `rejected`.",
     ),
     Unread(
         lambda columns, _: "choices" in columns and "question_id" in columns,
         "These look like answers to a benchmark. Import them into an evaluation: steerboard evaluations "
         "import-answers.",
+    ),
+    Unread(
+        lambda columns, _: "pandalm_result" in columns,
+        "These look like PandaLM's verdicts without the answers that they are about. To measure that judge: steerboard "
+        "evaluations figures TESTSET THIS_FILE --format pandalm.",
+    ),
+    Unread(
+        _two_answers,
+        "These look like two answers to each prompt without a verdict. Add a column `winner` with "
+        "a, b or tie. To have them judged, write the answers of each side as AlpacaEval does (`instruction`, `output`, "
+        "`generator`): steerboard evaluations import-answers EVALUATION FILE. For the prompts alone: --kind prompts.",
     ),
     Unread(
         lambda columns, _: "text" in columns,

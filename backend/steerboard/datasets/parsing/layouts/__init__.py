@@ -9,15 +9,21 @@ from steerboard.datasets.formats.records import Arranged
 from steerboard.datasets.parsing.layouts.annotations import ANNOTATIONS
 from steerboard.datasets.parsing.layouts.graded import GRADED
 from steerboard.datasets.parsing.layouts.histories import HISTORIES
+from steerboard.datasets.parsing.layouts.judged_pairs import JUDGED_PAIRS, SIGNED
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout
 from steerboard.datasets.parsing.layouts.pairs import PAIRS
 from steerboard.datasets.parsing.layouts.tables import TABLES
+from steerboard.datasets.parsing.layouts.trees import TREES
 from steerboard.datasets.parsing.layouts.winners import WINNERS
 
 __all__ = ["STEPS", "TABLES", "converted", "find_layout"]
 
 # One of each may apply, in this order: a table has rows, a row of an annotation tool has answers.
-STEPS: tuple[tuple[Layout, ...], ...] = (TABLES, ANNOTATIONS, (*PAIRS, *WINNERS, *GRADED, *HISTORIES))
+STEPS: tuple[tuple[Layout, ...], ...] = (
+    TABLES,
+    ANNOTATIONS,
+    (*PAIRS, SIGNED, *WINNERS, *JUDGED_PAIRS, *GRADED, *HISTORIES, *TREES),
+)
 _TRIED = 20
 
 

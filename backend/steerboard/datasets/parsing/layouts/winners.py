@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-import orjson
-
-from steerboard.datasets.formats.records import Problem, Removed
+from steerboard.datasets.parsing.layouts.arena import Arena, Verdict, preferences
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout, Row
-from steerboard.datasets.parsing.mapping import ALIASES
 from steerboard.datasets.parsing.unused_columns import answer_columns, winner_columns
-
-Verdict = Literal["a", "b", "tie"]
 
 _TIE = re.compile(r"(tie|tied|draw|both|neither|equal|same|even|none|no preference)\b.*|both_?(bad|good)", re.DOTALL)
 _FIRST, _SECOND = {"left", "first", "1st"}, {"right", "second", "2nd"}
@@ -24,72 +18,16 @@ _TRUE = ("1", "1.0", "true")
 _NEVER = ("chosen", "rejected")
 
 
-@dataclass(frozen=True)
-class _Arena:
-    """`verdict`: which answer of a row is the better one, None where that cannot be read. `judged`: its columns."""
-
-    a: str
-    b: str
-    judged: tuple[str, ...]
-    verdict: Callable[[Row], Verdict | None]
-
-
 def _find(rows: Sequence[Row]) -> Convert | None:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     sides = answer_columns(columns)
     if sides is None or any(name in columns for name in _NEVER):
         return None
     arena = _one_hot(columns, *sides) or _worded(columns, rows, *sides)
-    return None if arena is None else lambda _, row: _rows(row, arena)
+    return None if arena is None else lambda _, row: preferences(row, arena)
 
 
-def _rows(row: Row, arena: _Arena) -> Iterator[Row | Problem | Removed]:
-    verdict = arena.verdict(row)
-    if verdict is None:
-        given = ", ".join(f"{name} = {str(row.get(name))[:40]}" for name in arena.judged)
-        yield Problem("bad_row", f"{given}: is neither {arena.a} nor {arena.b} nor a tie")
-    elif verdict == "tie":
-        yield Removed("tie")
-    else:
-        better, worse = (arena.a, arena.b) if verdict == "a" else (arena.b, arena.a)
-        pair = _as_pair(row, arena, better, worse)
-        # Lists of several texts are the turns of one side each, of which the later ones answer different dialogues.
-        yield Removed("diverging") if _are_texts(pair["chosen"]) and _are_texts(pair["rejected"]) else pair
-
-
-def _as_pair(row: Row, arena: _Arena, better: str, worse: str) -> Row:
-    """What the columns tell of each answer is called by its side: `model_a` of the better one `model_chosen`."""
-    pair = {"chosen": _lone_text(row.get(better)), "rejected": _lone_text(row.get(worse))}
-    ends = {better[-1]: "chosen", worse[-1]: "rejected"}
-    other = {better[-1]: worse[-1], worse[-1]: better[-1]}
-    for name, value in row.items():
-        if name in (better, worse, *arena.judged):
-            continue
-        partner = name[:-1] + other.get(name[-1:], "")
-        side = ends.get(name[-1:]) if name[-2:-1] == "_" and partner in row and partner != name else None
-        pair[f"{name[:-1]}{side}" if side else name] = value
-    asked = next((name for name in (*ALIASES["prompt"], *ALIASES["messages"], "input") if name in pair), None)
-    if asked is not None:
-        value = _lone_text(pair.pop(asked))
-        pair["prompt" if asked == "input" else asked] = value
-    return pair
-
-
-def _lone_text(value: Any) -> Any:
-    """A list of one text, which some exports write as JSON."""
-    if isinstance(value, str) and value.startswith('["') and value.endswith('"]'):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return value
-    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else value
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > 1 and all(isinstance(text, str) for text in value)
-
-
-def _one_hot(columns: Sequence[str], a: str, b: str) -> _Arena | None:
+def _one_hot(columns: Sequence[str], a: str, b: str) -> Arena | None:
     """`winner_model_a`, `winner_model_b` and `winner_tie`, of which one is 1."""
     wins = {
         end: next((c for c in columns if re.fullmatch(rf"winner_(\w+_)?{end}", c, re.I)), None)
@@ -108,10 +46,10 @@ def _one_hot(columns: Sequence[str], a: str, b: str) -> _Arena | None:
         ]
         return won[0] if len(won) == 1 else None
 
-    return _Arena(a, b, judged, verdict)
+    return Arena(a, b, judged, verdict)
 
 
-def _worded(columns: Sequence[str], rows: Sequence[Row], a: str, b: str) -> _Arena | None:
+def _worded(columns: Sequence[str], rows: Sequence[Row], a: str, b: str) -> Arena | None:
     called = winner_columns(columns)
     others = [name for name in columns if name not in (a, b)]
     for winner in (*called, *(name for name in others if name not in called)):
@@ -122,7 +60,7 @@ def _worded(columns: Sequence[str], rows: Sequence[Row], a: str, b: str) -> _Are
         # A column of another name counts only where nothing else could be meant.
         sure = winner in called or bool({a.lower(), b.lower(), *_FIRST, *_SECOND} & {*values})
         if values and None not in found and {"a", "b"} & {*found} and sure:
-            return _Arena(a, b, (winner,), partial(_read, winner, words))
+            return Arena(a, b, (winner,), partial(_read, winner, words))
     return None
 
 
