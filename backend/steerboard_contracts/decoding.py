@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.engine import WithEngine
+from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.fields import Config, Count, NonNegative, Precision
 from steerboard_contracts.samples import Finite
 
@@ -16,6 +17,18 @@ Asked = Annotated[
     Field(
         description="Requested score of a policy that takes one; of several attributes, a text such as "
         "`helpfulness:4,verbosity:2`."
+    ),
+]
+
+
+GuidanceField = Annotated[
+    Finite,
+    Field(
+        ge=0,
+        le=20,
+        description="Classifier-free guidance w: how strongly a requested score is followed. Tokens are drawn from "
+        "u + w (c - u), the logits with the score (c) and without (u), in two passes. 1: no guidance.",
+        json_schema_extra={"source": "arXiv 2207.12598; language models: arXiv 2306.17806, Eq. 7"},
     ),
 ]
 
@@ -33,6 +46,26 @@ class Decoding(Config):
         Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")
     ] = None
     stop: list[str] = Field(default=[], description="Texts that end an answer, and are not part of it.")
+    guidance: GuidanceField = 1.0
+
+    @property
+    def guided(self) -> bool:
+        return self.guidance != 1
+
+
+def no_guidance(guidance: float, of: str) -> BadInput:
+    """`of`: what cannot be guided, such as "of endpoint 'x', which ..."."""
+    return BadInput(
+        f"guidance {guidance:g} was requested {of}",
+        code="no_guidance",
+        hint="Guide policies that take scores, by the engine `transformers`; leave `guidance` out for others.",
+        errors=[ErrorLocation(location="decoding.guidance", message="needs a policy that takes scores")],
+    )
+
+
+def guided_suffix(guidance: float) -> str:
+    """For names of what is guided: `_w3`."""
+    return f"_w{guidance:g}"
 
 
 # Words for a whole decoding.
@@ -54,6 +87,12 @@ class WithDecoding(WithEngine):
         if isinstance(value, dict) and isinstance(value.get("decoding"), str):
             return {**value, "decoding": NAMED.get(value["decoding"], value["decoding"])}
         return value
+
+    @model_validator(mode="after")
+    def _engine_guides(self) -> WithDecoding:
+        if self.engine == "vllm" and self.decoding.guided:
+            raise ValueError("decoding.guidance needs engine transformers: vLLM decodes each prompt by itself")
+        return self
 
 
 MOST_SAMPLES = 64

@@ -266,7 +266,7 @@ def test_answers_of_models_arrive_while_one_looks(page: Page, world: World) -> N
     page.get_by_role("option", name=re.compile(f"^{name}.plain")).click()
     chosen = page.get_by_role("group", name=f"Entrant {name}.plain")
     chosen.get_by_role("combobox", name="Decoding").click()
-    page.get_by_role("option", name="own temperature and length").click()
+    page.get_by_role("option", name="own temperature, length, guidance").click()
     chosen.get_by_label("Temperature").fill("-1")
     chosen.get_by_label("Maximum answer length").fill("8")
     chosen.get_by_label("Answers to each prompt").fill("2")

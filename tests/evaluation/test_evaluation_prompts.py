@@ -118,6 +118,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"entrants": [{"model": "unknown"}]}, 404, "unknown_model"),
     ({"entrants": [{"model": "reward"}]}, 422, "wrong_role"),
     ({"entrants": [{"model": "sft", "score": 5}]}, 422, "no_score_format"),
+    ({"entrants": [{"model": "sft", "decoding": {"guidance": 3}}]}, 422, "no_guidance"),
     ({"entrants": [{"model": "dt", "score": "verbosity:2"}]}, 422, "unknown_attribute"),
     ({"entrants": [{"model": "dt", "score": "high"}]}, 422, "invalid_request"),
     ({"entrants": [{"model": "sft", "samples": 2, "decoding": "greedy"}]}, 422, "equal_samples"),

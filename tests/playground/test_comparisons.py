@@ -93,6 +93,22 @@ def test_an_answer_does_not_depend_on_its_place_or_its_neighbours(
     assert two["columns"][1]["text"] == one["columns"][0]["text"] != one["columns"][1]["text"]
 
 
+def test_a_guided_column_is_another_answer_and_one_of_guidance_one_is_not(
+    world: PlaygroundWorld, worker: InteractiveWorker
+) -> None:
+    asked = (column(5), column(5, guidance=8), column(5, guidance=1), column(-5, guidance=0), column(5, guidance=0))
+    done = world.finish(world.compare(*asked))["columns"]
+    plain, guided, one, unasked, either = (answer["text"] for answer in done)
+    assert (plain == one, plain == guided, unasked == either) == (True, False, True)
+    assert [answer["decoding"]["guidance"] for answer in done] == [1, 8, 1, 0, 0]
+
+
+def test_guidance_is_refused_where_there_is_no_score_to_follow(world: PlaygroundWorld) -> None:
+    problem = world.compare(column(1), column(model="sft", guidance=2), status=422)
+    assert (problem["code"], "takes scores" in problem["hint"]) == ("no_guidance", False)
+    assert "does not take scores" in problem["detail"]
+
+
 def test_a_score_is_refused_where_no_model_understands_it(world: PlaygroundWorld) -> None:
     problem = world.compare(column(1), column(2.5, model="sft"), status=422)
     assert problem["code"] == "no_score_format"

@@ -54,6 +54,9 @@ def generate(
     temperature: Annotated[float, typer.Option(min=0.0, help="0 is greedy.")] = 0.0,
     top_p: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the likeliest tokens to draw from.")] = 1.0,
     top_k: Annotated[int, typer.Option(min=0, help="Draw from this many of the likeliest tokens; 0: from all.")] = 0,
+    guidance: Annotated[
+        float, typer.Option(min=0.0, max=20.0, help="How strongly a requested score is followed; 1: no guidance.")
+    ] = 1.0,
     n: Annotated[int, typer.Option("--n", "-n", min=1, max=256, help="Answers for each prompt and score.")] = 1,
     max_new_tokens: Annotated[
         int | None, typer.Option(min=1, help="[default: 256, or half of a smaller model's window]")
@@ -71,7 +74,13 @@ def generate(
         raise typer.BadParameter("a conversation has one answer to each message: give one --score, and no -n")
     if system is not None:
         conversations = [_with_system(turns, system) for turns in conversations]
-    decoding = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "max_new_tokens": max_new_tokens}
+    decoding = {
+        "temperature": temperature,
+        "top_p": top_p,
+        "top_k": top_k,
+        "max_new_tokens": max_new_tokens,
+        "guidance": guidance,
+    }
     scores: list[str | None] = [*score] if score else [None]
     asker = Asker(Client(), model, scores, decoding | {"stop": stop or []}, seed)
     answers: list[dict[str, Any]] = []

@@ -57,6 +57,8 @@ def no_estimate(source: str, decoding: Mapping[str, Any], best_of: int | None) -
         return "its answers are greedy, and only sampled ones give an estimate"
     if decoding.get("temperatures"):
         return "its temperature differs by category"
+    if decoding.get("guidance", 1) != 1:
+        return "guided answers are not from the model's own distribution"
     if decoding.get("top_p", 1) < 1 or decoding.get("top_k", 0) > 0:
         return "top_p or top_k leaves tokens out, so that they are not from the model's own distribution"
     return None

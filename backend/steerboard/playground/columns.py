@@ -18,6 +18,7 @@ from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.decoding import no_guidance
 from steerboard_contracts.methods import conditioned_labels
 from steerboard_contracts.models import POLICIES, ModelInfo, what_to_name
 
@@ -36,16 +37,20 @@ class Column:
 
 
 def resolve(session: Session, project: Project, asked: ColumnIn, place: int) -> Column:
-    """Raises `NotFound`, `WrongRole`, `NoScores`, naming the column, and `BadInput`."""
+    """Raises `NotFound`, `WrongRole`, `NoScores`, naming the column, and `BadInput` (`no_guidance` among others)."""
     asks = f"columns[{place}] asks for score"
     if asked.endpoint is not None:
         endpoint = get_endpoint(session, project, asked.endpoint)
         served = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
         score, text = written(served, asked.score, asks)
+        if asked.decoding.guidance != 1:
+            raise no_guidance(asked.decoding.guidance, f"from endpoint {endpoint.name!r}, which decodes by itself")
         return Column(endpoint.name, score, text, endpoint_source(endpoint), endpoint_id=endpoint.id)
     assert asked.model is not None
     model = policy(session, project, asked.model)
     score, text = written(model, asked.score, asks)
+    if asked.decoding.guidance != 1 and condition_format(model) is None:
+        raise no_guidance(asked.decoding.guidance, f"from {model.name!r}, a model that does not take scores")
     return Column(model.name, score, text, f"model:{model.id}", model_id=model.id)
 
 

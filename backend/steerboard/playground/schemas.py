@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from steerboard_contracts.attribute_names import SCORE
 from steerboard_contracts.conditions.condition import Condition, varied
+from steerboard_contracts.decoding import GuidanceField
 from steerboard_contracts.fields import NonNegative
 from steerboard_contracts.samples import Finite, Message, PromptMessages
 
@@ -44,6 +45,7 @@ class PlaygroundDecoding(_In):
         list[Annotated[str, Field(min_length=1, max_length=200)]],
         Field(max_length=16, description="Texts that end an answer, and are not part of it."),
     ] = []
+    guidance: GuidanceField = 1.0
 
 
 class ColumnIn(_In):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.decoding import MOST_SAMPLES, BestOf, WithDecoding
+from steerboard_contracts.decoding import MOST_SAMPLES, BestOf, GuidanceField, WithDecoding
 from steerboard_contracts.fields import Config, Count, RequestsPerMinute
 
 
@@ -19,6 +19,7 @@ class Entrant(Config):
     """
 
     scores: list[Condition] = Field(default=[])
+    guidance: GuidanceField = 1.0
     best_of: BestOf = None
     samples: Annotated[
         int,
@@ -80,6 +81,14 @@ class EvaluateConfig(WithDecoding):
     def _has_two_to_compare(self) -> EvaluateConfig:
         if self.decides and len(self.entrants) < 2:
             raise ValueError("`decides` compares the last two entrants, and there is one")
+        return self
+
+    @model_validator(mode="after")
+    def _guidance_is_an_entrants(self) -> EvaluateConfig:
+        if self.decoding.guided:
+            raise ValueError("give `guidance` to the entrants that take scores, and not to `decoding`, which is of all")
+        if self.engine == "vllm" and any(entrant.guidance != 1 for entrant in self.entrants):
+            raise ValueError("`guidance` of an entrant needs engine transformers: vLLM decodes each prompt by itself")
         return self
 
     @model_validator(mode="after")

@@ -38,6 +38,7 @@ class MethodRow(BaseModel):
     entrant: str
     variant: str | None = None
     score: Condition | None
+    guidance: float = 1.0
     best_of: int | None = None
     chosen_by: str | None = None
     n: int

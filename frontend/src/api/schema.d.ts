@@ -3964,6 +3964,7 @@ export interface components {
         ArenaEntrantIn: {
             /**
              * @default {
+             *       "guidance": 1,
              *       "stop": [],
              *       "temperature": 0,
              *       "top_k": 0,
@@ -4825,6 +4826,7 @@ export interface components {
         ColumnIn: {
             /**
              * @default {
+             *       "guidance": 1,
              *       "stop": [],
              *       "temperature": 0,
              *       "top_k": 0,
@@ -5054,6 +5056,7 @@ export interface components {
             data?: string | null;
             /**
              * @default {
+             *       "guidance": 1,
              *       "stop": [],
              *       "temperature": 0,
              *       "top_k": 0,
@@ -5270,6 +5273,12 @@ export interface components {
          * @description temperature 0 is greedy. `n` answers for each prompt, each with a seed of its own.
          */
         Decoding: {
+            /**
+             * Guidance
+             * @description Classifier-free guidance w: how strongly a requested score is followed. Tokens are drawn from u + w (c - u), the logits with the score (c) and without (u), in two passes. 1: no guidance.
+             * @default 1
+             */
+            guidance: number;
             /**
              * Max New Tokens
              * @description Tokens of an answer; by default 256, or half of a smaller model's window.
@@ -5811,6 +5820,11 @@ export interface components {
             distinct_2: number;
             /** Entrant */
             entrant: string;
+            /**
+             * Guidance
+             * @default 1
+             */
+            guidance: number;
             /** Independent Reward Mean */
             independent_reward_mean?: number | null;
             /** Independent Win Rate Vs Baseline */
@@ -8011,6 +8025,11 @@ export interface components {
             distinct_2: number;
             /** Entrant */
             entrant: string;
+            /**
+             * Guidance
+             * @default 1
+             */
+            guidance: number;
             /** Independent Reward Mean */
             independent_reward_mean?: number | null;
             /** Independent Win Rate Vs Baseline */
@@ -9048,6 +9067,12 @@ export interface components {
          * @description As `Decoding` of a run, for one answer. Temperature 0 is greedy.
          */
         PlaygroundDecoding: {
+            /**
+             * Guidance
+             * @description Classifier-free guidance w: how strongly a requested score is followed. Tokens are drawn from u + w (c - u), the logits with the score (c) and without (u), in two passes. 1: no guidance.
+             * @default 1
+             */
+            guidance: number;
             /**
              * Max New Tokens
              * @description By default 256, or half of a smaller model's window.

@@ -159,6 +159,15 @@ def test_a_sum_of_rewards_is_named_and_its_scores_are_not_compared_with_one_rewa
     assert not any("percentile" in warning for warning in warnings)
 
 
+def test_each_guidance_has_a_row_of_its_own_and_the_control_is_of_one() -> None:
+    asked = [(score, guidance) for guidance in (1.0, 3.0) for score in (-5.0, 5.0)]
+    entries = [entry(f"dt_{score:g}", "decision_transformer", score, guidance=w, model="dt") for score, w in asked]
+    found = made(entries, scores([1.0, 1.0], [2.0, 2.0], [0.0, 0.0], [4.0, 4.0]))
+    assert [row.variant for row in found.methods] == [None, None, "guidance 3", "guidance 3"]
+    assert found.control is not None
+    assert found.control.requested == [-5, 5]
+
+
 def test_known_quality_makes_the_report_synthetic() -> None:
     found = made([entry("sft")], scores([1.0, 1.0]), quality=[[0.2, 0.4]])
     assert (found.synthetic, found.methods[0].quality_mean) == (True, pytest.approx(0.3))
@@ -176,6 +185,7 @@ def test_entrants_are_called_after_their_stage_and_score() -> None:
             ("sft", Entrant(best_of=8)),
             ("dt", Entrant(scores=asked[:1], best_of=8)),
             ("sft", Entrant(samples=8)),
+            ("dt", Entrant(scores=asked[:2], guidance=2.5)),
         ]
     )
     assert [[(name, None if score is None else score.plain()) for name, score in rows] for rows in found] == [
@@ -189,4 +199,5 @@ def test_entrants_are_called_after_their_stage_and_score() -> None:
         [("sft_best_of_8", None)],
         [("dt_-5_best_of_8", -5.0)],
         [("sft_8_samples", None)],
+        [("dt_-5_w2.5", -5.0), ("dt_0_w2.5", 0.0)],
     ]

@@ -6,18 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.decoding import Decoding, no_guidance
 from steerboard_workers.alignment.rendering.render import Renderer, UnrenderableRows, answer_room
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as token ids. `limit`: how many tokens each of its answers may have."""
+    """A request as token ids. `limit`: how many tokens each of its answers may have. `against`: its prompt without the
+    condition, where answers are guided."""
 
     request: Request
     prompt: list[int]
     limit: int
+    against: list[int] | None = None
 
 
 @dataclass
@@ -35,18 +37,27 @@ def asked(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -
     """The requests as token ids, the longest first, so that memory fails early or never. Prompts that leave no room
     are cut from the left. Equal lengths keep the order of their rows.
 
-    Raises `BadInput` (`too_many_new_tokens`) when `max_new_tokens` alone fills the model's window, and
-    `UnrenderableRows`.
+    Raises `BadInput` (`too_many_new_tokens`) when `max_new_tokens` alone fills the model's window, or (`no_guidance`)
+    when answers are to be guided and a request has no condition, and `UnrenderableRows`.
     """
     window = renderer.max_length
     most = answer_room(window, decoding.max_new_tokens)
+    written = [r.score_text for r in requests]
+    if decoding.guided and None in written:
+        raise no_guidance(decoding.guidance, "of a model that takes no scores")
+    against: list[list[int]] | None = None
     try:
-        prompts = renderer.prompts_ids([r.prompt for r in requests], [r.score_text for r in requests], room=most)
+        prompts = renderer.prompts_ids([r.prompt for r in requests], written, room=most)
+        if decoding.guided:
+            against = renderer.prompts_ids([r.prompt for r in requests], [""] * len(requests), room=most)
     except UnrenderableRows as error:
         rows = {requests[place].row: fault for place, fault in error.faults.items()}
         raise UnrenderableRows(rows, len(requests)) from error
     order = sorted(range(len(requests)), key=lambda i: -len(prompts[i]))
-    return [Asked(requests[i], prompts[i], min(most, window - len(prompts[i]))) for i in order]
+    return [
+        Asked(requests[i], prompts[i], min(most, window - len(prompts[i])), against[i] if against else None)
+        for i in order
+    ]
 
 
 class Writer:

@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from steerboard_contracts.decoding import Decoding
 from steerboard_workers.engines.cache import CHUNK, growing_cache, takes_rows
-from steerboard_workers.engines.sampling import log_probs_of, next_tokens
+from steerboard_workers.engines.sampling import guided, log_probs_of, next_tokens
 
 # Dropping rows copies the cache, and a prefill of few rows is slow: worth it only when this share has ended.
 LEAST_SHARE = 0.125
@@ -31,18 +31,28 @@ Take = Callable[[int, int, float], bool]
 
 @dataclass(frozen=True)
 class Stream:
-    """An answer to be drawn. `key` is that of its random numbers; answers of one `group` have the same prompt."""
+    """An answer to be drawn. `key` is that of its random numbers; answers of one `group` have the same prompt.
+
+    `against` is the prompt without its condition where answers are guided: all streams of a run have one, or none has.
+    """
 
     prompt: Sequence[int]
     group: int
     key: int
+    against: Sequence[int] | None = None
+
+    @property
+    def room(self) -> int:
+        """Tokens of the longer of its prompts."""
+        return max(len(self.prompt), len(self.against or ()))
 
 
 @dataclass
 class _Rows:
     """Answers being drawn. live: of each row its place, None once it has ended. logits (B, V) of the next token, mask
     (B, T), positions (B,) of the last token, keys (B,), drawn (B,): how many tokens each has. starts: the column of the
-    mask at which each row begins."""
+    mask at which each row begins. against: the same answers behind their prompts without a condition, with the same
+    columns; only its logits, cache, mask and positions are read."""
 
     live: list[int | None]
     cache: Any
@@ -52,6 +62,14 @@ class _Rows:
     keys: Tensor
     drawn: Tensor
     starts: list[int]
+    against: _Rows | None = None
+
+    @property
+    def parts(self) -> list[_Rows]:
+        return [self] if self.against is None else [self, self.against]
+
+    def next_logits(self, guidance: float) -> Tensor:
+        return self.logits if self.against is None else guided(self.logits, self.against.logits, guidance)
 
     def ended(self) -> list[int]:
         return [row for row, place in enumerate(self.live) if place is None]
@@ -60,21 +78,23 @@ class _Rows:
         """Keep the others; returns `tokens` (B,) of these."""
         kept = [row for row, place in enumerate(self.live) if place is not None]
         rows = torch.tensor(kept, device=tokens.device)
-        self.cache.reorder_cache(rows)
-        self.mask, self.positions, self.keys, self.drawn = (
-            x.index_select(0, rows) for x in (self.mask, self.positions, self.keys, self.drawn)
-        )
+        for part in self.parts:
+            part.cache.reorder_cache(rows)
+            part.mask, part.positions, part.keys, part.drawn = (
+                x.index_select(0, rows) for x in (part.mask, part.positions, part.keys, part.drawn)
+            )
         self.live, self.starts = [self.live[row] for row in kept], [self.starts[row] for row in kept]
         return tokens.index_select(0, rows)
 
     def replace(self, rows: Sequence[int], by: _Rows) -> None:
         """Rows that have ended by all of `by`, whose prompts are no longer than these rows."""
         where = torch.tensor(rows, device=self.mask.device)
-        for layer, new in zip(self.cache.layers, by.cache.layers, strict=True):
-            layer.replace_rows(where, new)
         shift = self.mask.shape[1] - by.mask.shape[1]
-        self.mask[where] = torch.nn.functional.pad(by.mask, (shift, 0))
-        self.positions[where], self.keys[where], self.drawn[where] = by.positions, by.keys, by.drawn
+        for part, new in zip(self.parts, by.parts, strict=True):
+            for layer, other in zip(part.cache.layers, new.cache.layers, strict=True):
+                layer.replace_rows(where, other)
+            part.mask[where] = torch.nn.functional.pad(new.mask, (shift, 0))
+            part.positions[where], part.keys[where], part.drawn[where] = new.positions, new.keys, new.drawn
         for row, place, start in zip(rows, by.live, by.starts, strict=True):
             self.live[row], self.starts[row] = place, start + shift
 
@@ -85,9 +105,10 @@ class _Rows:
             return
         unused = min((self.starts[row] for row, place in enumerate(self.live) if place is not None), default=0)
         if unused >= CHUNK:
-            for layer in self.cache.layers:
-                layer.forget(unused)
-            self.mask = self.mask[:, unused:]
+            for part in self.parts:
+                for layer in part.cache.layers:
+                    layer.forget(unused)
+                part.mask = part.mask[:, unused:]
             self.starts = [start - unused for start in self.starts]
 
 
@@ -105,7 +126,7 @@ class Decoder:
 
     def run(self, streams: Sequence[Stream], decoding: Decoding, take: Take) -> Iterator[int]:
         """Draw tokens until `take` has ended each answer. Gives the places of answers as they end."""
-        order = sorted(range(len(streams)), key=lambda place: -len(streams[place].prompt))
+        order = sorted(range(len(streams)), key=lambda place: -streams[place].room)
         if takes_rows(growing_cache(self.model.config)):
             yield from self._run(streams, order, decoding, take)
             return
@@ -136,15 +157,17 @@ class Decoder:
             if not waiting and len(free) >= LEAST_SHARE * len(rows.live):
                 tokens = rows.drop_ended(tokens)
             rows.forget_unused()
-            # Rows that have ended stay until the next compaction; they must not run past the window.
-            rows.positions = (rows.positions + 1).clamp(max=self.window - 1)
-            rows.mask = torch.cat([rows.mask, rows.mask.new_ones(len(rows.mask), 1)], dim=1)
-            rows.logits = self._forward(tokens[:, None], rows.mask, rows.positions[:, None], rows.cache)
+            for part in rows.parts:
+                # Rows that have ended stay until the next compaction; they must not run past the window.
+                part.positions = (part.positions + 1).clamp(max=self.window - 1)
+                part.mask = torch.cat([part.mask, part.mask.new_ones(len(part.mask), 1)], dim=1)
+                part.logits = self._forward(tokens[:, None], part.mask, part.positions[:, None], part.cache)
 
     def _draw(self, rows: _Rows, decoding: Decoding, take: Take) -> tuple[Tensor, list[int]]:
         """The next token (B,) of every row, and the places of the answers that it has ended."""
-        tokens = next_tokens(rows.logits, decoding, rows.keys, rows.drawn)
-        measured = log_probs_of(tokens, rows.logits, decoding) if self.log_probs else torch.zeros(len(rows.live))
+        logits = rows.next_logits(decoding.guidance)
+        tokens = next_tokens(logits, decoding, rows.keys, rows.drawn)
+        measured = log_probs_of(tokens, logits, decoding) if self.log_probs else torch.zeros(len(rows.live))
         rows.drawn = rows.drawn + 1
         log_probs, ended = measured.tolist(), []
         for row, token in enumerate(tokens.tolist()):
@@ -155,14 +178,23 @@ class Decoder:
         return tokens, ended
 
     def _prefill(self, streams: Sequence[Stream], places: Sequence[int]) -> _Rows:
-        """Run each distinct prompt once."""
+        longest = max(streams[place].room for place in places)
+        rows = self._prefill_prompts(streams, places, [streams[place].prompt for place in places], longest)
+        against = [one for one in (streams[place].against for place in places) if one is not None]
+        if against:
+            rows.against = self._prefill_prompts(streams, places, against, longest)
+        return rows
+
+    def _prefill_prompts(
+        self, streams: Sequence[Stream], places: Sequence[int], given: Sequence[Sequence[int]], longest: int
+    ) -> _Rows:
+        """Run each distinct prompt once, padded to `longest` tokens. `given`: those of the places."""
         at: dict[int, int] = {}
         prompts: list[list[int]] = []
-        for place in places:
+        for place, prompt in zip(places, given, strict=True):
             if streams[place].group not in at:
                 at[streams[place].group] = len(prompts)
-                prompts.append(list(streams[place].prompt))
-        longest = max(len(p) for p in prompts)
+                prompts.append(list(prompt))
         ids = torch.tensor([[self.pad] * (longest - len(p)) + p for p in prompts], device=self.device)
         mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=self.device)
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
@@ -175,7 +207,7 @@ class Decoder:
             cache.reorder_cache(repeated)
             logits, mask, last = (x.index_select(0, repeated) for x in (logits, mask, last))
         keys = torch.tensor([streams[place].key for place in places], dtype=torch.int64, device=self.device)
-        starts = [longest - len(prompts[one]) for one in of_prompt]
+        starts = [longest - streams[place].room for place in places]
         return _Rows(list(places), cache, logits, mask, last, keys, torch.zeros_like(keys), starts)
 
     def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Tensor:

@@ -53,6 +53,14 @@ def warp(logits: Tensor, decoding: Decoding) -> Tensor:
     return logits
 
 
+def guided(conditional: Tensor, unconditional: Tensor, weight: float) -> Tensor:
+    """Logits (B, V) float32 of classifier-free guidance: u + w (c - u), with those behind the prompt with its condition
+    (c) and without (u). w = 1 is c, 0 is u, more asks for the condition more strongly (arXiv 2306.17806, Eq. 7)."""
+    c, u = conditional.float(), unconditional.float()
+    # Two infinities of one sign, such as those of a padded vocabulary, have no difference.
+    return torch.where(c == u, c, torch.lerp(u, c, weight))
+
+
 def next_tokens(logits: Tensor, decoding: Decoding, keys: Tensor, positions: Tensor) -> Tensor:
     """Next token (B,) for logits (B, V): the largest at temperature 0, else a draw."""
     logits = logits.float()

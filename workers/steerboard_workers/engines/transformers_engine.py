@@ -22,6 +22,7 @@ class _Drawn(Answer):
 
     prompt: list[int] = field(default_factory=list)
     key: int = 0
+    against: list[int] | None = None
 
 
 class TransformersEngine:
@@ -47,7 +48,14 @@ class TransformersEngine:
         Raises `BadInput` (`too_many_new_tokens`) when `max_new_tokens` alone fills the model's window.
         """
         answers = [
-            _Drawn(one.request.row, n, one.limit, prompt=one.prompt, key=stream_key(seed, one.request.row, n))
+            _Drawn(
+                one.request.row,
+                n,
+                one.limit,
+                prompt=one.prompt,
+                key=stream_key(seed, one.request.row, n),
+                against=one.against,
+            )
             for one in asked(self.renderer, requests, decoding)
             for n in range(decoding.n)
         ]
@@ -64,5 +72,5 @@ class TransformersEngine:
                 done[place] = completion
             return completion is not None
 
-        for place in self._decoder.run([Stream(a.prompt, a.row, a.key) for a in answers], decoding, take):
+        for place in self._decoder.run([Stream(a.prompt, a.row, a.key, a.against) for a in answers], decoding, take):
             yield done.pop(place)

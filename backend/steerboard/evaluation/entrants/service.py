@@ -24,7 +24,7 @@ from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard_contracts.configs.answer import AnswerConfig
-from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.decoding import Decoding, guided_suffix, no_guidance
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 from steerboard_contracts.methods import conditioned_labels
 from steerboard_contracts.models import POLICIES, ModelInfo, what_to_name
@@ -193,6 +193,8 @@ def _of_model(entrant: Entrant, model: Model, asked: EntrantIn) -> None:
             code="no_score_format",
             hint=f"Only policies of {conditioned_labels()} take scores; leave the score out for others.",
         )
+    if form is None and isinstance(asked.decoding, Decoding) and asked.decoding.guided:
+        raise no_guidance(asked.decoding.guidance, f"from {model.name!r}, a model that does not take scores")
     entrant.source = "model"
     entrant.model_id = model.id
     entrant.name = model.name
@@ -229,6 +231,8 @@ def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: st
 def _of_endpoint(session: Session, entrant: Entrant, endpoint: Endpoint, asked: EntrantIn) -> None:
     policy = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
     score_text(endpoint, policy, asked.score)  # or it would be refused when its run begins
+    if isinstance(asked.decoding, Decoding) and asked.decoding.guided:
+        raise no_guidance(asked.decoding.guidance, f"from endpoint {endpoint.name!r}, which decodes by itself")
     entrant.source = "endpoint"
     entrant.endpoint_id = endpoint.id
     entrant.name = endpoint.name
@@ -264,6 +268,8 @@ def _decoding(asked: EntrantIn) -> tuple[Decoding, dict[str, float]]:
 def _default_name(session: Session, evaluation: Evaluation, entrant: Entrant) -> str:
     """The model's or endpoint's; with the score where one is asked for; with a number where that is taken."""
     name = entrant.name if entrant.score is None else f"{entrant.name[:110]}_{entrant.score.slug}"[:128]
+    if entrant.decoding.get("guidance", 1) != 1:
+        name = f"{name[:110]}{guided_suffix(entrant.decoding['guidance'])}"
     if entrant.best_of is not None:
         name = f"{name[:110]}_best_of_{entrant.best_of}"
     check_name(name)

@@ -108,7 +108,7 @@ def _enter(
             raise BadInput(
                 f"entrant {number} has only one of `best_of` and the reward model that chooses", code="missing_input"
             )
-        decoding = config.decoding.model_copy(update={"n": 1})
+        decoding = config.decoding.model_copy(update={"n": 1, "guidance": entrant.guidance})
         if entrant.best_of is not None and decoding.temperature == 0:
             decoding = decoding.model_copy(update={"temperature": 1.0})
         for name, score in rows:

@@ -132,6 +132,7 @@ def _entries(
             best_of=entrant.best_of,
             chosen_by=entrant.chosen_by,
             samples=entrant.samples,
+            guidance=entrant.decoding.get("guidance", 1.0),
             info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
             device_seconds=(sum(training_cost(session, model)) if model is not None else 0.0)
             + _choosing_cost(session, entrant),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from steerboard.evaluation.recipe_stage.judge import Judged
 from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.configs.evaluate import EvaluateConfig
+from steerboard_contracts.decoding import guided_suffix
 from steerboard_contracts.held_out_changes import HeldOutChange, in_words
 from steerboard_contracts.methods import baseline_methods
 from steerboard_contracts.models import ModelInfo
@@ -55,6 +56,7 @@ class Entry:
     log_prob_seconds: tuple[float, float] = (0.0, 0.0)
     chosen_by: str | None = None
     samples: int = 1
+    guidance: float = 1.0
 
     @property
     def is_baseline(self) -> bool:
@@ -142,6 +144,7 @@ def _row(
         entrant=entry.model,
         variant=_variant(findings, entry),
         score=entry.score,
+        guidance=entry.guidance,
         best_of=entry.best_of,
         chosen_by=entry.chosen_by,
         n=len(entry.texts),
@@ -171,13 +174,17 @@ def _row(
 
 
 def _variant(findings: Findings, entry: Entry) -> str | None:
-    """How many samples, or the entrant's name without its score where another model is of the same method."""
+    """How many samples, the guidance, or the entrant's name without its score where another model is of the same
+    method."""
     if entry.samples > 1:
         return f"{entry.samples} samples"
+    guidance = None if entry.guidance == 1 else f"guidance {entry.guidance:g}"
     if all(one.model == entry.model for one in findings.entries if one.method == entry.method):
-        return None
+        return guidance
     name = entry.name if entry.best_of is None else entry.name.removesuffix(f"_best_of_{entry.best_of}")
-    return name if entry.score is None else name.removesuffix(f"_{entry.score.slug}")
+    name = name if guidance is None else name.removesuffix(guided_suffix(entry.guidance))
+    name = name if entry.score is None else name.removesuffix(f"_{entry.score.slug}")
+    return name if guidance is None else f"{name}, {guidance}"
 
 
 def without_rewards(prompts: int) -> Report:
@@ -199,9 +206,11 @@ def _by_judge(findings: Findings, index: int, against: int | None) -> float | No
 
 
 def _control(rows: list[MethodRow]) -> Control | None:
-    """The first model with several scores, or values of one attribute, in rising order of what was requested."""
+    """The first model, at one guidance, with several scores, or values of one attribute, in rising order of what was
+    requested."""
     for first in rows:
-        mine = [row for row in rows if row.entrant == first.entrant and row.score is not None and row.best_of is None]
+        alike = [one for one in rows if (one.entrant, one.guidance) == (first.entrant, first.guidance)]
+        mine = [row for row in alike if row.score is not None and row.best_of is None]
         along = varied(row.score for row in mine if row.score is not None)
         if along is not None:
             curve = sorted((asked, row.reward_mean) for asked, row in zip(along, mine, strict=True))

@@ -49,7 +49,10 @@ function Form({ project, onMade }: Properties) {
         name: name.trim(),
         entrants: entrants.map((target) => {
           const [kind, ...rest] = target.split(":");
-          return { [kind!]: rest.join(":"), decoding: { temperature, top_p: 1, top_k: 0, stop: [] } };
+          return {
+            [kind!]: rest.join(":"),
+            decoding: { temperature, top_p: 1, top_k: 0, stop: [], guidance: 1 },
+          };
         }),
         sides: Number(sides),
         categories,

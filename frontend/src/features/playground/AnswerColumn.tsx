@@ -16,8 +16,9 @@ import { IconAdjustments, IconCheck, IconCopy, IconMessagePlus, IconX } from "@t
 import { type Answer, ENDED } from "../../api/models/playground";
 import { seconds, signed } from "../../shared/format/format";
 import { Asked } from "../../shared/AttributeBadges";
-import { adapted, type Condition, shown } from "../../shared/forms/condition";
-import type { Column, Target } from "./draft";
+import { adapted, shown } from "../../shared/forms/condition";
+import { type Column, guides, type Target } from "./draft";
+import { GuidanceSlider } from "./GuidanceSlider";
 import { Sliders } from "./Sliders";
 
 interface Properties {
@@ -29,7 +30,7 @@ interface Properties {
   steers: boolean;
   onChange: (to: Partial<Column>) => void;
   /** A value was chosen on a slider: ask again with it. */
-  onSteer: (score: Condition) => void;
+  onSteer: (to: Partial<Column>) => void;
   onRemove?: () => void;
   onContinue: (text: string) => void;
 }
@@ -68,7 +69,8 @@ export function AnswerColumn({
             onChange={(value) => {
               const next = targets.find((one) => one.value === value);
               const score = next?.attributes ? adapted(column.score, next.attributes) : null;
-              if (next) onChange({ target: next.value, score });
+              const guidance = next && guides(next) ? column.guidance : 1;
+              if (next) onChange({ target: next.value, score, guidance });
             }}
           />
           <DecodingButton column={column} onChange={onChange} />
@@ -84,12 +86,20 @@ export function AnswerColumn({
             asked={column.score}
             steers={steers}
             onChange={(score) => onChange({ score })}
-            onSteer={onSteer}
+            onSteer={(score) => onSteer({ score })}
           />
         ) : (
           <Text size="xs" c="dimmed">
             takes no requested reward
           </Text>
+        )}
+        {target && guides(target) && (
+          <GuidanceSlider
+            guidance={column.guidance}
+            steers={steers}
+            onChange={(guidance) => onChange({ guidance })}
+            onSteer={(guidance) => onSteer({ guidance })}
+          />
         )}
         <AnswerBody answer={answer} onContinue={onContinue} />
       </Stack>

@@ -172,7 +172,7 @@ function Asked({ project, models, onSearchModel, endpoints, comparison, wanted }
               onSearchTarget={onSearchModel}
               steers={mayRun}
               onChange={(to) => setDraft(change(column.key, to))}
-              onSteer={(score) => send(change(column.key, { score }))}
+              onSteer={(to) => send(change(column.key, to))}
               onRemove={
                 draft.columns.length > 1
                   ? () => setDraft({ ...draft, columns: draft.columns.filter((one) => one !== column) })

@@ -12,6 +12,8 @@ export interface Column {
   temperature: number;
   topP: number;
   maxNewTokens: number | null;
+  /** Classifier-free guidance towards the score; 1 is none. */
+  guidance: number;
 }
 
 export interface Message {
@@ -35,12 +37,17 @@ export interface Target {
   attributes: Attribute[] | null;
 }
 
+/** Endpoints decode by themselves, and without a score there is nothing to be guided towards. */
+export function guides(target: Target): boolean {
+  return target.attributes !== null && target.value.startsWith("model:");
+}
+
 const DEFAULT_SCORES = [5, 0, -5];
 let lastKey = 0;
 
 export function newColumn(target: string, score: Condition | null): Column {
   lastKey += 1;
-  return { key: lastKey, target, score, temperature: 0, topP: 1, maxNewTokens: null };
+  return { key: lastKey, target, score, temperature: 0, topP: 1, maxNewTokens: null, guidance: 1 };
 }
 
 /** Everything that can answer: models, then endpoints. */
@@ -120,6 +127,7 @@ export function draftOf(comparison: Comparison): Draft {
       temperature: answer.decoding.temperature ?? 0,
       topP: answer.decoding.top_p ?? 1,
       maxNewTokens: answer.decoding.max_new_tokens ?? null,
+      guidance: answer.decoding.guidance ?? 1,
     })),
     reward: comparison.reward_model?.name ?? null,
     seed: comparison.seed,
@@ -144,6 +152,7 @@ export function bodyOf(draft: Draft): Schemas["ComparisonIn"] {
           temperature: column.temperature,
           top_p: column.topP,
           ...(column.maxNewTokens ? { max_new_tokens: column.maxNewTokens } : {}),
+          ...(column.guidance === 1 ? {} : { guidance: column.guidance }),
         },
       } as never;
     }),

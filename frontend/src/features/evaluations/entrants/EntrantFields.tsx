@@ -29,7 +29,7 @@ const DECODINGS: { value: DecodingChoice; label: string }[] = [
   { value: "greedy", label: "greedy, temperature 0" },
   { value: "sampled", label: "sampled, temperature 1" },
   { value: "by_category", label: "by category, as MT-Bench" },
-  { value: "own", label: "own temperature and length" },
+  { value: "own", label: "own temperature, length, guidance" },
 ];
 
 const USUAL_N = 8;
@@ -147,6 +147,19 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
                 error={error("decoding.Decoding.max_new_tokens") ?? error("decoding.max_new_tokens")}
                 onChange={(maxNewTokens) => set({ maxNewTokens })}
               />
+              {draft.kind === "model" && (
+                <NumberInput
+                  inputWrapperOrder={ORDER}
+                  label="Guidance"
+                  description="How strongly its score is followed; 1 is none"
+                  min={0}
+                  max={20}
+                  step={0.5}
+                  value={draft.guidance}
+                  error={error("decoding.Decoding.guidance") ?? error("decoding.guidance")}
+                  onChange={(guidance) => set({ guidance })}
+                />
+              )}
             </>
           )}
           <NumberInput

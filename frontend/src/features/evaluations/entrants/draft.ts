@@ -15,6 +15,7 @@ export interface EntrantDraft {
   decoding: DecodingChoice;
   temperature: number | string;
   maxNewTokens: number | string;
+  guidance: number | string;
   samples: number | string;
   /** The reward model that keeps one of the samples; all of them are kept without one. */
   chooser: string | null;
@@ -35,6 +36,7 @@ export function emptyEntrant(kind: "model" | "endpoint" = "model", who: string |
     decoding: "default",
     temperature: 0.7,
     maxNewTokens: "",
+    guidance: 1,
     samples: 1,
     chooser: null,
     engine: "transformers",
@@ -68,6 +70,7 @@ function decodingOf(draft: EntrantDraft): EntrantIn["decoding"] {
     top_k: 0,
     stop: [],
     n: 1,
+    guidance: draft.kind === "endpoint" || draft.guidance === "" ? 1 : Number(draft.guidance),
   };
 }
 
