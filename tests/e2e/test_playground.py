@@ -42,7 +42,7 @@ def test_three_scores_give_three_answers_with_falling_rewards(
     other.close()
 
     # The slider asks again for its own column alone.
-    slider = page.get_by_role("article").first.get_by_role("slider")
+    slider = page.get_by_role("article").first.get_by_role("slider", name="Requested reward")
     before = page.url
     slider.focus()
     page.keyboard.press("Home")
@@ -63,6 +63,22 @@ def test_three_scores_give_three_answers_with_falling_rewards(
     expect(page.get_by_role("heading", name="liked-v1")).to_be_visible()
     (row,) = world.get("datasets/liked-v1/samples")["items"]
     assert (row["sample"]["chosen"], row["sample"]["rejected"]) == (high[0], low[0])
+
+
+def test_a_guidance_of_zero_ignores_what_was_requested(page: Page, steered: str) -> None:
+    page.goto(f"/p/default/playground?model={steered}")
+    page.get_by_label("Prompt", exact=True).fill("Tell of a blue lake.")
+    page.keyboard.press("Control+Enter")
+    high, middle, low = columns_of(page)
+    for column in (page.get_by_role("article").first, page.get_by_role("article").last):
+        before = page.url
+        column.get_by_role("slider", name="Guidance").focus()
+        page.keyboard.press("Home")
+        page.wait_for_url(lambda url, before=before: url != before)
+        columns_of(page)
+    first, second, third = columns_of(page)
+    assert first == third != second
+    assert (second, first in (high, low)) == (middle, False)
 
 
 def test_the_curve_shows_that_what_is_requested_is_achieved(page: Page, steered: str) -> None:
