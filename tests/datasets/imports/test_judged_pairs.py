@@ -155,7 +155,10 @@ def test_trees_without_any_ranks_are_recognised(stored: Any) -> None:
     ("row", "hint"),
     [
         (PANDALM, "steerboard evaluations import-answers"),
-        ({"idx": 0, "pandalm_result": 2, "pandalm_reason": "It is shorter."}, "--format pandalm"),
+        (
+            {"idx": 0, "pandalm_result": 2, "pandalm_reason": "It is shorter."},
+            "steerboard figures TESTSET THIS_FILE --format pandalm",
+        ),
     ],
 )
 def test_two_answers_without_a_verdict_are_recognised(row: dict[str, Any], hint: str, stored: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from steerboard.cli.data import datasets
+from steerboard.cli.main import app as command_line
 from steerboard.datasets.errors import WrongFileType
 from steerboard.datasets.formats.detect import open_reader
 from steerboard.datasets.formats.known import FORMATS, IN_WORDS, without_ending
 from steerboard.datasets.formats.records import Source
+from steerboard.datasets.parsing.unread_layouts import UNREAD
 
 DOCS = (Path(__file__).parents[3] / "docs" / "importing.md").read_text()
 
@@ -40,3 +43,10 @@ def test_refusals_and_the_command_line_name_every_format() -> None:
 @pytest.mark.parametrize("name", ["a.b.jsonl", "a.b.ndjson.gz", "a.b.json", "a.b.tsv", "a.b.csv.gz", "a.b.parquet"])
 def test_a_dataset_is_called_like_its_file_without_the_format(name: str) -> None:
     assert without_ending(name) == "a.b"
+
+
+@pytest.mark.parametrize(
+    "command", [found for one in UNREAD for found in re.findall(r"steerboard ((?:[a-z-]+ ?)+)", one.words)]
+)
+def test_a_command_that_is_advised_exists(command: str) -> None:
+    assert CliRunner().invoke(command_line, [*command.split(), "--help"]).exit_code == 0

@@ -65,7 +65,7 @@ UNREAD = (
     Unread(
         lambda columns, _: "pandalm_result" in columns,
         "These look like PandaLM's verdicts without the answers that they are about. To measure that judge: steerboard "
-        "evaluations figures TESTSET THIS_FILE --format pandalm.",
+        "figures TESTSET THIS_FILE --format pandalm.",
     ),
     Unread(
         _two_answers,
