@@ -98,6 +98,13 @@ class ConditionFormat(BaseModel):
             )
         return Condition.of({name: values[name] for name in names if name in values})
 
+    def opposite(self, asked: Condition) -> Condition:
+        """A resolved condition with each value mirrored within its range: `low + high - value`, so of a score its
+        negative."""
+        return Condition.of(
+            {one.name: one.low + one.high - one.value(asked.values[one.name]) for one in self._in(asked)}
+        )
+
     def rounds(self, asked: Condition) -> bool:
         """Whether a resolved condition is written with other values than asked for."""
         return any(abs(one.value(asked.values[one.name]) - asked.values[one.name]) > 1e-9 for one in self._in(asked))

@@ -8,10 +8,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.training import ConditionalConfig
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
-from steerboard_contracts.training import PAPER, TrainingConfig
+from steerboard_contracts.training import PAPER
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -21,7 +22,7 @@ def _distinct(names: list[str]) -> list[str]:
     return names
 
 
-class DecisionTransformerConfig(TrainingConfig):
+class DecisionTransformerConfig(ConditionalConfig):
     """Eq. 6 of arXiv 2308.12050: SFT behind `<rm_score> a.b`, or behind several attributes in the order given."""
 
     method: Annotated[Literal["decision_transformer"], Field(description="The training method.")]

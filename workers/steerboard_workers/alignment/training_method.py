@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadRow, EmptySelection
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.prompts import Normaliser
@@ -58,6 +60,8 @@ class TrainingMethod(Generic[C]):
 
     fields: ClassVar[tuple[str, ...]] = ("prompt", "response")
     sides: ClassVar[tuple[str, ...]] = ("response",)
+    condition_format: ConditionFormat | None = None
+    """How conditions are written, once rows were selected; None where answers are learned under none."""
 
     def __init__(self, config: C) -> None:
         self.config = config
@@ -71,13 +75,32 @@ class TrainingMethod(Generic[C]):
         """Called once, before anything is tokenised. A row has `row`, `split` and `half` besides its kind's fields."""
         return Selection(rows)
 
+    def asked(self, row: Row) -> Condition | None:
+        """The condition that a row's answer is learned under, of a method with a `condition_format`."""
+        return None
+
     def condition(self, row: Row) -> str | None:
         """The text after the prompt's last marker, such as a score."""
-        return None
+        asked = self.asked(row)
+        return None if asked is None or self.condition_format is None else self.condition_format.text(asked)
+
+    def recondition(self, renderer: Renderer, rows: list[Row], conditions: Sequence[Condition]) -> list[Example | None]:
+        """The examples of rows whose answers are asked for by `conditions`, one a row, instead of their own. None: it
+        does not fit. Only with a `condition_format`, whose resolved conditions these are."""
+        assert self.condition_format is not None
+        groups = self._rendered(renderer, rows, [self.condition_format.text(one) for one in conditions])
+        return [
+            None if group is None else self.example(int(row.get("row", place)), row, group)
+            for place, (row, group) in enumerate(zip(rows, groups, strict=True))
+        ]
 
     def render(self, renderer: Renderer, rows: list[Row]) -> list[RenderedGroup | None]:
         """Prompts and responses of some rows as tokens. None: it does not fit, and is left out and counted."""
-        conditions = [self.condition(row) for row in rows]
+        return self._rendered(renderer, rows, [self.condition(row) for row in rows])
+
+    def _rendered(
+        self, renderer: Renderer, rows: list[Row], conditions: Sequence[str | None]
+    ) -> list[RenderedGroup | None]:
         prompts = [row["prompt"] for row in rows]
         given = conditions if any(one is not None for one in conditions) else None
         if self.sides:

@@ -217,6 +217,7 @@ def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:
     drawn = source.drawn()
     train = data.train if drawn is None else [data.train[place] for place in drawn]
     held_out = [e for e in data.held_out if e.responses]
+    held_out += data.variants.all if data.variants is not None else ()
     companions = [e.companion for e in [*train, *held_out] if e.companion is not None]
     return [one for part in (held_out, companions) for one in sorted(part, key=lambda e: max(e.lengths))[-1:]]
 

@@ -34,24 +34,24 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
         """Of rows that need no reward, since the policy is not asked for one."""
         defaults = self.config.default_attributes.values
         found = [fit_attribute(name, rows, self._dataset, defaults.get(name)) for name in self.config.attributes]
-        self._form = ConditionFormat(attributes=tuple(found))
-        return Selection(rows, info={"condition": self._form}, notes=[described(one, rows) for one in found])
+        self.condition_format = ConditionFormat(attributes=tuple(found))
+        return Selection(rows, info={"condition": self.condition_format}, notes=[described(one, rows) for one in found])
 
     def select_rewarded(self, rows: list[Row], rewards: Sequence[float], normaliser: Normaliser) -> Selection:
         config = self.config
         self._scale = ScoreScale.fit(config.score_scale, rewards, normaliser, config.score_limit)
         score = ConditionFormat.of_score(config.score_limit, config.score_step, config.default_score).attributes[0]
         defaults = config.default_attributes.values
-        self._form = ConditionFormat(
+        self.condition_format = ConditionFormat(
             attributes=tuple(
                 score if name == SCORE else fit_attribute(name, rows, self._dataset, defaults.get(name))
                 for name in config.attributes
             )
         )
-        info: dict[str, Any] = {"condition": self._form}
+        info: dict[str, Any] = {"condition": self.condition_format}
         if SCORE in config.attributes:
             info["score_scale"] = self._scale
-        notes = [described(one, rows) for one in self._form.attributes if one.name != SCORE]
+        notes = [described(one, rows) for one in self.condition_format.attributes if one.name != SCORE]
         # A score means the same whatever is left out: its scale is that of all rows.
         kept = Selection(rows) if config.threshold is None else above(config.threshold, rows)
         return replace(kept, info=info, notes=[*kept.notes, *notes])
@@ -59,9 +59,9 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
     def nothing_left(self) -> str:
         return super().nothing_left() if self.config.threshold is None else NOTHING_LEFT
 
-    def condition(self, row: Row) -> str:
+    def asked(self, row: Row) -> Condition:
         values = {name: self._value(row, name) for name in self.config.attributes}
-        return self._form.text(Condition.of({name: value for name, value in values.items() if value is not None}))
+        return Condition.of({name: value for name, value in values.items() if value is not None})
 
     def _value(self, row: Row, name: str) -> float | None:
         return self._scale.score(row["reward"]) if name == SCORE else grade(row, name)

@@ -13,10 +13,12 @@ from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.warnings import RunWarning, rows_too_long
+from steerboard_workers.alignment.condition_variants import ConditionVariants, variants_of
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.rendering.render import Renderer, UnrenderableRows
 from steerboard_workers.alignment.training_method import Row, TrainingMethod
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.condition_gain import gain_rows
 
 RENDER_ROWS = 512
 
@@ -33,6 +35,8 @@ class TrainingData:
     # Figures of the whole training data, emitted with the first step.
     metrics: dict[str, float] = field(default_factory=dict)
     warnings: list[RunWarning] = field(default_factory=list)
+    # Held-out answers under other conditions, of a method whose policies take one.
+    variants: ConditionVariants | None = None
 
 
 def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> dict[str, TrainingData]:
@@ -74,6 +78,8 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
             code="rows_too_long",
             hint="Raise max_length, or set too_long to truncate or drop.",
         )
+    if limit := gain_rows(config):
+        data.variants = variants_of(method, renderer, held_out, limit, config.seed)
     if data.train:
         method.relate(data.train, data.held_out, renderer.max_length)
     if not data.train:

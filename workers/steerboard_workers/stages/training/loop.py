@@ -20,6 +20,7 @@ from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints
+from steerboard_workers.stages.training.condition_gain import ConditionGain
 from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.evaluation import Evaluation
 from steerboard_workers.stages.training.passes import ForwardPasses
@@ -68,6 +69,7 @@ class Trainer:
         self.update = Update(sharing, objective, batcher, source, passes)
         self._steps = Steps(stage, self.total, sharing, objective, data, source, self.update)
         self._evaluation = Evaluation(stage, sharing, objective, batcher, source, self.update)
+        self._gain = ConditionGain(data.variants, passes, config.seed) if data.variants is not None else None
         self._resumption = Resumption(stage, sharing, source, checkpoints, observers, control)
 
     def change(self, config: TrainingConfig) -> None:
@@ -92,7 +94,7 @@ class Trainer:
                 values |= self._data.metrics
             last = step == self.total
             if last or (self._config.evaluate_every and step % self._config.evaluate_every == 0):
-                evaluated = self._look(step, values)
+                evaluated = self._look(step, values, last=last)
             self._record(step, values)
             self._stage.progress(step, self.total, "steps", "training")
             acts = self._check_health(step, values)
@@ -100,8 +102,8 @@ class Trainer:
                 return self._paused(Paused(step=step, by_rule=acts.kind, reason=acts.reason))
             if acts is not None and self._health.rules[acts.rule].succeed:
                 self.stopped_by = acts
-                if not evaluated or self._last_evaluation() != evaluated:
-                    evaluated = self._look(step, values)
+                if self._gain is not None or not evaluated or self._last_evaluation() != evaluated:
+                    evaluated = self._look(step, values, last=True)
                     self._stage.metrics(step, values)
             elif acts is not None:
                 self._resumption.save(self.progress)
@@ -124,10 +126,12 @@ class Trainer:
             self._stage.metrics(line["step"], line["values"])
             self._check_health(line["step"], line["values"])
 
-    def _look(self, step: int, values: dict[str, float]) -> dict[str, float]:
+    def _look(self, step: int, values: dict[str, float], *, last: bool) -> dict[str, float]:
         """Evaluate, and add the figures to those of the step."""
         with self._phases.measure("evaluate") as phase:
             evaluated = self._evaluation.evaluate(step, phase)
+            if self._gain is not None:
+                evaluated |= self._gain.measure(phase, last=last)
             for observer in self._observers.values():
                 observer.look(step)
         values |= {f"eval_{name}": value for name, value in evaluated.items()}

@@ -1,0 +1,25 @@
+"""The config that conditional methods add to what all methods share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from steerboard_contracts.training import TrainingConfig
+
+CONDITION_GAIN_ROWS = 128
+
+
+class ConditionalConfig(TrainingConfig):
+    """Of methods whose policies are asked for a condition, such as a score."""
+
+    condition_gain_rows: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=10_000,
+            description="At every evaluation, how many nats an answer gains by its own condition is measured on at "
+            "most this many held-out rows, drawn once; 0 turns it off.",
+        ),
+    ] = CONDITION_GAIN_ROWS

@@ -1,0 +1,137 @@
+"""What a conditional policy gains by its condition, at the evaluations of its training."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from running import metrics_of, recorded
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import Attribute, ConditionFormat
+from steerboard_workers.alignment.condition_variants import MIXED, mixture, shuffled
+from steerboard_workers.stages import train
+
+QUICK = {
+    "run": "train",
+    "method": "decision_transformer",
+    "score_scale": "quantile",
+    "batch": 16,
+    "lr": 3e-3,
+    "epochs": 20,
+    "max_steps": 20,
+    "max_length": 96,
+    "checkpoint_every": 0,
+    "evaluate_every": 10,
+}
+NAMES = [f"eval_condition_gain_{name}" for name in ("shuffled", "opposite", "mixture")]
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory) -> Path:
+    """Answers of one word that the score decides, to prompts that do not: a score of the best half is `cake`."""
+    draw, rows = random.Random(0), []
+    for row in range(160):
+        good = row % 2 == 0
+        prompt = [{"role": "user", "content": draw.choice(("bread", "flour", "water", "salt")) + f" {row}"}]
+        rows.append(
+            {
+                "prompt": prompt,
+                "response": "cake sugar" if good else "oven bread",
+                "source": "generated",
+                "reward": 1.0 if good else -1.0,
+                "row": row,
+                "half": "a",
+                "split": "held_out" if row % 4 < 2 else "train",
+            }
+        )
+    path = tmp_path_factory.mktemp("graded") / "graded.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def trained(make_stage, base_model, graded):
+    def run(data: Path = graded, **config):
+        AcceleratorState._reset_state(reset_partial_state=True)
+        stage = make_stage({**QUICK, **config}, model=base_model, data=str(data))
+        return stage, train.run(stage)
+
+    return run
+
+
+def test_a_score_that_decides_the_answer_gains_more_and_more(trained) -> None:
+    stage, done = trained()
+    steps = metrics_of(recorded(stage, "metrics"))
+    assert steps[20][NAMES[0]] > steps[10][NAMES[0]]
+    assert steps[20]["eval_condition_gain_shuffled_low"] > 0
+    # Half of the rows get another's condition that is their own; the mixture of two conditions has at most ln 2.
+    assert 0 < steps[20]["eval_condition_gain_mixture"] <= np.log(2)
+    assert steps[20]["eval_condition_gain_mixture"] < steps[20]["eval_condition_gain_shuffled"]
+    assert steps[20]["eval_condition_gain_shuffled"] < steps[20]["eval_condition_gain_opposite"]
+    assert NAMES[2] not in steps[10]
+    assert {name: done.summary[name] for name in NAMES} == {name: steps[20][name] for name in NAMES}
+
+
+def test_the_figures_are_those_of_the_saved_model(trained, graded) -> None:
+    stage, done = trained(condition_gain_rows=1000)
+    folder = stage.directory / "outputs" / "model"
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+
+    @torch.no_grad()
+    def log_prob(row: dict, score: float) -> float:
+        before = tokenizer.apply_chat_template(
+            row["prompt"], add_generation_prompt=True, return_dict=False, rm_score=score
+        )
+        answered = [*row["prompt"], {"role": "assistant", "content": row["response"]}]
+        ids = tokenizer.apply_chat_template(answered, return_dict=False, rm_score=score)
+        found = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        return sum(float(found[place - 1, ids[place]]) for place in range(len(before), len(ids)))
+
+    rows = [json.loads(line) for line in graded.read_text().splitlines()]
+    held_out = [row for row in rows if row["split"] == "held_out"]
+    from steerboard_workers.stages.models.model_io import load_policy
+    r = load_policy(folder).renderer
+    print(r.render(held_out[0]['prompt'], held_out[0]['response'], '2.50'), r.prompt_ids(held_out[0]['prompt'], '2.50'))
+    print(tokenizer.apply_chat_template([*held_out[0]['prompt'], {'role':'assistant','content':held_out[0]['response']}], return_dict=False, rm_score=2.5))
+    own = np.array([log_prob(row, 2.5 * row["reward"]) for row in held_out])
+    opposite = np.array([log_prob(row, -2.5 * row["reward"]) for row in held_out])
+    assert done.summary["eval_condition_gain_opposite"] == pytest.approx((own - opposite).mean(), abs=1e-4)
+    mixed = np.logaddexp(own, opposite) - np.log(2)
+    assert done.summary["eval_condition_gain_mixture"] == pytest.approx((own - mixed).mean(), abs=1e-4)
+
+
+def test_measuring_changes_nothing_of_the_training_and_can_be_turned_off(trained) -> None:
+    with_gain, _ = trained()
+    without, done = trained(condition_gain_rows=0)
+    assert not any("condition_gain" in name for name in done.summary)
+    models = [(one.directory / "outputs" / "model" / "model.safetensors").read_bytes() for one in (with_gain, without)]
+    assert models[0] == models[1]
+
+
+def test_each_row_gets_the_condition_of_another_one() -> None:
+    conditions = [Condition.of({"rm_score": float(place)}) for place in range(30)]
+    found = shuffled(conditions, np.random.default_rng(0))
+    assert sorted(found, key=conditions.index) == conditions
+    assert all(one != other for one, other in zip(found, conditions, strict=True))
+
+
+def test_the_mixture_of_few_conditions_is_exact_and_of_many_in_equal_parts() -> None:
+    assert mixture(["5.00", "-5.00", "5.00", "0.00"]) == {"-5.00": 0.25, "0.00": 0.25, "5.00": 0.5}
+    found = mixture([f"{place:.2f}" for place in range(80)])
+    assert list(found) == [f"{place * 10 + 5:.2f}" for place in range(MIXED)]
+    assert set(found.values()) == {1 / MIXED}
+
+
+def test_the_opposite_is_mirrored_within_the_range_of_each_attribute() -> None:
+    form = ConditionFormat(
+        attributes=(Attribute(name="rm_score"), Attribute(name="verbosity", low=0, high=4, step=1, decimals=0))
+    )
+    assert form.opposite(Condition.of({"rm_score": 4.0, "verbosity": 1})).text == "rm_score:-4,verbosity:3"
+    assert form.opposite(Condition.of({"verbosity": 9})).text == "verbosity:0"
