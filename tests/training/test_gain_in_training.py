@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from accelerate.state import AcceleratorState
-from running import metrics_of, recorded
+from running import metrics_of, recorded, run_forked, run_ranks
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from steerboard_contracts.conditions.condition import Condition
@@ -96,12 +97,8 @@ def test_the_figures_are_those_of_the_saved_model(trained, graded) -> None:
 
     rows = [json.loads(line) for line in graded.read_text().splitlines()]
     held_out = [row for row in rows if row["split"] == "held_out"]
-    from steerboard_workers.stages.models.model_io import load_policy
-    r = load_policy(folder).renderer
-    print(r.render(held_out[0]['prompt'], held_out[0]['response'], '2.50'), r.prompt_ids(held_out[0]['prompt'], '2.50'))
-    print(tokenizer.apply_chat_template([*held_out[0]['prompt'], {'role':'assistant','content':held_out[0]['response']}], return_dict=False, rm_score=2.5))
-    own = np.array([log_prob(row, 2.5 * row["reward"]) for row in held_out])
-    opposite = np.array([log_prob(row, -2.5 * row["reward"]) for row in held_out])
+    own = np.array([log_prob(row, 5 * row["reward"]) for row in held_out])
+    opposite = np.array([log_prob(row, -5 * row["reward"]) for row in held_out])
     assert done.summary["eval_condition_gain_opposite"] == pytest.approx((own - opposite).mean(), abs=1e-4)
     mixed = np.logaddexp(own, opposite) - np.log(2)
     assert done.summary["eval_condition_gain_mixture"] == pytest.approx((own - mixed).mean(), abs=1e-4)
@@ -113,6 +110,38 @@ def test_measuring_changes_nothing_of_the_training_and_can_be_turned_off(trained
     assert not any("condition_gain" in name for name in done.summary)
     models = [(one.directory / "outputs" / "model" / "model.safetensors").read_bytes() for one in (with_gain, without)]
     assert models[0] == models[1]
+
+
+def test_every_process_and_every_attempt_has_the_same_figures(make_stage, base_model, graded) -> None:
+    def stage():
+        return make_stage(
+            {**QUICK, "checkpoint_every": 5, "condition_gain_rows": 24}, model=base_model, data=str(graded)
+        )
+
+    def figures(events) -> dict[int, dict[str, float]]:
+        return {
+            step: {name: value for name, value in values.items() if name in NAMES}
+            for step, values in metrics_of(events).items()
+            if step % 10 == 0
+        }
+
+    alone = stage()
+    code, events, stderr = run_forked(alone)
+    assert code == 0, stderr[-2000:]
+    expected = figures(events)
+    assert set(expected[20]) == set(NAMES)
+    resumed = Path(alone.directory / "checkpoints")
+    for folder in resumed.glob("*-00000020"):
+        shutil.rmtree(folder)
+    shutil.rmtree(alone.directory / "outputs")
+    code, again, stderr = run_forked(alone)
+    assert code == 0, stderr[-2000:]
+    assert "resumed from step 15" in str(again)
+    assert figures(again) == expected
+    code, both, stderr = run_ranks(stage(), 2)
+    assert code == 0, stderr[-2000:]
+    for step, values in figures(both).items():
+        assert values == pytest.approx(expected[step], rel=1e-3)
 
 
 def test_each_row_gets_the_condition_of_another_one() -> None:

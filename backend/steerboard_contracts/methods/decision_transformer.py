@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
+from steerboard_contracts.conditional import ConditionalConfig
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.conditions.training import ConditionalConfig
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec

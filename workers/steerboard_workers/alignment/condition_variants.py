@@ -43,18 +43,20 @@ def variants_of(
     """At most `limit` of the held-out rows, by the run's seed. Rows that ask for nothing are left out, and those whose
     answer is not the same tokens under every condition, as where it is cut. None: fewer than two rows are left."""
     form = method.condition_format
-    rows = [row for row in held_out if form is not None and (asked := method.asked(row)) is not None and asked.values]
-    random = np.random.Generator(np.random.Philox(key=[seed % 2**64, _STREAM]))
-    if len(rows) > limit:
-        rows = [rows[place] for place in sorted(random.choice(len(rows), limit, replace=False))]
-    if form is None or len(rows) < 2:
+    if form is None:
         return None
-    own = [asked for row in rows if (asked := method.asked(row)) is not None]
+    given = [(row, asked) for row in held_out if (asked := method.asked(row)) is not None and asked.values]
+    random = np.random.Generator(np.random.Philox(key=[seed % 2**64, _STREAM]))
+    if len(given) > limit:
+        given = [given[place] for place in sorted(random.choice(len(given), limit, replace=False))]
+    if len(given) < 2:
+        return None
+    rows, own = [row for row, _ in given], [asked for _, asked in given]
+    by_text = {form.text(one): one for one in own}
     mixed = mixture([form.text(one) for one in own])
-    others = dict(zip((form.text(one) for one in own), own, strict=True))
-    asked = [own, shuffled(own, random), [form.opposite(one) for one in own]]
-    asked += [[others[text]] * len(rows) for text in mixed]
-    rendered = [method.recondition(renderer, rows, conditions) for conditions in asked]
+    conditions = [own, shuffled(own, random), [form.opposite(one) for one in own]]
+    conditions += [[by_text[text]] * len(rows) for text in mixed]
+    rendered = [method.recondition(renderer, rows, part) for part in conditions]
     kept = [
         (row, examples)
         for row, examples in zip(rows, map(_comparable, zip(*rendered, strict=True)), strict=True)

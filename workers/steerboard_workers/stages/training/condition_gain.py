@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.conditions.training import CONDITION_GAIN_ROWS
+from steerboard_contracts.conditional import CONDITION_GAIN_ROWS
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.training import TrainingConfig
