@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.watching.health import CONDITION_RULES, HealthRules
 
 CONDITION_GAIN_ROWS = 128
 
@@ -23,3 +24,4 @@ class ConditionalConfig(TrainingConfig):
             "most this many held-out rows, drawn once; 0 turns it off.",
         ),
     ] = CONDITION_GAIN_ROWS
+    health: HealthRules = Field(default=CONDITION_RULES)

@@ -131,8 +131,15 @@ class ZeroZRule(_Lasting):
     ] = 20
 
 
+class UnusedConditionRule(_Rule):
+    """At the last evaluation, the interval of what answers gain by their own condition over a shuffled one reaches 0:
+    the policy does not use what it is asked for."""
+
+    kind: Literal["unused_condition"] = "unused_condition"
+
+
 HealthRule = Annotated[
-    KlRule | EntropyRule | ClipShareRule | TiedRule | JudgeRule | BothFallRule | ZeroZRule,
+    KlRule | EntropyRule | ClipShareRule | TiedRule | JudgeRule | BothFallRule | ZeroZRule | UnusedConditionRule,
     Field(discriminator="kind"),
 ]
 HealthRules = Annotated[
@@ -141,9 +148,11 @@ HealthRules = Annotated[
 ]
 
 
-# Of runs that sample their own answers, and that learn from pairs: each is reported, and none ends anything.
+# Of runs that sample their own answers, that learn from pairs, and that learn to be asked for a condition: each is
+# reported, and none ends anything.
 ONLINE_RULES: list[HealthRule] = [KlRule(), EntropyRule(), ClipShareRule(), TiedRule(), JudgeRule()]
 PAIR_RULES: list[HealthRule] = [BothFallRule()]
+CONDITION_RULES: list[HealthRule] = [UnusedConditionRule()]
 
 
 class Finding(BaseModel):

@@ -11,10 +11,17 @@ from accelerate.state import AcceleratorState
 from pydantic import TypeAdapter
 from running import final_weights, forked, metrics_of, ran, recorded, weights_of
 
-from steerboard_contracts.methods import needed_method
+from steerboard_contracts.methods import methods, needed_method
 from steerboard_contracts.stage.events import Paused
 from steerboard_contracts.watching.control import CONTROL_FILE, Change, Control
-from steerboard_contracts.watching.health import BothFallRule, HealthRule, JudgeRule, KlRule, ZeroZRule
+from steerboard_contracts.watching.health import (
+    BothFallRule,
+    HealthRule,
+    JudgeRule,
+    KlRule,
+    UnusedConditionRule,
+    ZeroZRule,
+)
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.watching.health import HealthWatch, StoppedByHealthRule
@@ -206,10 +213,26 @@ def test_sides_without_log_probs_as_of_a_reward_model_are_never_found_to_fall():
     assert found(BothFallRule(), [{"eval_pair_accuracy": value} for value in (0.7, 0.6, 0.5, 0.4)]) == []
 
 
+@pytest.mark.parametrize(
+    ("low", "last", "steps"),
+    [(-0.1, True, [1]), (0.0, True, [1]), (0.1, True, []), (None, True, []), (-0.1, False, [])],
+)
+def test_a_condition_whose_gain_may_be_nothing_in_the_end_is_found_to_be_unused(low, last, steps):
+    gain = {"eval_condition_gain_shuffled": 0.2, "eval_condition_gain_shuffled_high": 0.5}
+    line = gain | ({} if low is None else {"eval_condition_gain_shuffled_low": low})
+    assert found(UnusedConditionRule(), [line | ({"eval_condition_gain_mixture": 0.1} if last else {})]) == steps
+
+
+def test_every_conditional_method_watches_whether_its_condition_is_used():
+    conditional = [spec for spec in methods().values() if spec.condition is not None]
+    assert conditional
+    assert all(spec.config(method=spec.name).health == [UnusedConditionRule()] for spec in conditional)
+
+
 def test_methods_of_pairs_watch_both_sides_and_kto_its_z_by_default():
     of_pairs = ("dpo", "cdpo", "robust_dpo", "hinge", "ipo", "mpo", "simpo", "orpo")
-    for rule, methods in ((BothFallRule(), of_pairs), (ZeroZRule(), ("kto",))):
-        for method in methods:
+    for rule, names in ((BothFallRule(), of_pairs), (ZeroZRule(), ("kto",))):
+        for method in names:
             assert needed_method(method).config(method=method).health == [rule]
             assert rule.action == "note"
     assert needed_method("sft").config(method="sft").health == []

@@ -26,6 +26,8 @@ const FIRST = new Set([
   "tokens_per_second",
   "lr",
   "effective_sample_size",
+  "eval_condition_gain_shuffled",
+  "eval_condition_gain_opposite",
 ]);
 
 /** The curves of a run; of a reused one those of the run that did the work. */

@@ -14,6 +14,7 @@ from steerboard_contracts.watching.health import (
     JudgeRule,
     KlRule,
     TiedRule,
+    UnusedConditionRule,
     ZeroZRule,
 )
 from steerboard_contracts.wording import listed
@@ -23,6 +24,9 @@ Figures = list[tuple[int, float]]
 _REWARD = "reward"
 # Of an evaluation, as is the figure of `BothFallRule`. Reward models have that figure without these.
 _SIDES = ("eval_chosen_log_prob", "eval_rejected_log_prob")
+# The last evaluation alone has the gain over the mixture.
+_LAST_GAIN = "eval_condition_gain_mixture"
+_GAIN = ("eval_condition_gain_shuffled", "eval_condition_gain_shuffled_low", "eval_condition_gain_shuffled_high")
 
 
 class StoppedByHealthRule(SteerboardError):
@@ -38,7 +42,7 @@ class HealthWatch:
 
     def __init__(self, rules: Sequence[HealthRule]) -> None:
         self.rules = list(rules)
-        self._figures: dict[str, Figures] = {name: [] for name in (_REWARD, *_SIDES, *map(_figure_of, rules))}
+        self._figures: dict[str, Figures] = {name: [] for name in (_REWARD, *_SIDES, *_GAIN, *map(_figure_of, rules))}
 
     def add(self, step: int, values: Mapping[str, float]) -> list[Finding]:
         """The figures of an optimiser step, each step once and in order. Returns the rules that now hold."""
@@ -63,6 +67,8 @@ class HealthWatch:
             return self._parted(rule, figures, end)
         if isinstance(rule, BothFallRule):
             return self._both_fallen(rule, figures, end)
+        if isinstance(rule, UnusedConditionRule):
+            return self._unused(figures[end - 1][0]) if end else None
         if end < rule.steps:
             return None
         values = [value for _, value in figures[end - rule.steps : end]]
@@ -114,6 +120,16 @@ class HealthWatch:
             f"{rule.figure} fell {times}, from {last[0]:.4g} to {last[-1]:.4g}"
         )
 
+    def _unused(self, step: int) -> str | None:
+        """Too few prompts have no interval, and then nothing is known."""
+        gain, low, high = (dict(self._figures[name]).get(step) for name in _GAIN)
+        if low is None or low > 0:
+            return None
+        return (
+            f"the score is not used: answers gain {gain:.3g} nats by their own over a shuffled one, 95% interval "
+            f"{low:.3g} to {high:.3g}. Train on more data or for fewer epochs, or ask with guidance"
+        )
+
     def _reward(self, after: int, until: int) -> float | None:
         recent = itertools.takewhile(lambda one: one[0] > after, reversed(self._figures[_REWARD]))
         inside = [value for step, value in recent if step <= until]
@@ -127,4 +143,6 @@ def _figure_of(rule: HealthRule) -> str:
         return rule.figure
     if isinstance(rule, ZeroZRule):
         return "z"
+    if isinstance(rule, UnusedConditionRule):
+        return _LAST_GAIN
     return "equal_groups" if isinstance(rule, TiedRule) else rule.kind
