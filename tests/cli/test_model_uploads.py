@@ -14,6 +14,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.uploads.service import finished
 from steerboard.runs.tables import Run
+from support.models.model_folders import gguf
 from support.processes.command_line import Steerboard, steerboard, url
 
 __all__ = ["steerboard", "url"]
@@ -75,6 +76,47 @@ def test_a_run_of_its_own_and_an_import_take_a_folder_here(
         first, second = session.scalars(select(Run).where(Run.kind == "base").order_by(Run.id)).all()
     assert first.config["source"] == second.config["source"]
     assert (second.name, second.config["role"]) == ("my-model", "sft")
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [("./quantised", "quantised"), ("./several/b.gguf", "b")], ids=["a folder", "a file"]
+)
+def test_a_gguf_file_is_uploaded_alone(
+    steerboard: Steerboard,
+    url: str,
+    token: str,
+    folder: Path,
+    sessions: sessionmaker[Session],
+    project: Project,
+    place: str,
+    name: str,
+) -> None:
+    for path in ("quantised/a.gguf", "several/a.gguf", "several/b.gguf"):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(gguf())
+    (folder / "quantised" / "config.json").write_text("{}")
+    done = steerboard(url, token, "models", "import", place, "--no-wait")
+    assert (done.returncode, "Uploading" in done.stderr) == (0, True), done.stderr
+    with transaction(sessions) as session:
+        run = session.scalars(select(Run).where(Run.kind == "base")).one()
+        manifest = finished(session, project, run.config["source"])
+    assert run.name == name
+    assert [file["path"] for file in manifest.files] == ["b.gguf" if name == "b" else "a.gguf"]
+
+
+def test_of_several_gguf_files_none_is_guessed(steerboard: Steerboard, url: str, token: str, folder: Path) -> None:
+    (folder / "several").mkdir()
+    for name in ("a.gguf", "b.gguf"):
+        (folder / "several" / name).write_bytes(gguf())
+    done = steerboard(url, token, "models", "import", "./several")
+    assert (done.returncode, "2 GGUF files: a.gguf, b.gguf" in done.stderr) == (1, True), done.stderr
+
+
+def test_a_gguf_file_that_is_cut_off_is_not_sent(steerboard: Steerboard, url: str, token: str, folder: Path) -> None:
+    (folder / "cut.gguf").write_bytes(gguf()[:-1])
+    done = steerboard(url, token, "models", "import", "./cut.gguf")
+    assert (done.returncode, "Uploading" in done.stderr) == (1, False)
+    assert "cut.gguf is cut off or damaged" in done.stderr
 
 
 def test_nothing_is_uploaded_for_a_recipe_that_would_be_refused_anyway(

@@ -288,7 +288,8 @@ def hub(folder, tmp_path, monkeypatch):
     def model_info(self, name, *, revision, timeout):
         if asked.get("offline"):
             raise RuntimeError("Name or service not known")
-        return huggingface_hub.ModelInfo(id=name, sha="0123abc")
+        siblings = [{"rfilename": path.name} for path in snapshot.iterdir()]
+        return huggingface_hub.ModelInfo(id=name, sha="0123abc", siblings=siblings)
 
     def download(name, *, revision, allow_patterns, local_files_only=False):
         if asked.get("offline") == "empty cache":

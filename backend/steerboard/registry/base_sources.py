@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.registry.uploads import service as uploads
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.files.base_sources import RANDOM_BASES, source_type
+from steerboard_contracts.files.base_sources import RANDOM_BASES, base_place, source_type
 from steerboard_contracts.files.local_folders import LocalFolders
 
 
@@ -24,7 +24,8 @@ class PinnedSource(NamedTuple):
 def pinned(session: Session, project: Project, source: str, folders: LocalFolders | None) -> PinnedSource:
     """The source by its real path, with what its folder holds now. Without `folders` nothing is looked at.
 
-    Raises `FolderNotAllowed`, `UnsafeModelFile`, and `BadInput` (`not_a_model`, `unknown_model`).
+    Raises `FolderNotAllowed`, `UnsafeModelFile`, `SeveralGgufFiles`, `UnsupportedGguf`, and `BadInput` (`not_a_model`,
+    `unknown_model`).
     """
     kind = source_type(source)
     if kind is None:
@@ -36,7 +37,8 @@ def pinned(session: Session, project: Project, source: str, folders: LocalFolder
     if kind == "upload":
         uploads.finished(session, project, source)
     elif kind == "folder" and folders is not None:
-        with folders.open(source) as folder:
-            folder.check()
-            return PinnedSource(folder.path, folder.fingerprint())
+        place, file = base_place(source)
+        with folders.open(place) as folder:
+            folder.check(file)
+            return PinnedSource(f"{folder.path}/{file}" if file else folder.path, folder.fingerprint())
     return PinnedSource(source)

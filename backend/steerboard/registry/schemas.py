@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
 
-from steerboard_contracts.files.base_sources import is_model_file
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.files.base_sources import gguf_to_read, is_model_file
 from steerboard_contracts.models import POLICIES, ModelInfo, ModelRole
 from steerboard_contracts.report.pipeline import MethodRow
 
@@ -54,7 +55,7 @@ class AnnouncedFile(BaseModel):
     def _of_a_model(cls, path: str) -> str:
         if not is_model_file(path):
             raise ValueError(
-                "is not a model file: allowed are safetensors, config.json, tokenizer files and a few more"
+                "is not a model file: allowed are safetensors, GGUF, config.json, tokenizer files and a few more"
             )
         return path
 
@@ -73,8 +74,10 @@ class ModelUploadCreate(BaseModel):
         names = {file.path for file in files}
         if len(names) < len(files):
             raise ValueError("name a file twice")
-        if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
-            raise ValueError("are not a complete model: config.json and at least one .safetensors file are needed")
+        try:
+            gguf_to_read(names, "the folder")
+        except BadInput as error:
+            raise ValueError(f"are not a complete model: {error.detail}") from error
         return files
 
 

@@ -18,7 +18,8 @@ class BaseModelConfig(Config):
         str,
         Field(
             max_length=4096,
-            description="`random:tiny-llama`, a folder that the server may read, or a hub name `org/name[@revision]`.",
+            description="`random:tiny-llama`, a folder or a .gguf file that the server may read, or a hub name "
+            "`org/name[@revision][:file.gguf]`.",
         ),
     ]
     vocabulary: Annotated[int, Field(ge=300, le=262144)] = 4096

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from pydantic import BaseModel, ConfigDict
 
 from steerboard_contracts.errors import BadInput, ErrorLocation, UnsafeModelFile
-from steerboard_contracts.files.base_sources import is_model_file
+from steerboard_contracts.files.base_sources import gguf_to_read, is_model_file
 
 _LONGEST_PATH = 4096
 _MOST_ENTRIES = 10_000
@@ -113,16 +113,9 @@ class ModelFolder:
         finally:
             os.close(handle)
 
-    def check(self) -> None:
-        """Raises `BadInput` (`not_a_model`) unless there are a config and weights."""
-        if "config.json" not in self.names:
-            raise BadInput(f"`{self.path}` has no config.json, so it is not a model folder", code="not_a_model")
-        if not any(name.endswith(".safetensors") for name in self.names):
-            raise BadInput(
-                f"`{self.path}` has no .safetensors file; other formats are not loaded",
-                code="not_a_model",
-                hint="Save the model again with safe_serialization=True.",
-            )
+    def check(self, chosen: str | None = None) -> str | None:
+        """The GGUF file that is the model; None where config and safetensors are. Raises as `gguf_to_read` does."""
+        return gguf_to_read(self.names, f"`{self.path}`", chosen)
 
     def fingerprint(self) -> str:
         """SHA-256 over names and contents; of large files over size and time of change."""

@@ -8293,7 +8293,8 @@ export interface components {
          *     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
          *     `condition` is set for policies that take one, `score_scale` for those whose score means a reward (and
          *     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
-         *     every policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`) to a content hash.
+         *     every policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`)
+         *     to a content hash; of a base it has `source`, and of one from a GGUF file `file` and `dequantised_from`, its types.
          */
         ModelInfo: {
             /** Architecture */

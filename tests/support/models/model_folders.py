@@ -15,6 +15,14 @@ def safetensors(values: bytes) -> bytes:
     return struct.pack("<Q", len(header)) + header + values
 
 
+def gguf(architecture: str = "llama", values: int = 8) -> bytes:
+    """A GGUF file with one entry of metadata and one tensor `w` of float32."""
+    texts = [struct.pack("<Q", len(text)) + text for text in (b"general.architecture", architecture.encode(), b"w")]
+    header = struct.pack("<4sIQQ", b"GGUF", 3, 1, 1) + texts[0] + struct.pack("<I", 8) + texts[1]
+    header += texts[2] + struct.pack("<IQIQ", 1, values, 0, 0)
+    return header + bytes(-len(header) % 32) + bytes(4 * values)
+
+
 def info_of(role: ModelRole = "sft", method: str | None = "sft") -> ModelInfo:
     return ModelInfo(role=role, method=method, architecture="LlamaForCausalLM", parameters=3, max_length=64)
 

@@ -1,6 +1,7 @@
 """Bring a base model in: random weights with a tokenizer of its own, a local folder, or a hub name.
 
-Only safetensors and plain files are taken over; pickles and code in a model folder stay where they are.
+A GGUF file is expanded into an ordinary folder. Of other folders only safetensors and plain files are taken over;
+pickles and code in a model folder stay where they are.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from steerboard_contracts.conditions.format import SCORE_MARKER
 from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
-from steerboard_contracts.files.base_sources import MODEL_FILES, RANDOM_BASES, source_type
+from steerboard_contracts.files.base_sources import (
+    GGUF,
+    MODEL_FILES,
+    RANDOM_BASES,
+    base_place,
+    gguf_to_read,
+    source_type,
+)
 from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.files.local_folders import LocalFolders, ModelFolder
 from steerboard_contracts.models import MODEL_INFO_FILE, SCALARS, ModelInfo, ModelRole
@@ -27,11 +35,14 @@ from steerboard_contracts.stage.spec import UPLOADED
 from steerboard_contracts.wording import counted
 from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault
 from steerboard_workers.stages.models.foreign_weights import load_foreign
+from steerboard_workers.stages.models.gguf_files import expand_gguf
 from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info, save_model
 from steerboard_workers.stages.runtime import Stage
 
 RANDOM = RANDOM_BASES[0]
 HUB_SECONDS = 20.0
+# Of the lineage, on the model's page.
+_SHOWN = ("dequantised_from",)
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 
 
@@ -146,29 +157,40 @@ def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 def _existing(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
     lineage = {"source": config.source}
+    disk = Disk(folder, "the model", stage.spec.disk_reserve_mb)
+    unread: list[str] = []
     with _opened(stage, config.source, lineage) as found:
-        found.check()
+        file = found.check(base_place(config.source).file)
         stage.progress(0, 2, "parts", "copying")
-        left_out = copy_model(found, folder, Disk(folder, "the model", stage.spec.disk_reserve_mb))
-    if left_out:
-        what = "; ".join(left_out)
-        stage.log(f"left out: {what}. Code, kernels and files that a model folder names are never used.", "warning")
+        if file is not None:
+            with stage.using_model(UPLOADED, "opening"):
+                header, unread = expand_gguf(found, file, folder, disk)
+            lineage |= {"file": file, **({"dequantised_from": ", ".join(header.quantised)} if header.quantised else {})}
+        elif left_out := copy_model(found, folder, disk):
+            what = "; ".join(left_out)
+            stage.log(f"left out: {what}. Code, kernels and files that a model folder names are never used.", "warning")
     stage.progress(1, 2, "parts", "checking")
     with stage.using_model(UPLOADED, "opening"):
         check_safe(folder)
-        info, unread = _describe(folder, config, lineage)
-    if unread:
-        names = f"{', '.join(unread[:5])}{', ...' if len(unread) > 5 else ''}"
-        what = f"{info.architecture} does not read {counted(len(unread), 'tensor')} of the folder: {names}"
-        stage.log(f"{what}. What is trained from it is saved without them.", "warning")
+        info, beyond = _describe(folder, config, lineage)
+    _tell(stage, info, [*unread, *beyond])
     stage.progress(2, 2, "parts", "checking")
     return info
+
+
+def _tell(stage: Stage, info: ModelInfo, unread: list[str]) -> None:
+    if types := info.lineage.get("dequantised_from"):
+        stage.log(f"{info.lineage['file']} was dequantised from {types}: what that rounding lost does not come back.")
+    if unread:
+        names = f"{', '.join(unread[:5])}{', ...' if len(unread) > 5 else ''}"
+        what = f"{info.architecture} does not read {counted(len(unread), 'tensor')} of the model: {names}"
+        stage.log(f"{what}. What is trained from it is saved without them.", "warning")
 
 
 def _opened(stage: Stage, source: str, lineage: dict[str, str]) -> AbstractContextManager[ModelFolder]:
     kind = source_type(source)
     if kind == "folder":
-        return stage.spec.folders.open(source)
+        return stage.spec.folders.open(base_place(source).place)
     if kind == "upload":
         uploaded = stage.model_path(UPLOADED)
         return LocalFolders(roots=(uploaded,)).open(str(uploaded))
@@ -186,23 +208,28 @@ def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
-    name, _, revision = source.partition("@")
+    place, file = base_place(source)
+    name, _, revision = place.partition("@")
     wanted = revision or None
     try:
         # Asked first: it fails immediately without a network, where a download would try again for minutes.
-        commit = HfApi().model_info(name, revision=wanted, timeout=HUB_SECONDS).sha
+        about = HfApi().model_info(name, revision=wanted, timeout=HUB_SECONDS)
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         raise _unknown(source) from error
     except Exception as error:
+        patterns = [file] if file else [*MODEL_FILES, f"*{GGUF}"]
         try:
-            path = snapshot_download(name, revision=wanted, allow_patterns=list(MODEL_FILES), local_files_only=True)
+            path = snapshot_download(name, revision=wanted, allow_patterns=patterns, local_files_only=True)
         except Exception:
             raise _not_downloaded(source, error) from error
         stage.log(f"the hub cannot be reached; using the copy of {source} in this machine's cache", "warning")
         return Path(path), Path(path).name
-    stage.log(f"downloading {name} at {commit} (safetensors and tokenizer files only)")
+    file = gguf_to_read([one.rfilename for one in about.siblings or []], name, file)
+    what = file or "safetensors and tokenizer files only"
+    stage.log(f"downloading {name} at {about.sha} ({what})")
     try:
-        return Path(snapshot_download(name, revision=commit, allow_patterns=list(MODEL_FILES))), str(commit)
+        patterns = [file] if file else list(MODEL_FILES)
+        return Path(snapshot_download(name, revision=about.sha, allow_patterns=patterns)), str(about.sha)
     except OSError:
         raise  # a full disk has a code of its own
     except Exception as error:
@@ -234,6 +261,7 @@ def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) ->
             "parameters": sum(p.numel() for p in model.parameters()),
             "max_length": before.max_length if (folder / MODEL_INFO_FILE).is_file() else min(window, 4096),
             "lineage": {**before.lineage, **lineage},
+            "summary": {**before.summary, **{name: lineage[name] for name in _SHOWN if name in lineage}},
         }
     )
     with its_own_fault("the tokenizer cannot be saved again"):

@@ -13,12 +13,15 @@ from steerboard.cli.models.uploads import folder_here, with_folders
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
 from steerboard.cli.output.listing import plain
 from steerboard.cli.output.watch import wait_for
+from steerboard_contracts.files.base_sources import GGUF, base_place
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.run_kinds import kind_that
 
 
 def import_(
-    source: Annotated[str, typer.Argument(metavar="FOLDER|ORG/NAME[@REVISION]", help="A model folder or a hub name.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FOLDER|ORG/NAME[@REVISION]", help="A model folder, a .gguf file, or a hub name.")
+    ],
     name: Annotated[str | None, typer.Option(help="Its name here. [default: the folder's or the hub's]")] = None,
     role: Annotated[ModelRole | None, typer.Option(help="What it is. [default: as its files have it]")] = None,
     label: Annotated[
@@ -28,7 +31,8 @@ def import_(
     wait: Annotated[bool, typer.Option(help="Follow it until it is there.")] = True,
     json: JsonOption = False,
 ) -> None:
-    """Bring a model in from a folder or the hub: safetensors with their tokenizer, never pickles or code."""
+    """Bring a model in from a folder or the hub: safetensors with their tokenizer, or a GGUF file, which
+    is dequantised; never pickles or code."""
     client = Client()
     config = {"run": kind_that(lambda kind: kind.brings_in), "role": role, "label": label}
     given = {field: value for field, value in config.items() if value is not None}
@@ -57,5 +61,6 @@ def import_(
 def _name_of(source: str) -> str:
     """The last part of the path or of the hub name, in the characters that names have here."""
     folder = folder_here(source)
-    last = folder.name if folder else Path(source.partition("@")[0]).name
+    last = folder.name if folder else Path(base_place(source).file or source.partition("@")[0]).name
+    last = last.removesuffix(GGUF)
     return re.sub(r"[^A-Za-z0-9._-]+", "-", last).strip("-._")[:128] or "model"

@@ -1,4 +1,4 @@
-"""Bring a model folder of this machine to the server, which keeps it for `base` stages."""
+"""Bring a model folder or file of this machine to the server, which keeps it for `base` stages."""
 
 from __future__ import annotations
 
@@ -11,28 +11,23 @@ from typing import Any
 
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.files.base_sources import is_model_file
+from steerboard_contracts.files.base_sources import GGUF, base_place, gguf_to_read, is_model_file
+from steerboard_contracts.files.gguf import read_header
 from steerboard_contracts.files.local_folders import FolderNotAllowed
 
 
-def upload_model(client: Client, folder: Path) -> str:
-    """What names it as a base model there. Files that the project has already do not travel again.
-
-    Raises `BadInput` (`not_a_model`), `ApiError`, `ServerUnreachable`."""
-    files = [path for path in sorted(folder.iterdir()) if is_model_file(path.name) and path.is_file()]
-    names = [path.name for path in files]
-    if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
-        raise BadInput(
-            f"{folder} has no {'config.json' if 'config.json' not in names else '.safetensors file'}",
-            code="not_a_model",
-            hint="Give a folder saved by save_pretrained.",
-        )
+def upload_model(client: Client, place: Path) -> str:
+    """What names a folder or a .gguf file as a base model there. Files that the project has already do not travel
+    again. Raises `BadInput` (`not_a_model`), `SeveralGgufFiles`, `UnsupportedGguf`, `BadModel`, `ApiError`,
+    `ServerUnreachable`."""
+    folder, file = base_place(str(place))
+    files = _model_files(Path(folder), file)
     announced = [{"path": path.name, "sha256": _hash(path), "size": path.stat().st_size} for path in files]
-    upload = client.post("model-uploads", {"name": folder.resolve().name or "model", "files": announced})
+    upload = client.post("model-uploads", {"name": place.resolve().name or "model", "files": announced})
     missing = [path for path in files if path.name in upload["missing"]]
     if missing:
         size = sum(path.stat().st_size for path in missing)
-        print(f"Uploading {folder} ({size / 2**20:,.1f} MB), which the server may not read itself", file=sys.stderr)
+        print(f"Uploading {place} ({size / 2**20:,.1f} MB), which the server may not read itself", file=sys.stderr)
     for path in missing:
         with path.open("rb") as content:
             upload = client.post(
@@ -41,17 +36,32 @@ def upload_model(client: Client, folder: Path) -> str:
     return str(upload["source"])
 
 
+def _model_files(folder: Path, chosen: str | None) -> list[Path]:
+    """Those that an import reads. A GGUF file has to be whole, which is found out before it travels."""
+    files = [path for path in sorted(folder.iterdir()) if is_model_file(path.name) and path.is_file()]
+    gguf = gguf_to_read([path.name for path in files], str(folder), chosen)
+    if gguf is None:
+        return [path for path in files if path.suffix != GGUF]
+    path = folder / gguf
+    try:
+        with path.open("rb") as content:
+            read_header(content, path.stat().st_size, gguf)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return [path]
+
+
 def folder_here(value: str) -> Path | None:
-    """The folder of this machine that is meant, if one is: by its absolute path."""
+    """The model folder, or the .gguf file, of this machine that is meant, if one is: by its absolute path."""
     if os.sep not in value and value not in ("~", ".", ".."):
         return None
-    folder = Path(value).expanduser()
-    return folder.absolute() if folder.is_dir() else None
+    place = Path(value).expanduser()
+    return place.absolute() if place.is_dir() or (place.suffix == GGUF and place.is_file()) else None
 
 
 def with_folders(client: Client, named: list[str], send: Callable[[list[str]], Any]) -> Any:
     """What `send` returns for `named`, where `./model` means a folder here. Folders that the server may not read are
-    brought to it first. Raises `ApiError`, `BadInput` (`not_a_model`)."""
+    brought to it first. Raises what `upload_model` does."""
     folders = [folder_here(one) for one in named]
     try:
         return send([str(folder or one) for folder, one in zip(folders, named, strict=True)])
@@ -66,4 +76,8 @@ def _hash(path: Path) -> str:
         with path.open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}", code="not_a_model") from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> BadInput:
+    return BadInput(f"{path} cannot be read: {error.strerror}", code="not_a_model")

@@ -20,6 +20,7 @@ from safetensors import safe_open
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from steerboard_contracts.errors import BadModel, SteerboardError
+from steerboard_contracts.files.base_sources import GGUF
 from steerboard_contracts.files.disk import FULL, Disk
 from steerboard_contracts.files.local_folders import ModelFolder
 from steerboard_workers.stages.oom import ran_out_of_memory
@@ -30,6 +31,7 @@ _CHOOSES = frozenset(
     {
         *("auto_map", "custom_pipelines", "custom_generate", "trust_remote_code", "code_revision", "init_inputs"),
         *("use_kernels", "kernel_config", "transformers_weights", "_name_or_path", "name_or_path", "_commit_hash"),
+        "_model_name_or_path",
     }
 )
 _CHOOSES_BY_END = ("_implementation", "_implementation_internal", "_implementation_autoset", "_file", "_files")
@@ -67,11 +69,18 @@ def copy_model(source: ModelFolder, folder: Path, disk: Disk) -> list[str]:
     """The model's files, without what chooses code or files. Returns what was left out, for people.
 
     Raises `BadModel`, `NoSpaceLeft`."""
-    left_out = []
     for name in source.names:
+        if name.endswith(GGUF):
+            continue  # the same model once more
         with source.open(name) as file, (folder / name).open("xb") as copy:
             disk.need(os.fstat(file.fileno()).st_size)
             shutil.copyfileobj(file, copy, 1 << 20)
+    return leave_out_choices(folder)
+
+
+def leave_out_choices(folder: Path) -> list[str]:
+    """Take what chooses code or files out of a folder's settings, and return it, for people. Raises `BadModel`."""
+    left_out = []
     for name in _SETTINGS:
         if (folder / name).is_file():
             content = read_json(folder / name)
@@ -119,18 +128,24 @@ def check_model(folder: Path) -> None:
         shapes = _shapes(path)
         tensors += len(shapes)
         stored += sum(math.prod(shape) for shape in shapes)
-    _check_numbers(read_json(folder / "config.json"), "")
+    check_numbers(read_json(folder / "config.json"), "")
     with its_own_fault("config.json does not describe a language model"):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        layers = getattr(config.get_text_config(), "num_hidden_layers", None) or 0
-        if layers > tensors:
-            raise BadModel(f"config.json declares {layers} layers, and the weights have {tensors} tensors")
-        with torch.device("meta"):
-            # Only counted: a classifier's head is small next to what is allowed on top.
-            model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        check_promises(config, tensors, stored)
+
+
+def check_promises(config: Any, tensors: int, stored: int, whose: str = "config.json") -> None:
+    """A config needs no more layers than there are tensors, nor far more parameters than are stored. Raises
+    `BadModel`, and whatever transformers raises for other models."""
+    layers = getattr(config.get_text_config(), "num_hidden_layers", None) or 0
+    if layers > tensors:
+        raise BadModel(f"{whose} declares {layers} layers, and the weights have {tensors} tensors")
+    with torch.device("meta"):
+        # Only counted: a classifier's head is small next to what is allowed on top.
+        model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     promised = sum(parameter.numel() for parameter in model.parameters())
     if promised > _PACKED * stored + (1 << 20):
-        raise BadModel(f"config.json declares {promised:,} parameters, and the weights have {stored:,}")
+        raise BadModel(f"{whose} declares {promised:,} parameters, and the weights have {stored:,}")
 
 
 def check_index(folder: Path) -> None:
@@ -156,16 +171,16 @@ def _shapes(path: Path) -> list[list[int]]:
         return [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118 - no mapping
 
 
-def _check_numbers(value: Any, name: str) -> None:
+def check_numbers(value: Any, name: str, whose: str = "config.json") -> None:
     """Sizes that no model has would only be found out by allocating them, or by counting up to them."""
     if isinstance(value, dict):
         for key, item in value.items():
-            _check_numbers(item, key)
+            check_numbers(item, key, whose)
     elif isinstance(value, list):
         for item in value:
-            _check_numbers(item, name)
+            check_numbers(item, name, whose)
     elif isinstance(value, int) and not isinstance(value, bool):
-        counts = "layer" in name or "expert" in name
+        counts = "layer" in name or "expert" in name or "block_count" in name
         most = 10**5 if counts else _LONGEST_WINDOW if "position" in name else _LARGEST_NUMBER
         if value > most:
-            raise BadModel(f"config.json has {name[:100]} {value if value < 10**30 else '1e30 or more'}")
+            raise BadModel(f"{whose} has {name[:100]} {value if value < 10**30 else '1e30 or more'}")
