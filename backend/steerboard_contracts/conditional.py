@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from steerboard_contracts.samples import Finite
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.health import CONDITION_RULES, HealthRules
 
@@ -24,4 +25,14 @@ class ConditionalConfig(TrainingConfig):
             "most this many held-out rows, drawn once; 0 turns it off.",
         ),
     ] = CONDITION_GAIN_ROWS
+    drop_score: Annotated[
+        Finite,
+        Field(
+            ge=0,
+            lt=1,
+            description="Share of the training rows that are learned without their score, so that guidance has answers "
+            "without one to start from; drawn by the seed. Held-out rows keep theirs.",
+            json_schema_extra={"source": "arXiv 2207.12598, Algorithm 1"},
+        ),
+    ] = 0.0
     health: HealthRules = Field(default=CONDITION_RULES)

@@ -64,6 +64,7 @@ class ConditionFormat(BaseModel):
     attributes: Annotated[
         tuple[Attribute, ...], Field(min_length=1, max_length=MOST_ATTRIBUTES), AfterValidator(_distinct)
     ]
+    dropped: Annotated[Finite, Field(ge=0, lt=1, description="Share of the rows learned without a condition.")] = 0.0
 
     @classmethod
     def of_score(cls, limit: float = 5.0, step: float = 0.1, default: float | None = 5.0) -> ConditionFormat:

@@ -4961,6 +4961,12 @@ export interface components {
         ConditionFormat: {
             /** Attributes */
             attributes: components["schemas"]["Attribute"][];
+            /**
+             * Dropped
+             * @description Share of the rows learned without a condition.
+             * @default 0
+             */
+            dropped: number;
         };
         /** Contamination */
         Contamination: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -80,9 +81,19 @@ class TrainingMethod(Generic[C]):
         return None
 
     def condition(self, row: Row) -> str | None:
-        """The text after the prompt's last marker, such as a score."""
+        """The text after the prompt's last marker, such as a score; the empty one where it is dropped."""
         asked = self.asked(row)
-        return None if asked is None or self.condition_format is None else self.condition_format.text(asked)
+        if asked is None or self.condition_format is None:
+            return None
+        return "" if self._drops(row) else self.condition_format.text(asked)
+
+    def _drops(self, row: Row) -> bool:
+        """By seed and row number alone, so that shards and attempts drop the same ones."""
+        share = getattr(self.config, "drop_score", 0.0)
+        if not share or row.get("split") == "held_out":
+            return False
+        drawn = hashlib.blake2b(f"drop_score {self.config.seed} {row.get('row')}".encode(), digest_size=8).digest()
+        return int.from_bytes(drawn, "big") < share * 2**64
 
     def recondition(self, renderer: Renderer, rows: list[Row], conditions: Sequence[Condition]) -> list[Example | None]:
         """The examples of rows whose answers are asked for by `conditions`, one a row, instead of their own. None: it

@@ -96,6 +96,7 @@ export function AnswerColumn({
         {target && guides(target) && (
           <GuidanceSlider
             guidance={column.guidance}
+            learnedWithout={target.learnedWithout}
             steers={steers}
             onChange={(guidance) => onChange({ guidance })}
             onSteer={(guidance) => onSteer({ guidance })}

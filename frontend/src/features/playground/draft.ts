@@ -35,6 +35,8 @@ export interface Target {
   label: string;
   /** What it can be asked for; null where that is nothing. */
   attributes: Attribute[] | null;
+  /** Whether it learned some answers without a score, which guidance starts from. */
+  learnedWithout: boolean;
 }
 
 /** Endpoints decode by themselves, and without a score there is nothing to be guided towards. */
@@ -53,16 +55,19 @@ export function newColumn(target: string, score: Condition | null): Column {
 /** Everything that can answer: models, then endpoints. */
 export function targetsOf(models: Model[], endpoints: Schemas["EndpointOut"][]): Target[] {
   const policies = models.filter((model) => model.answers);
-  const attributes = (model: Model | undefined) => model?.info.condition?.attributes ?? null;
+  const facts = (model: Model | undefined) => ({
+    attributes: model?.info.condition?.attributes ?? null,
+    learnedWithout: !!model?.info.condition?.dropped,
+  });
   const own = policies.map((model) => ({
     value: `model:${model.name}`,
     label: model.name,
-    attributes: attributes(model),
+    ...facts(model),
   }));
   const remote = endpoints.map((endpoint) => ({
     value: `endpoint:${endpoint.name}`,
     label: `${endpoint.name} (endpoint)`,
-    attributes: attributes(models.find((model) => model.id === endpoint.policy_model?.id)),
+    ...facts(models.find((model) => model.id === endpoint.policy_model?.id)),
   }));
   return [...own, ...remote];
 }
