@@ -46,6 +46,7 @@ def test_every_failure_is_counted_and_what_fails_for_good_is_an_error_with_its_c
     run = world.run(judge["run"]["id"])
     assert run.summary is not None
     assert run.summary["failed_requests"] == judge["failures"]
+    assert run.summary["without_verdict"] == 1, "the refusal"
 
 
 def test_a_retry_asks_again_what_ended_in_an_error_and_nothing_else(world: JudgeWorld) -> None:

@@ -191,6 +191,7 @@ def _summary(job: Job, runner: Runner) -> dict[str, Any]:
         "answered": tally.paid,
         "cached": tally.cached,
         "verdicts": dict(tally.statuses),
+        "without_verdict": tally.statuses["unparsed"] + tally.statuses["refused"],
         "failed_requests": dict(tally.failures),
         "left_out_prompts": styles.left_out(job.inputs),
     }

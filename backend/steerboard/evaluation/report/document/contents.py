@@ -18,7 +18,7 @@ from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
 from steerboard_contracts.report.sections.costs import cost_cells
 from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
-from steerboard_contracts.report.sections.judges import JuryReport
+from steerboard_contracts.report.sections.judges import JudgeReport, JuryReport
 from steerboard_contracts.wording import listed
 
 BLIND = (
@@ -94,7 +94,7 @@ def _sources(report: EvaluationReport, headlines: Sequence[SourceHeadline]) -> I
     sections: list[tuple[str, Comparison]] = [
         *((f"{one.done_items} of {one.items} items, {one.rankings} rankings.", one.comparison) for one in report.human),
         *((_jury(one), one.comparison) for one in report.juries),
-        *((f"{one.ok} of {one.verdicts} verdicts count.", one.comparison) for one in report.judges),
+        *((_judge(one), one.comparison) for one in report.judges),
         *((f"In {one.units} units.", one.comparison) for one in report.rewards),
     ]
     for told, (words, comparison) in zip(headlines, sections, strict=True):
@@ -104,6 +104,12 @@ def _sources(report: EvaluationReport, headlines: Sequence[SourceHeadline]) -> I
 
 def _jury(report: JuryReport) -> str:
     return f"The {report.rule} of {listed(report.judges)}." if report.valid else "Too few of its judges count."
+
+
+def _judge(report: JudgeReport) -> str:
+    lost = {"unparsed": report.unparsed, "refused": report.refused, "failed": report.errors}
+    reasons = listed([f"{count} {name}" for name, count in lost.items() if count])
+    return f"{report.ok} of {report.verdicts} verdicts count{f' ({reasons})' if reasons else ''}."
 
 
 def _comparison(comparison: Comparison) -> Iterator[Block]:
