@@ -88,7 +88,9 @@ def test_who_has_no_figures_comes_last(evaluated: Make) -> None:
     (fold, *_) = document_of(made.report()).folds
     means = next(block for block in fold.blocks if isinstance(block, Grid) and block.title == "Means")
     assert [row[0].text for row in means.rows] == ["dt", "sft", "gone"]
-    assert any(isinstance(block, Text) and "24 of 25 verdicts count (1 unparsed)" in block.text for block in fold.blocks)
+    assert any(
+        isinstance(block, Text) and "24 of 25 verdicts count (1 unparsed)" in block.text for block in fold.blocks
+    )
 
 
 def test_names_of_annotators_are_in_no_document(evaluated: Make) -> None:
