@@ -138,8 +138,23 @@ class UnusedConditionRule(_Rule):
     kind: Literal["unused_condition"] = "unused_condition"
 
 
+class HeldOutLossRule(_Rule):
+    """The held-out loss rises from evaluation to evaluation: the model learns its training rows by heart."""
+
+    kind: Literal["held_out_loss"] = "held_out_loss"
+    rises: Annotated[Count, Field(le=1000, description="How often in a row the held-out loss rises.")] = 3
+
+
 HealthRule = Annotated[
-    KlRule | EntropyRule | ClipShareRule | TiedRule | JudgeRule | BothFallRule | ZeroZRule | UnusedConditionRule,
+    KlRule
+    | EntropyRule
+    | ClipShareRule
+    | TiedRule
+    | JudgeRule
+    | BothFallRule
+    | ZeroZRule
+    | UnusedConditionRule
+    | HeldOutLossRule,
     Field(discriminator="kind"),
 ]
 HealthRules = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -11,6 +11,8 @@ from steerboard_contracts.wording import counted, listed
 
 # Shares of the rows that a run should learn from.
 _WARNED, _SERIOUS = 0.01, 0.10
+# A held-out loss that rises by less, as a share of the lowest or in itself, may be noise.
+_RISE, _LEAST_RISE = 0.02, 0.01
 
 
 class RunWarning(BaseModel):
@@ -59,6 +61,23 @@ def fewer_steps(asked: int | None, steps: int, epochs: float, *, counted_rows: b
         code="fewer_steps",
         message=f"Training ends after {end}, the end of {counted(epochs, 'epoch')}, and max_steps is {asked:,}. Raise "
         "epochs to reach it.",
+    )
+
+
+def overfitted(losses: Sequence[tuple[int, float]]) -> RunWarning | None:
+    """`losses`: step and held-out loss of each evaluation, in order; the last is of the end. None unless the lowest one
+    came before half of the steps, and the last is higher by more than noise."""
+    if not losses:
+        return None
+    (best, lowest), (end, last) = min(losses, key=lambda one: one[1]), losses[-1]
+    if best * 2 >= end or last - lowest <= max(_RISE * abs(lowest), _LEAST_RISE):
+        return None
+    return RunWarning(
+        code="overfitted",
+        level="serious",
+        message=f"The held-out loss was lowest at step {best:,} ({lowest:.4g}) and rose to {last:.4g} at step {end:,}: "
+        "the model learned its training rows by heart. Train for fewer epochs, at a lower learning rate, or on more "
+        "rows.",
     )
 
 

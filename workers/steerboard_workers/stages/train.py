@@ -21,7 +21,7 @@ from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_contracts.watching.warnings import fewer_steps, mixture_warnings
+from steerboard_contracts.watching.warnings import RunWarning, fewer_steps, mixture_warnings, overfitted
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.methods import training_of
@@ -114,7 +114,8 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     )
     source = method.source(context)
     learns = {"parameters": start.parameters, "trainable_parameters": start.trained}
-    _report_prepared(stage, config, start, {**data.summary, **learns}, [data, *further_data.values()], source)
+    known = {**data.summary, **learns}
+    warnings = _report_prepared(stage, config, start, known, [data, *further_data.values()], source)
     examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
     examples += _longest_besides(data, source)
     besides = source.rehearsed_besides()
@@ -156,7 +157,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         memory = preflight.check()
     try:
         if prober is not None:
-            prober.start(trainer.total)
+            prober.start(trainer.total, trainer.evaluates_every)
         evaluated = trainer.run()
     except Exception as error:
         if isinstance(error, OutOfMemory) or not ran_out_of_memory(error):
@@ -169,6 +170,8 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     if isinstance(evaluated, Paused):
         sharing.accelerator.end_training()
         return evaluated
+    if not isinstance(config, OnlineConfig):
+        _report_overfitted(stage, trainer, known, warnings)
     summary = _summary(method, data, trainer, evaluated)
     summary |= {f"{name}_rows": len(one.train) for name, one in further_data.items()}
     if trainer.progress.skipped:
@@ -196,8 +199,8 @@ def _report_prepared(
     summary: dict[str, Any],
     read: list[TrainingData],
     source: BatchSource,
-) -> None:
-    """How much of the model learns, and what the owner of the run must know before it ends."""
+) -> list[RunWarning]:
+    """How much of the model learns, and what the owner of the run must know before it ends. Returns the warnings."""
     warnings = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
     warnings += {one.message: one for data in read for one in data.warnings}.values()
     ends_early = fewer_steps(config.max_steps, source.steps, config.epochs)
@@ -209,6 +212,15 @@ def _report_prepared(
     for one in warnings:
         stage.log(one.message, "warning")
     stage.emit(Prepared(summary=summary, warnings=warnings))
+    return warnings
+
+
+def _report_overfitted(stage: Stage, trainer: Trainer, summary: dict[str, Any], warnings: list[RunWarning]) -> None:
+    history = trainer.progress.history
+    losses = [(line["step"], line["values"]["eval_loss"]) for line in history if "eval_loss" in line["values"]]
+    if (found := overfitted(losses)) is not None:
+        stage.log(found.message, "warning")
+        stage.emit(Prepared(summary=summary, warnings=[*warnings, found]))
 
 
 def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:

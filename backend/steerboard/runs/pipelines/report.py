@@ -11,6 +11,9 @@ from steerboard.runs.pipelines.service import evaluations_of, stages_of
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.report.pipeline import Report, RewardModelSummary, StageRow
 from steerboard_contracts.report.summary import in_words
+from steerboard_contracts.watching.health import UnusedConditionRule
+
+_UNUSED = UnusedConditionRule().kind
 
 
 def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = None) -> Report:
@@ -27,6 +30,7 @@ def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = No
     report = documents[-1] if documents else _unfinished(evaluations)
     found = in_words(report)
     warned = [f"{run.name}: {one['message']}" for run in runs for one in run.warnings]
+    warned += [f"{run.name}: {one['reason']}." for run in runs for one in run.findings if one["kind"] == _UNUSED]
     return found.model_copy(update={"stages": stage_rows(session, runs), "warnings": [*found.warnings, *warned]})
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import torch
 
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_contracts.watching.ledger import PhaseTime
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.batches.batching import Batcher
@@ -13,6 +15,19 @@ from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.update import Update, added
+
+# By default: how often in a run, and at most which share of its time. A row costs a third of what it costs to learn.
+_TIMES, _SHARE, _ROW = 10, 0.1, 1 / 3
+
+
+def evaluations_every(config: TrainingConfig, total: int, held_out: int) -> int:
+    """Steps between the evaluations of a run of `total` steps, on so many held-out examples; 0: only at the end."""
+    if config.evaluate_every is not None:
+        return config.evaluate_every
+    if isinstance(config, OnlineConfig) or not held_out:
+        return 0
+    times = min(_TIMES, int(_SHARE * total * config.batch / (_ROW * held_out)), total)
+    return math.ceil(total / times) if times > 1 else 0
 
 
 class Evaluation:

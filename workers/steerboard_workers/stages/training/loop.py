@@ -22,7 +22,7 @@ from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.condition_gain import ConditionGain
 from steerboard_workers.stages.training.data import TrainingData
-from steerboard_workers.stages.training.evaluation import Evaluation
+from steerboard_workers.stages.training.evaluation import Evaluation, evaluations_every
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.randomness import (
     seed_everything,
@@ -62,6 +62,7 @@ class Trainer:
         self._data = data
         self._phases = stage.phases
         self.total = steps_of(config, source)
+        self.evaluates_every = evaluations_every(config, self.total, len(data.held_out))
         self.progress = Progress()
         self.processes: int = sharing.accelerator.num_processes
         self.device: torch.device = sharing.accelerator.device
@@ -93,7 +94,7 @@ class Trainer:
             if step == 1:
                 values |= self._data.metrics
             last = step == self.total
-            if last or (self._config.evaluate_every and step % self._config.evaluate_every == 0):
+            if last or (self.evaluates_every and step % self.evaluates_every == 0):
                 evaluated = self._look(step, values, last=last)
             self._record(step, values)
             self._stage.progress(step, self.total, "steps", "training")

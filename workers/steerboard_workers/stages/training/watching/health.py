@@ -11,6 +11,7 @@ from steerboard_contracts.watching.health import (
     EntropyRule,
     Finding,
     HealthRule,
+    HeldOutLossRule,
     JudgeRule,
     KlRule,
     TiedRule,
@@ -69,6 +70,8 @@ class HealthWatch:
             return self._both_fallen(rule, figures, end)
         if isinstance(rule, UnusedConditionRule):
             return self._unused(figures[end - 1][0]) if end else None
+        if isinstance(rule, HeldOutLossRule):
+            return self._overfits(rule, figures, end)
         if end < rule.steps:
             return None
         values = [value for _, value in figures[end - rule.steps : end]]
@@ -120,6 +123,13 @@ class HealthWatch:
             f"{rule.figure} fell {times}, from {last[0]:.4g} to {last[-1]:.4g}"
         )
 
+    def _overfits(self, rule: HeldOutLossRule, figures: Figures, end: int) -> str | None:
+        last = figures[max(0, end - rule.rises - 1) : end]
+        if len(last) <= rule.rises or any(after[1] <= before[1] for before, after in itertools.pairwise(last)):
+            return None
+        times = f"{rule.rises} times in a row" if rule.rises > 1 else "once"
+        return f"the held-out loss rose {times}, from {last[0][1]:.4g} at step {last[0][0]} to {last[-1][1]:.4g}"
+
     def _unused(self, step: int) -> str | None:
         """Too few prompts have no interval, and then nothing is known."""
         gain, low, high = (dict(self._figures[name]).get(step) for name in _GAIN)
@@ -145,4 +155,6 @@ def _figure_of(rule: HealthRule) -> str:
         return "z"
     if isinstance(rule, UnusedConditionRule):
         return _LAST_GAIN
+    if isinstance(rule, HeldOutLossRule):
+        return "eval_loss"
     return "equal_groups" if isinstance(rule, TiedRule) else rule.kind

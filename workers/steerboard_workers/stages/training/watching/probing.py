@@ -52,7 +52,6 @@ class Prober:
         asked: _Asked,
     ) -> None:
         self._stage = stage
-        self._every = config.evaluate_every
         self._policy = policy
         self._prompts = [_shown(prompt) for prompt in prompts]
         self._room = room
@@ -61,9 +60,10 @@ class Prober:
         self._planned: frozenset[int] = frozenset()
         self._steps: dict[int, Probed] = {}
 
-    def start(self, total: int) -> None:
-        """Before the first of `total` steps, and before a checkpoint is read: the start model answers."""
-        self._planned = frozenset(planned(total, self._every))
+    def start(self, total: int, every: int) -> None:
+        """Before the first of `total` steps, with evaluations `every` so many, and before a checkpoint is read: the
+        start model answers."""
+        self._planned = frozenset(planned(total, every))
         self._answer(0, self._before)
 
     def look(self, step: int) -> None:
