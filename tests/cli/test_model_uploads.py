@@ -35,6 +35,8 @@ def folder(tmp_path: Path, sessions: sessionmaker[Session], project: Project, mo
     (here / "my-model" / "config.json").write_text("{}")
     (here / "my-model" / "model.safetensors").write_bytes(b"weights")
     (here / "my-model" / "train.py").write_text("")
+    (here / "my-model" / "additional_chat_templates").mkdir()
+    (here / "my-model" / "additional_chat_templates" / "tool_use.jinja").write_text("{{ tools }}")
     (here / "rows.jsonl").write_text('{"prompt": "Hi"}\n')
     with transaction(sessions) as session:
         import_file(session, project, path=here / "rows.jsonl", name="data", kind="prompts")
@@ -61,7 +63,8 @@ def test_a_folder_is_uploaded_once_and_the_run_begins_with_it(
         manifest = finished(session, project, sources[0])
     assert len(set(sources)) == 1
     held = {file["path"]: b"".join(store.read(file["sha256"])) for file in manifest.files}
-    assert held == {"config.json": b"{}", "model.safetensors": b"weights"}
+    template = {"additional_chat_templates/tool_use.jinja": b"{{ tools }}"}
+    assert held == {"config.json": b"{}", "model.safetensors": b"weights", **template}
 
 
 def test_a_run_of_its_own_and_an_import_take_a_folder_here(

@@ -15,8 +15,8 @@ from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-from steerboard_contracts.errors import BadInput
-from steerboard_workers.stages import base, train
+from steerboard_contracts.errors import BadInput, UnsafeModelFile
+from steerboard_workers.stages import base, check_rows, train
 from support.models.template_families import tokenizer_of
 from support.models.tiny_shape import SHAPE
 
@@ -173,3 +173,50 @@ def test_templates_by_name_come_back_by_name(make_stage, tmp_path):
     model = brought_in(make_stage, source)
     assert after_training(stepped(make_stage, model), source) == {}
     assert isinstance(AutoTokenizer.from_pretrained(model).chat_template, dict)
+
+
+def with_template_files(source: Path, *, default: bool) -> Path:
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    tokenizer.chat_template = {"default": tokenizer.chat_template, "rag": "{{ documents }}", "tool_use": "{{ tools }}"}
+    tokenizer.save_pretrained(source)
+    if not default:
+        (source / "chat_template.jinja").unlink()
+    return source
+
+
+def test_template_files_by_name_come_back_by_name(make_stage, tmp_path):
+    source = with_template_files(published(tmp_path / "published"), default=True)
+    model = brought_in(make_stage, source)
+    assert AutoTokenizer.from_pretrained(model).chat_template.keys() == {"default", "rag", "tool_use"}
+    assert after_training(stepped(make_stage, model), source) == {}
+
+
+def test_template_files_of_which_none_is_the_default_are_named(make_stage, tmp_path):
+    source = with_template_files(published(tmp_path / "published"), default=False)
+    with pytest.raises(BadInput, match=r"by name \(rag, tool_use\), and none is the default one") as refused:
+        brought_in(make_stage, source)
+    assert refused.value.code == "bad_chat_template"
+
+
+def test_a_row_check_names_the_templates_of_which_none_is_the_default(make_stage, tmp_path):
+    model = brought_in(make_stage, published(tmp_path / "published"))
+    with_template_files(model, default=False)
+    config = {"run": "check_rows", "training": {name: STEP[name] for name in ("run", "method", "max_length")}}
+    with pytest.raises(BadInput, match=r"by name \(rag, tool_use\), and none is the default one"):
+        check_rows.run(make_stage(config, model=model))
+
+
+@pytest.mark.parametrize("name", ["../x.jinja", "sub/x.jinja", "additional_chat_templates/x.py"])
+def test_other_files_in_folders_stay_where_they_are(make_stage, tmp_path, name):
+    source = with_template_files(published(tmp_path / "published"), default=True)
+    (source / name).parent.mkdir(exist_ok=True)
+    (source / name).write_text("{{ 1 }}")
+    model = brought_in(make_stage, source)
+    assert not (model / name).exists()
+
+
+def test_a_template_file_that_leads_elsewhere_is_refused(make_stage, tmp_path):
+    source = with_template_files(published(tmp_path / "published"), default=True)
+    (source / "additional_chat_templates" / "x.jinja").symlink_to("/etc/hostname")
+    with pytest.raises(UnsafeModelFile, match="leads outside of the folders"):
+        brought_in(make_stage, source)

@@ -22,6 +22,8 @@ MODEL_FILES = (
 )
 # A whole model in one file, which is expanded into those above.
 GGUF = ".gguf"
+# Where transformers keeps the templates by name that are not the default one, each as a file.
+TEMPLATES_FOLDER = "additional_chat_templates"
 _UPLOAD = re.compile(rf"{UPLOAD}[0-9a-f]{{64}}")
 # Neither a name nor a revision can lead out of the hub's cache: no part is empty or begins with a dot.
 _PART = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,95}"
@@ -74,7 +76,11 @@ def base_place(source: str) -> BasePlace:
 
 
 def is_model_file(name: str) -> bool:
-    """Whether a base model may bring a file of this name along."""
+    """Whether a base model may bring a file of this name along, which is in the folder itself or among its templates
+    by name."""
+    folder, _, within = name.rpartition("/")
+    if folder == TEMPLATES_FOLDER:
+        name = within if within.endswith(".jinja") else ""
     plain = name.isprintable() and not name.startswith(".") and "/" not in name and "\\" not in name
     return plain and (name.endswith(GGUF) or any(fnmatchcase(name, pattern) for pattern in MODEL_FILES))
 

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from pydantic import BaseModel, ConfigDict
 
 from steerboard_contracts.errors import BadInput, ErrorLocation, UnsafeModelFile
-from steerboard_contracts.files.base_sources import gguf_to_read, is_model_file
+from steerboard_contracts.files.base_sources import TEMPLATES_FOLDER, gguf_to_read, is_model_file
 
 _LONGEST_PATH = 4096
 _MOST_ENTRIES = 10_000
@@ -137,7 +137,7 @@ class ModelFolder:
         if len(entries) > _MOST_ENTRIES:
             raise BadInput(f"`{self.path}` has {len(entries)} files, so it is not a model folder", code="not_a_model")
         faults, found = [], []
-        for name in sorted(entries):
+        for name in sorted([*entries, *self._templates(entries)]):
             fault = self._fault(name)
             if fault is not None:
                 faults.append(ErrorLocation(location=name, message=fault))
@@ -151,6 +151,21 @@ class ModelFolder:
                 errors=faults[:20],
             )
         return found
+
+    def _templates(self, entries: list[str]) -> list[str]:
+        if TEMPLATES_FOLDER not in entries or not self._is_folder(TEMPLATES_FOLDER):
+            return []
+        try:
+            handle = os.open(
+                TEMPLATES_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._handle
+            )
+        except OSError:
+            return []
+        try:
+            found = [f"{TEMPLATES_FOLDER}/{name}" for name in os.listdir(handle)]
+        finally:
+            os.close(handle)
+        return [name for name in found if is_model_file(name)][:_MOST_ENTRIES]
 
     def _fault(self, name: str) -> str | None:
         """Every link is followed, also one whose target no one would read."""

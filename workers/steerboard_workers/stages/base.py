@@ -33,6 +33,7 @@ from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.stage.spec import UPLOADED
 from steerboard_contracts.wording import counted
+from steerboard_workers.alignment.rendering.chat_template import check_default
 from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault
 from steerboard_workers.stages.models.foreign_weights import load_foreign
 from steerboard_workers.stages.models.gguf_files import expand_gguf
@@ -251,6 +252,7 @@ def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) ->
     check_model(folder)
     with its_own_fault("the tokenizer does not load"):
         tokenizer = load_tokenizer(folder)
+    check_default(tokenizer)
     before = read_info(folder)
     model, unread = load_foreign(folder, tokenizer, config.label)
     window = getattr(model.config, "max_position_embeddings", None) or config.max_length

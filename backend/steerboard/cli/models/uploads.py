@@ -11,7 +11,7 @@ from typing import Any
 
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.files.base_sources import GGUF, base_place, gguf_to_read, is_model_file
+from steerboard_contracts.files.base_sources import GGUF, TEMPLATES_FOLDER, base_place, gguf_to_read, is_model_file
 from steerboard_contracts.files.gguf import read_header
 from steerboard_contracts.files.local_folders import FolderNotAllowed
 
@@ -22,33 +22,36 @@ def upload_model(client: Client, place: Path) -> str:
     `ServerUnreachable`."""
     folder, file = base_place(str(place))
     files = _model_files(Path(folder), file)
-    announced = [{"path": path.name, "sha256": _hash(path), "size": path.stat().st_size} for path in files]
+    announced = [{"path": name, "sha256": _hash(path), "size": path.stat().st_size} for name, path in files.items()]
     upload = client.post("model-uploads", {"name": place.resolve().name or "model", "files": announced})
-    missing = [path for path in files if path.name in upload["missing"]]
+    missing = {name: path for name, path in files.items() if name in upload["missing"]}
     if missing:
-        size = sum(path.stat().st_size for path in missing)
+        size = sum(path.stat().st_size for path in missing.values())
         print(f"Uploading {place} ({size / 2**20:,.1f} MB), which the server may not read itself", file=sys.stderr)
-    for path in missing:
+    for name, path in missing.items():
         with path.open("rb") as content:
             upload = client.post(
-                path_of("model-uploads", upload["hash"], "files", path.name), files={"file": content}, timeout=None
+                path_of("model-uploads", upload["hash"], "files", name), files={"file": content}, timeout=None
             )
     return str(upload["source"])
 
 
-def _model_files(folder: Path, chosen: str | None) -> list[Path]:
-    """Those that an import reads. A GGUF file has to be whole, which is found out before it travels."""
-    files = [path for path in sorted(folder.iterdir()) if is_model_file(path.name) and path.is_file()]
-    gguf = gguf_to_read([path.name for path in files], str(folder), chosen)
+def _model_files(folder: Path, chosen: str | None) -> dict[str, Path]:
+    """Those that an import reads, by their name in the folder. A GGUF file has to be whole, which is found out before
+    it travels."""
+    places = [*sorted(folder.iterdir()), *sorted(folder.glob(f"{TEMPLATES_FOLDER}/*"))]
+    named = {path.relative_to(folder).as_posix(): path for path in places}
+    files = {name: path for name, path in named.items() if is_model_file(name) and path.is_file()}
+    gguf = gguf_to_read(list(files), str(folder), chosen)
     if gguf is None:
-        return [path for path in files if path.suffix != GGUF]
+        return {name: path for name, path in files.items() if not name.endswith(GGUF)}
     path = folder / gguf
     try:
         with path.open("rb") as content:
             read_header(content, path.stat().st_size, gguf)
     except OSError as error:
         raise _unreadable(path, error) from None
-    return [path]
+    return {gguf: path}
 
 
 def folder_here(value: str) -> Path | None:

@@ -34,7 +34,7 @@ def get_model_upload(hash: str, session: Db, access: Read) -> ModelUploadOut:
 
 
 @router.post(
-    "/{hash}/files/{path}",
+    "/{hash}/files/{path:path}",
     responses=problems(404, 413),
     openapi_extra=form_body(ModelUploadFile, file_needed=True),
 )

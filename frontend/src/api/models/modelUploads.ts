@@ -7,9 +7,17 @@ type Upload = Schemas["ModelUploadOut"];
 const MODEL_FILE =
   /^([^.].*\.(safetensors|safetensors\.index\.json|model|tiktoken|jinja)|(config|generation_config|special_tokens_map|vocab|added_tokens|steerboard)\.json|tokenizer.*\.json|vocab\.txt|merges\.txt)$/;
 
+const TEMPLATE_BY_NAME = /^additional_chat_templates\/[^./\\][^/\\]*\.jinja$/;
+
 /** The model's own files, of those that a browser gives for a folder and all below it. */
 export const modelFiles = (files: File[]) =>
-  files.filter((file) => file.webkitRelativePath.split("/").length <= 2 && MODEL_FILE.test(file.name));
+  files.filter((file) => {
+    const path = pathOf(file);
+    return TEMPLATE_BY_NAME.test(path) || (!path.includes("/") && MODEL_FILE.test(path));
+  });
+
+/** Within the folder that was chosen. */
+const pathOf = (file: File) => file.webkitRelativePath.split("/").slice(1).join("/") || file.name;
 
 /** Brings a folder to the server; `onProgress` is of its reading first, then of its sending. Gives its `source`. */
 export async function uploadModel(
@@ -24,7 +32,7 @@ export async function uploadModel(
   const announced: Schemas["AnnouncedFile"][] = [];
   for (const file of files) {
     const sha256 = await hashOf(file, (bytes) => onProgress("reading", (read += bytes) / total), signal);
-    announced.push({ path: file.name, sha256, size: file.size });
+    announced.push({ path: pathOf(file), sha256, size: file.size });
   }
   let upload = await data(
     api.POST("/api/v1/projects/{project}/model-uploads", {
@@ -33,12 +41,12 @@ export async function uploadModel(
       signal,
     }),
   );
-  const missing = files.filter((file) => upload.missing.includes(file.name));
+  const missing = files.filter((file) => upload.missing.includes(pathOf(file)));
   const most = Math.max(1, sum(missing));
   let sent = 0;
   for (const file of missing) {
     const before = sent;
-    const path = `/api/v1/projects/${project}/model-uploads/${upload.hash}/files/${encodeURIComponent(file.name)}`;
+    const path = `/api/v1/projects/${project}/model-uploads/${upload.hash}/files/${encodeURIComponent(pathOf(file))}`;
     upload = await send(path, file, (bytes) => onProgress("sending", (before + bytes) / most), signal);
     sent += file.size;
   }

@@ -34,6 +34,7 @@ class ChatTemplate:
 
     @cached_property
     def _text(self) -> str:
+        check_default(self._tokenizer)
         try:
             text: str = self._tokenizer.get_chat_template()
         except Exception as error:
@@ -101,6 +102,19 @@ def _fault(error: Exception) -> BadInput:
         code="bad_chat_template",
         hint="Change the conversations so that the template takes them, correct the template in the model's tokenizer, "
         "or use `template: plain`.",
+    )
+
+
+def check_default(tokenizer: Any) -> None:
+    """Raises `BadInput` (`bad_chat_template`) for templates by name of which none is for plain conversations."""
+    named = tokenizer.chat_template
+    if not isinstance(named, dict) or not named or "default" in named:
+        return
+    raise BadInput(
+        f"the model has chat templates by name ({', '.join(sorted(named))[:300]}), and none is the default one",
+        code="bad_chat_template",
+        hint="Save the template for conversations as chat_template.jinja in the model's folder, or as `default` in "
+        "tokenizer_config.json; or remove them all, for the plain template.",
     )
 
 

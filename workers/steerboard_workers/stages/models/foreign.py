@@ -72,6 +72,7 @@ def copy_model(source: ModelFolder, folder: Path, disk: Disk) -> list[str]:
     for name in source.names:
         if name.endswith(GGUF):
             continue  # the same model once more
+        (folder / name).parent.mkdir(exist_ok=True)
         with source.open(name) as file, (folder / name).open("xb") as copy:
             disk.need(os.fstat(file.fileno()).st_size)
             shutil.copyfileobj(file, copy, 1 << 20)
