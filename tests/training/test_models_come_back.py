@@ -17,6 +17,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 
 from steerboard_contracts.errors import BadInput, UnsafeModelFile
 from steerboard_workers.stages import base, check_rows, train
+from steerboard_workers.stages.models.adapters import load_weights
 from support.models.template_families import tokenizer_of
 from support.models.tiny_shape import SHAPE
 
@@ -220,3 +221,20 @@ def test_a_template_file_that_leads_elsewhere_is_refused(make_stage, tmp_path):
     (source / "additional_chat_templates" / "x.jinja").symlink_to("/etc/hostname")
     with pytest.raises(UnsafeModelFile, match="leads outside of the folders"):
         brought_in(make_stage, source)
+
+
+@pytest.mark.parametrize("model_type", ["llama", "qwen3_moe", "gpt_oss", "jamba"])
+def test_a_merged_adapter_computes_what_its_layers_did(make_stage, tmp_path, model_type):
+    source = published(tmp_path / "published", model_type)
+    # In bf16 the merged weights are rounded, by which experts are chosen otherwise.
+    AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32).save_pretrained(source)
+    model = brought_in(make_stage, source)
+    merged, adapter = (stepped(make_stage, model, lr=0.01, lora={**LORA, "merge": merge}) for merge in (True, False))
+    ours, theirs, before = (
+        load_weights(AutoModelForCausalLM, one, dtype=torch.float32).eval() for one in (merged, adapter, model)
+    )
+    ids = torch.arange(3, 15)[None]
+    with torch.no_grad():
+        ours, theirs, before = (one(ids, use_cache=False).logits for one in (ours, theirs, before))
+    torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=0)
+    assert (ours - before).abs().max() > 0.1
