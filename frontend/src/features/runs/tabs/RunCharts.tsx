@@ -30,6 +30,13 @@ const FIRST = new Set([
   "eval_condition_gain_opposite",
 ]);
 
+/** What a curve shows, where its name does not say it. */
+const ABOUT: Record<string, string> = {
+  eval_condition_gain_shuffled:
+    "Nats that a held-out answer gains by its own score over another row's; 0: unused",
+  eval_condition_gain_opposite: "Nats that a held-out answer gains by its own score over the opposite one",
+};
+
 /** The curves of a run; of a reused one those of the run that did the work. */
 export function RunCharts({ run, live, trains }: { run: RunDetail; live: boolean; trains: boolean }) {
   const project = useProject();
@@ -124,6 +131,11 @@ function MetricCard({ series }: { series: Series }) {
       <Text fw={600} size="sm" mb={4}>
         {series.name.replaceAll("_", " ")}
       </Text>
+      {ABOUT[series.name] && (
+        <Text size="xs" c="dimmed" mb={4}>
+          {ABOUT[series.name]}
+        </Text>
+      )}
       <Chart lines={lines} x="step" y={series.name} height={200} titled />
     </Card>
   );
