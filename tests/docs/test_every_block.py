@@ -38,6 +38,12 @@ NOT_RUN = {
     Named("engines.md", "steerboard models serve"): "never ends; tests/playground/test_vllm_server.py serves by vLLM",
     Named("getting-started.md", "source .venv/bin/activate\nsteerboard up "): "never ends; the fixture `up` starts it",
     Named("getting-started.md", "make clean"): _INSTALLS,
+    Named(
+        "models.md", "steerboard models fit"
+    ): "needs the hub; tests/cli/test_fit_command.py asks one on this machine",
+    Named(
+        "models.md", "steerboard models import ./quantised"
+    ): "needs files of the hub; tests/training/test_gguf.py and tests/cli/test_model_uploads.py bring such files in",
     Named("runs.md", "steerboard worker"): _EIGHT_GPUS,
     Named("training.md", "steerboard worker --pool large --devices 0-7\n"): _EIGHT_GPUS,
     Named("training.md", "steerboard worker --pool large --devices 0-7 --nodes"): _MACHINES,

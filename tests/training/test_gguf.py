@@ -21,6 +21,7 @@ from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages import base
 from steerboard_workers.stages.models.model_io import load_policy
 from support.models.gguf_models import TEMPLATE, write_gguf
+from support.servers.hub_server import COMMIT, hub_of_models
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +118,19 @@ def test_an_uploaded_gguf_file_comes_in(make_stage, folder):
     uploaded = {"type": "model", "name": "uploaded", "path": str(folder), "content_hash": "m"}
     stage = make_stage({"run": "base", "source": f"upload:{'0' * 64}"}, data=None, inputs={"uploaded": uploaded})
     assert base.run(stage).summary["architecture"] == "LlamaForCausalLM"
+
+
+def test_a_gguf_file_of_the_hub_is_fetched_alone(make_stage, written, tmp_path, monkeypatch):
+    with hub_of_models(monkeypatch) as hub:
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+        hub.models["org/tiny-GGUF"] = {name: written.read_bytes() for name in ("a.gguf", "b.gguf")}
+        with pytest.raises(SeveralGgufFiles, match=r"a\.gguf, b\.gguf"):
+            base.run(make_stage({"run": "base", "source": "org/tiny-GGUF"}, data=None))
+        stage = make_stage({"run": "base", "source": "org/tiny-GGUF:b.gguf"}, data=None)
+        base.run(stage)
+    info = ModelInfo.model_validate_json((stage.directory / "outputs" / "model" / "steerboard.json").read_text())
+    assert (info.lineage["file"], info.lineage["revision"]) == ("b.gguf", COMMIT)
+    assert set(hub.fetched) == {"b.gguf"}
 
 
 def cut_off(path):

@@ -28,10 +28,10 @@ from steerboard_contracts.run_kinds import described
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 # What is left of a device when a run may take it: estimates are not exact, and others need a little too.
-_SHARE = 0.9
-_ALIVE_SECONDS = 60
+SHARE = 0.9
+ALIVE_SECONDS = 60
 # A model's window, where its registry entry does not say.
-_WINDOW = 2048
+WINDOW = 2048
 
 
 class _Pool(NamedTuple):
@@ -56,14 +56,14 @@ def needed(
     shape = _shape(session, store, model)
     if shape is None:
         return []
-    window = int(model.info.get("max_length") or _WINDOW)
+    window = int(model.info.get("max_length") or WINDOW)
     found = []
     for pool in _pools(session) or [_Pool("default", True, 1, 1, None)]:
         processes = _processes(config, pool)
         estimate = _estimate(config, things, shape, window, pool.on_gpu, processes)
         if estimate is None:
             return []
-        fits = None if pool.memory is None else estimate.total <= _SHARE * pool.memory
+        fits = None if pool.memory is None else estimate.total <= SHARE * pool.memory
         one = PoolMemory(
             pool=pool.name,
             on_gpu=pool.on_gpu,
@@ -129,7 +129,7 @@ def _shape(session: Session, store: ArtifactStore, model: Model) -> ModelShape |
 
 
 def _pools(session: Session) -> list[_Pool]:
-    fresh = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, _ALIVE_SECONDS)
+    fresh = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, ALIVE_SECONDS)
     pools: dict[str, _Pool] = {}
     rows = session.execute(
         select(WorkerRow.pool, WorkerRow.devices)

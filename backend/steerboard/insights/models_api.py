@@ -6,9 +6,11 @@ from typing import Annotated
 
 from fastapi import Depends, Query
 
-from steerboard.accounts.access import Access, AccessTo, Db
-from steerboard.accounts.http.routes import Router
+from steerboard.accounts.access import Access, AccessTo, Db, let_go
+from steerboard.accounts.http.routes import Router, UnkeptRoute
+from steerboard.insights import model_fit
 from steerboard.insights.model_evaluations import entered_evaluations, evaluations_of
+from steerboard.insights.schemas import FitAsked, ModelFit
 from steerboard.platform.http.errors import problems
 from steerboard.registry import service
 from steerboard.registry.api import model_out
@@ -20,8 +22,18 @@ from steerboard_contracts.report.academic import AcademicRow
 from steerboard_contracts.report.benchmark import FinishedBenchmark
 
 router = Router(prefix="/models", tags=["models"])
+_live = Router(route_class=UnkeptRoute)
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
+
+
+@_live.post("/fit", responses=problems())
+def check_fit(body: FitAsked, session: Db, access: Read) -> ModelFit:
+    """What a model weighs and has, and what it needs on each worker, before it is imported. Asks the hub by name; no
+    weights are read."""
+    workers = model_fit.living_workers(session)
+    let_go(session)
+    return model_fit.fit(model_fit.looked_up(body), workers)
 
 
 @router.get("/{model}", responses=problems(404))
@@ -62,3 +74,6 @@ def list_model_academic(session: Db, access: Read, model: str) -> list[AcademicR
     """The newest result of each academic benchmark of the model, and of others of the same content, with differences to
     its nearest models of the roles base and sft by item."""
     return academic_of(session, service.get_model(session, access.project, model))
+
+
+router.include_router(_live)

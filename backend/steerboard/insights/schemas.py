@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from steerboard.datasets.schemas import Bin
 from steerboard_contracts.fields import Positive
+from steerboard_contracts.files.model_facts import ModelFacts
 from steerboard_contracts.planning.memory import MemoryEstimate
 from steerboard_contracts.samples import Finite, Message
 from steerboard_contracts.watching.warnings import RunWarning
@@ -112,3 +113,60 @@ class WeightsPreview(BaseModel):
     clipped: float
     gradient_scale: float
     bins: list[Bin]
+
+
+class FitAsked(BaseModel):
+    """A hub name, or the facts of a folder that is not here yet."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: Annotated[
+        str | None, Field(max_length=4096, description="`org/name[@revision][:file.gguf]` on the hub.")
+    ] = None
+    facts: ModelFacts | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if (self.source is None) == (self.facts is None):
+            raise ValueError("give either source or facts")
+        return self
+
+
+class FitNeed(BaseModel):
+    """`training` of all weights, `lora`: of adapters only, `inference`: decoding. `fits` is null where the memory of
+    the worker is not known."""
+
+    use: Literal["training", "lora", "inference"]
+    bytes: int
+    fits: bool | None
+
+
+class WorkerFit(BaseModel):
+    """`device_bytes`: memory of one of its devices, or of the machine without GPUs. `needs` is empty for a model that
+    is not a plain decoder."""
+
+    name: str
+    pool: str
+    on_gpu: bool
+    device_bytes: int | None
+    needs: list[FitNeed]
+
+
+class ModelFit(BaseModel):
+    """A model before its import. `files` and their `size` in bytes are what an import reads, `revision` is the commit
+    and `file` the GGUF file, whose types are `quantised`; `template`: it has a chat template of its own. What its files
+    do not name is null."""
+
+    revision: str | None
+    file: str | None
+    gated: bool
+    architecture: str | None
+    parameters: int | None
+    files: int
+    size: int
+    weights: int
+    quantised: list[str]
+    template: bool | None
+    licence: str | None
+    window: int | None
+    workers: list[WorkerFit]

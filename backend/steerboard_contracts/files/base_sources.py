@@ -90,6 +90,7 @@ def gguf_to_read(names: Collection[str], where: str, chosen: str | None = None) 
 
     Raises `BadInput` (`not_a_model`) where there is neither, `SeveralGgufFiles`, `UnsupportedGguf` for a part of one.
     """
+    names = [name for name in names if is_model_file(name)]
     files = sorted(name for name in names if name.endswith(GGUF))
     if chosen is not None and chosen not in files:
         raise BadInput(

@@ -1859,6 +1859,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/models/fit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check Fit
+         * @description What a model weighs and has, and what it needs on each worker, before it is imported. Asks the hub by name; no
+         *     weights are read.
+         */
+        post: operations["check_fit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/models/{model}": {
         parameters: {
             query?: never;
@@ -6211,6 +6232,34 @@ export interface components {
             run_id: string;
         };
         /**
+         * FitAsked
+         * @description A hub name, or the facts of a folder that is not here yet.
+         */
+        FitAsked: {
+            facts?: components["schemas"]["ModelFacts"] | null;
+            /**
+             * Source
+             * @description `org/name[@revision][:file.gguf]` on the hub.
+             */
+            source?: string | null;
+        };
+        /**
+         * FitNeed
+         * @description `training` of all weights, `lora`: of adapters only, `inference`: decoding. `fits` is null where the memory of
+         *     the worker is not known.
+         */
+        FitNeed: {
+            /** Bytes */
+            bytes: number;
+            /** Fits */
+            fits: boolean | null;
+            /**
+             * Use
+             * @enum {string}
+             */
+            use: "training" | "lora" | "inference";
+        };
+        /**
          * FlagOut
          * @description An item that an annotator flagged or skipped, in their words.
          */
@@ -8281,6 +8330,50 @@ export interface components {
              */
             run_id: string;
         };
+        /**
+         * ModelFacts
+         * @description `config` is that of config.json, or as it would be. `size` counts bytes of all files that an import reads,
+         *     `weights` those of the weights among them; `parameters` 0 where only the weights' size is known; `template`: has a
+         *     chat template of its own, null where that is not known.
+         */
+        ModelFacts: {
+            /**
+             * Config
+             * @default {}
+             */
+            config: {
+                [key: string]: unknown;
+            };
+            /**
+             * Files
+             * @default 0
+             */
+            files: number;
+            /** Licence */
+            licence?: string | null;
+            /**
+             * Parameters
+             * @default 0
+             */
+            parameters: number;
+            /**
+             * Quantised
+             * @default []
+             */
+            quantised: string[];
+            /**
+             * Size
+             * @default 0
+             */
+            size: number;
+            /** Template */
+            template?: boolean | null;
+            /**
+             * Weights
+             * @default 0
+             */
+            weights: number;
+        };
         /** ModelFile */
         ModelFile: {
             /** Path */
@@ -8289,6 +8382,40 @@ export interface components {
             sha256: string;
             /** Size */
             size: number;
+        };
+        /**
+         * ModelFit
+         * @description A model before its import. `files` and their `size` in bytes are what an import reads, `revision` is the commit
+         *     and `file` the GGUF file, whose types are `quantised`; `template`: it has a chat template of its own. What its files
+         *     do not name is null.
+         */
+        ModelFit: {
+            /** Architecture */
+            architecture: string | null;
+            /** File */
+            file: string | null;
+            /** Files */
+            files: number;
+            /** Gated */
+            gated: boolean;
+            /** Licence */
+            licence: string | null;
+            /** Parameters */
+            parameters: number | null;
+            /** Quantised */
+            quantised: string[];
+            /** Revision */
+            revision: string | null;
+            /** Size */
+            size: number;
+            /** Template */
+            template: boolean | null;
+            /** Weights */
+            weights: number;
+            /** Window */
+            window: number | null;
+            /** Workers */
+            workers: components["schemas"]["WorkerFit"][];
         };
         /**
          * ModelInfo
@@ -12489,6 +12616,23 @@ export interface components {
             reward_model: string;
             /** Source */
             source: string;
+        };
+        /**
+         * WorkerFit
+         * @description `device_bytes`: memory of one of its devices, or of the machine without GPUs. `needs` is empty for a model that
+         *     is not a plain decoder.
+         */
+        WorkerFit: {
+            /** Device Bytes */
+            device_bytes: number | null;
+            /** Name */
+            name: string;
+            /** Needs */
+            needs: components["schemas"]["FitNeed"][];
+            /** On Gpu */
+            on_gpu: boolean;
+            /** Pool */
+            pool: string;
         };
         /**
          * WorkerOut
@@ -20064,6 +20208,59 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_ModelOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    check_fit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FitAsked"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelFit"];
                 };
             };
             /** @description Sign in first */

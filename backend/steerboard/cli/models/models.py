@@ -1,4 +1,4 @@
-"""`steerboard models`: import, list, show, academic, lineage, promote, export, serve, delete."""
+"""`steerboard models`: import, fit, list, show, academic, lineage, promote, export, serve, delete."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.models.files import download_model
+from steerboard.cli.models.fit import fit
 from steerboard.cli.models.importing import import_
 from steerboard.cli.models.serving import serve
 from steerboard.cli.output.academic_table import print_academic
@@ -89,6 +90,8 @@ def show(model: Name, json: JsonOption = False) -> None:
     words = f": {what}, {info['architecture']}, {info['parameters']:,} parameters, template {info['template']}, "
     out.print(Text.assemble((found["name"], "bold"), plain(f"{words}{info['max_length']} tokens")))
     out.print(f"  id {found['id']}, content {found['content_hash'][:16]}, created {found['created_at'][:16]}")
+    if types := info["lineage"].get("dequantised_from"):
+        out.print(plain(f"  dequantised from {types}, in {info['lineage']['file']}"))
     if normaliser := info["normaliser"]:
         out.print(
             f"  rewards: mean {short(normaliser['mean'])}, sd {short(normaliser['sd'])} over {normaliser['n']:,} "
@@ -196,6 +199,7 @@ def export(
 
 
 app.command("import")(import_)
+app.command()(fit)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve)
 
 

@@ -20,8 +20,7 @@ def upload_model(client: Client, place: Path) -> str:
     """What names a folder or a .gguf file as a base model there. Files that the project has already do not travel
     again. Raises `BadInput` (`not_a_model`), `SeveralGgufFiles`, `UnsupportedGguf`, `BadModel`, `ApiError`,
     `ServerUnreachable`."""
-    folder, file = base_place(str(place))
-    files = _model_files(Path(folder), file)
+    files = model_files(place)
     announced = [{"path": name, "sha256": _hash(path), "size": path.stat().st_size} for name, path in files.items()]
     upload = client.post("model-uploads", {"name": place.resolve().name or "model", "files": announced})
     missing = {name: path for name, path in files.items() if name in upload["missing"]}
@@ -36,9 +35,12 @@ def upload_model(client: Client, place: Path) -> str:
     return str(upload["source"])
 
 
-def _model_files(folder: Path, chosen: str | None) -> dict[str, Path]:
-    """Those that an import reads, by their name in the folder. A GGUF file has to be whole, which is found out before
-    it travels."""
+def model_files(place: Path) -> dict[str, Path]:
+    """Those that an import of a folder or a .gguf file reads, by their name in the folder. A GGUF file has to be whole,
+    which is found out before it travels. Raises `BadInput` (`not_a_model`), `SeveralGgufFiles`, `UnsupportedGguf`,
+    `BadModel`."""
+    inside, chosen = base_place(str(place))
+    folder = Path(inside)
     places = [*sorted(folder.iterdir()), *sorted(folder.glob(f"{TEMPLATES_FOLDER}/*"))]
     named = {path.relative_to(folder).as_posix(): path for path in places}
     files = {name: path for name, path in named.items() if is_model_file(name) and path.is_file()}

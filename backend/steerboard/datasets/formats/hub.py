@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -14,10 +11,10 @@ from typing import BinaryIO
 from steerboard.datasets.errors import FileTooLarge
 from steerboard.datasets.formats.known import CSV, GZIPPED, JSON, JSONL, PARQUET
 from steerboard.datasets.formats.records import Source
+from steerboard.platform.hub import hub_errors
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import disk_of
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.files.disk import FULL
 
 _NAME = re.compile(r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?(?::(?P<part>[\w./-]+))?")
 # In the order of preference: a repository of another format may well have a JSON file of settings.
@@ -91,7 +88,7 @@ class HubFiles:
         from huggingface_hub import HfApi
 
         api = HfApi(endpoint=self.endpoint)
-        with _hub_errors(self.hub), scratch.folder("hub") as folder:
+        with hub_errors("dataset", self.hub.repo, self.hub.revision), scratch.folder("hub") as folder:
             disk_of(folder, "the hub's files").need(dict(self.files).get(path, 0))
             local = api.hf_hub_download(
                 self.hub.repo, path, repo_type="dataset", revision=self.hub.revision, local_dir=folder
@@ -103,12 +100,12 @@ def find_hub_files(name: str, max_bytes: int, endpoint: str | None = None) -> Hu
     """What to read of a hub dataset, with its name pinned to a commit.
 
     `endpoint` is the hub's address; HF_ENDPOINT or huggingface.co when None. Raises `BadInput`
-    (`hub_not_found`, `hub_unavailable`, `no_data_files`) and `FileTooLarge`.
+    (`hub_not_found`, `hub_gated`, `hub_unavailable`, `no_data_files`) and `FileTooLarge`.
     """
     from huggingface_hub import HfApi
 
     hub = HubName.parse(name)
-    with _hub_errors(hub):
+    with hub_errors("dataset", hub.repo, hub.revision):
         info = HfApi(endpoint=endpoint).dataset_info(hub.repo, revision=hub.revision, files_metadata=True)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
     files = choose_files(list(sizes), hub.part)
@@ -126,23 +123,3 @@ def hub_sources(name: str, max_bytes: int, endpoint: str | None = None) -> list[
     """
     found = find_hub_files(name, max_bytes, endpoint)
     return [Source(path, partial(found.fetch, path)) for path, _ in found.files]
-
-
-@contextmanager
-def _hub_errors(hub: HubName) -> Iterator[None]:
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError, RepositoryNotFoundError, RevisionNotFoundError
-
-    try:
-        yield
-    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
-        raise BadInput(
-            f"the hub has no dataset {hub.repo}{f' at {hub.revision}' if hub.revision else ''}, or it is private",
-            code="hub_not_found",
-            hint="Check the name; for a private one, log in with `hf auth login` on the server.",
-        ) from error
-    except (HfHubHTTPError, HTTPError, OSError) as error:
-        if isinstance(error, OSError) and error.errno in FULL:
-            raise disk_of(Path(tempfile.gettempdir()), "the hub's files").full() from error
-        raise BadInput(
-            f"the hub could not be read: {error}", code="hub_unavailable", hint="Check the network, or HF_ENDPOINT."
-        ) from error
