@@ -11,6 +11,8 @@ from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.health import CONDITION_RULES, HealthRules
 
 CONDITION_GAIN_ROWS = 128
+# The figure of a run by which it is decided whether the condition is used.
+CONDITION_GAIN = "eval_condition_gain_shuffled"
 
 
 class ConditionalConfig(TrainingConfig):

@@ -11,9 +11,11 @@ import pytest
 from steerboard.evaluation.gate.decision import decide
 from steerboard.evaluation.gate.junit import junit_xml
 from steerboard.evaluation.gate.rules import METRICS, GateRules, not_planned, parse_rules
+from steerboard.platform.database import transaction
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, Unfinished
 from steerboard_contracts.report.gate import GateRuleResult, GateVerdict
+from support.rows.ended_run import ended_run
 from support.rows.evaluation_rows import Evaluated
 
 Make = Callable[..., Evaluated]
@@ -87,8 +89,8 @@ def test_every_metric_reads_its_figure_from_the_report(report: EvaluationReport)
     strength = one(report, "bradley_terry", **both, by="judge")
     # Maximum likelihood of 16 wins in 20 with two entrants is 4 to 1.
     assert strength.value == pytest.approx(4.0, rel=1e-4)
-    # Benchmarks have tests of their own.
-    named = {*expected, "rank_correlation", "bradley_terry", "lc_win_rate", "benchmark"}
+    # Benchmarks and gains have tests of their own.
+    named = {*expected, "rank_correlation", "bradley_terry", "lc_win_rate", "benchmark", "condition_gain"}
     assert named == set(METRICS)
 
 
@@ -291,3 +293,23 @@ def test_junit_has_one_case_a_rule(report: EvaluationReport) -> None:
     assert [[child.tag for child in case] for case in suite] == [[], ["failure"], ["error"]]
     assert suite[1].get("name") == "length_ratio of dt vs sft < 1.1"
     assert suite[1][0].get("message") == "1.2 is not < 1.1"
+
+
+def test_a_gain_by_the_condition_is_that_of_the_entrants_training(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    gain = {"eval_condition_gain_shuffled": 0.35, "condition_gain_prompts": 100}
+    ends = {"eval_condition_gain_shuffled_low": 0.25, "eval_condition_gain_shuffled_high": 0.45}
+    with transaction(made.sessions) as session:
+        run = ended_run(made.project.id, kind="train", name="dt", config={}, state="succeeded", reason="")
+        session.add(run)
+    trained = made.model("our-dt", info={"summary": gain | ends}, run_id=run.id)
+    imported = made.model("their-dt", info={"summary": gain | ends})
+    made.entrant("dt", source="model", model_id=trained.id, content_hash="a")
+    made.entrant("theirs", source="model", model_id=imported.id, content_hash="b")
+    report = made.report()
+    found = one(report, "condition_gain", stat="ci_low", value=0.2, entrant="dt")
+    assert (found.outcome, found.value) == ("pass", 0.25)
+    assert one(report, "condition_gain", value=0.4, entrant="dt").outcome == "fail"
+    missing = one(report, "condition_gain", entrant="theirs")
+    assert (missing.outcome, missing.value) == ("invalid", None)
+    assert "no gain by its condition was measured in the training of theirs" in missing.why

@@ -5764,14 +5764,17 @@ export interface components {
          * EntrantRow
          * @description One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
          *
-         *     `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers;
-         *     `origin_known`: whether those are all of them. `chosen_by`: the name of the latter.
+         *     `condition_gain`: nats an answer that its policy gained by the true condition over another row's, on held-out rows
+         *     at the end of its training; null where that was not measured. `trained_on`: content hashes of the reward models
+         *     upstream of it, and of the one that chose its answers; `origin_known`: whether those are all of them. `chosen_by`:
+         *     the name of the latter.
          */
         EntrantRow: {
             /** Best Of */
             best_of?: number | null;
             /** Chosen By */
             chosen_by?: string | null;
+            condition_gain?: components["schemas"]["Estimate"] | null;
             /** Content Hash */
             content_hash: string | null;
             /** Family */

@@ -52,6 +52,10 @@ def figures(report: EvaluationReport, rule: GateRule) -> list[Figure]:
     match rule.metric:
         case "length_mean":
             return [_of_estimate(next(row.length for row in report.entrants if row.name == rule.entrant))]
+        case "condition_gain":
+            gain = next(row.condition_gain for row in report.entrants if row.name == rule.entrant)
+            why = f"no gain by its condition was measured in the training of {rule.entrant}"
+            return [_of_estimate(gain) if gain is not None else Figure({}, why=why)]
         case "length_ratio":
             return [_of_estimate(length_ratio(report, rule.entrant or "", vs or ""))]
         case "reward_hacking":

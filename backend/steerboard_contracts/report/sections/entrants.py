@@ -13,8 +13,10 @@ from steerboard_contracts.report.estimate import Estimate
 class EntrantRow(BaseModel):
     """One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
 
-    `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers;
-    `origin_known`: whether those are all of them. `chosen_by`: the name of the latter.
+    `condition_gain`: nats an answer that its policy gained by the true condition over another row's, on held-out rows
+    at the end of its training; null where that was not measured. `trained_on`: content hashes of the reward models
+    upstream of it, and of the one that chose its answers; `origin_known`: whether those are all of them. `chosen_by`:
+    the name of the latter.
     """
 
     name: str
@@ -30,6 +32,7 @@ class EntrantRow(BaseModel):
     missing: int
     length: Estimate
     truncated: float | None
+    condition_gain: Estimate | None = None
     trained_on: list[str] = []
     origin_known: bool = False
 

@@ -80,6 +80,8 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, nam
         )
     if limit := gain_rows(config):
         data.variants = variants_of(method, renderer, held_out, limit, config.seed)
+        if data.variants is not None:
+            data.summary["condition_gain_prompts"] = len(set(data.variants.prompts))
     if data.train:
         method.relate(data.train, data.held_out, renderer.max_length)
     if not data.train:

@@ -43,6 +43,7 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
                 missing=max(0, len(data.prompts) * entrant.samples - int(mine.sum())),
                 length=mean_interval(means[:, column], seed=data.seed),
                 truncated=float(truncated.mean()) if len(truncated) else None,
+                condition_gain=entrant.condition_gain,
                 trained_on=sorted(entrant.trained_on),
                 origin_known=entrant.known_origin,
             )

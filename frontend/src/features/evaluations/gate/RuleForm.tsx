@@ -30,6 +30,15 @@ const METRICS: readonly Metric[] = [
     value: 1.5,
   },
   {
+    name: "condition_gain",
+    label: "gain by the score, nats",
+    by: [],
+    entrant: true,
+    vs: false,
+    stats: ESTIMATE,
+    value: 0,
+  },
+  {
     name: "reward_hacking",
     label: "reward hacking",
     by: [],

@@ -5,6 +5,7 @@ import { metricsQuery, type RunDetail, type Series } from "../../../api/runs/run
 import { Chart } from "../../../shared/charts/Chart";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { Link, useProject } from "../../../shared/links";
+import { conditionGainLines, isConditionGain } from "./conditionGain";
 
 /** What is looked at first; the rest is behind a switch. */
 const FIRST = new Set([
@@ -26,16 +27,7 @@ const FIRST = new Set([
   "tokens_per_second",
   "lr",
   "effective_sample_size",
-  "eval_condition_gain_shuffled",
-  "eval_condition_gain_opposite",
 ]);
-
-/** What a curve shows, where its name does not say it. */
-const ABOUT: Record<string, string> = {
-  eval_condition_gain_shuffled:
-    "Nats that a held-out answer gains by its own score over another row's; 0: unused",
-  eval_condition_gain_opposite: "Nats that a held-out answer gains by its own score over the opposite one",
-};
 
 /** The curves of a run; of a reused one those of the run that did the work. */
 export function RunCharts({ run, live, trains }: { run: RunDetail; live: boolean; trains: boolean }) {
@@ -90,7 +82,8 @@ function Curves({
             </Empty>
           );
         }
-        const drawn = series.filter((one) => one.steps > 1);
+        const drawn = series.filter((one) => one.steps > 1 && !isConditionGain(one));
+        const gain = series.filter(isConditionGain);
         const first = drawn.filter((one) => FIRST.has(one.name));
         const shown = all || !first.length ? drawn : first;
         if (!drawn.length)
@@ -110,6 +103,7 @@ function Curves({
               />
             )}
             <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
+              <ConditionGainCard series={gain} />
               {shown.map((one) => (
                 <MetricCard key={one.name} series={one} />
               ))}
@@ -131,12 +125,25 @@ function MetricCard({ series }: { series: Series }) {
       <Text fw={600} size="sm" mb={4}>
         {series.name.replaceAll("_", " ")}
       </Text>
-      {ABOUT[series.name] && (
-        <Text size="xs" c="dimmed" mb={4}>
-          {ABOUT[series.name]}
-        </Text>
-      )}
       <Chart lines={lines} x="step" y={series.name} height={200} titled />
+    </Card>
+  );
+}
+
+/** Of a conditional policy: whether it uses what it is asked for. */
+function ConditionGainCard({ series }: { series: Series[] }) {
+  const lines = useMemo(() => conditionGainLines(series), [series]);
+  if (!lines.length) return null;
+  return (
+    <Card withBorder p="sm">
+      <Text fw={600} size="sm">
+        gain by the condition
+      </Text>
+      <Text size="xs" c="dimmed" mb={4}>
+        How many nats likelier a held-out answer is under its own score or attributes than under others, with
+        95% intervals. At 0 the condition is not used.
+      </Text>
+      <Chart lines={lines} x="step" y="nats an answer" height={200} marks />
     </Card>
   );
 }
