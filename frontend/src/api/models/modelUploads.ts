@@ -5,7 +5,7 @@ type Upload = Schemas["ModelUploadOut"];
 
 /** As the server takes them; whatever else a folder holds stays here. */
 const MODEL_FILE =
-  /^([^.].*\.(safetensors|safetensors\.index\.json|model|tiktoken|jinja)|(config|generation_config|special_tokens_map|vocab|added_tokens|steerboard)\.json|tokenizer.*\.json|vocab\.txt|merges\.txt)$/;
+  /^([^.].*\.(safetensors|safetensors\.index\.json|gguf|model|tiktoken|jinja)|(config|generation_config|special_tokens_map|vocab|added_tokens|steerboard)\.json|tokenizer.*\.json|vocab\.txt|merges\.txt)$/;
 
 const TEMPLATE_BY_NAME = /^additional_chat_templates\/[^./\\][^/\\]*\.jinja$/;
 

@@ -11,22 +11,21 @@ import {
   TextInput,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { everything } from "../../api/client";
 import { useMay } from "../../api/accounts/session";
+import { fitQuery } from "../../api/models/fit";
 import { uploadModel } from "../../api/models/modelUploads";
 import { ROLES } from "../../api/models/models";
-import { workersQuery } from "../../api/runs/queue";
 import { launchRun } from "../../api/runs/runs";
-import { Facts, type Fact } from "../../shared/Facts";
 import { SendForm } from "../../shared/forms/SendForm";
 import { bytes } from "../../shared/format/format";
 import { folderFacts, type FolderFacts } from "./folderFacts";
+import { ModelFit } from "./ModelFit";
 
-/** Of a device's memory; others need a little too. */
-const SHARE = 0.9;
+const isHubName = (text: string) => /^[^/\s]+\/[^/\s@]+(@\S+)?$/.test(text.trim());
 
 interface Properties {
   project: string;
@@ -54,6 +53,8 @@ function ImportForm({ project, kind, mayUpload }: Properties & { mayUpload: bool
   const [from, setFrom] = useState(mayUpload ? "folder" : "hub");
   const [folder, setFolder] = useState<FolderFacts | null>(null);
   const [hub, setHub] = useState("");
+  /** The hub name that was checked last. */
+  const [asked, setAsked] = useState<string | null>(null);
   const [name, setName] = useState("");
   const [role, setRole] = useState<string | null>(null);
   const [label, setLabel] = useState<string | null>(null);
@@ -97,8 +98,8 @@ function ImportForm({ project, kind, mayUpload }: Properties & { mayUpload: bool
   const aborted = send.error?.name === "AbortError";
   const ready =
     from === "hub"
-      ? /^[^/\s]+\/[^/\s]+$/.test(hub.trim())
-      : !!folder && !folder.fault && (!labels.length || label !== null);
+      ? isHubName(hub)
+      : !!folder?.files.length && !folder.fault && (!labels.length || label !== null);
   return (
     <SendForm
       send={{ mutate: send.mutate, isPending: send.isPending, error: aborted ? null : send.error }}
@@ -139,22 +140,51 @@ function ImportForm({ project, kind, mayUpload }: Properties & { mayUpload: bool
                 {folder.fault}
               </Text>
             ) : (
-              folder && <FitCheck folder={folder} />
+              folder?.facts && <ModelFit query={fitQuery(project, { facts: folder.facts })} />
+            )}
+            {folder && folder.gguf.length > 1 && (
+              <Select
+                label="The GGUF file"
+                description="It has several, of which one is brought in."
+                placeholder="Choose one"
+                data={folder.gguf.map((file) => file.name)}
+                value={folder.files[0]?.name ?? null}
+                onChange={(name) =>
+                  setFolder({ ...folder, files: folder.gguf.filter((file) => file.name === name) })
+                }
+                allowDeselect={false}
+              />
+            )}
+            {folder && folder.gguf.length > 0 && folder.files[0] && (
+              <Text size="sm">
+                {bytes(folder.files[0].size)} as a GGUF file. A worker dequantises it; what quantisation lost
+                does not come back.
+              </Text>
             )}
             <Text size="xs" c="dimmed">
-              Its safetensors, config, tokenizer and template are uploaded, and nothing else of it. Models of
-              many gigabytes are faster with <code>steerboard models import ./folder</code>.
+              Its safetensors, config, tokenizer and template are uploaded, or its GGUF file, and nothing else
+              of it. Models of many gigabytes are faster with <code>steerboard models import ./folder</code>.
             </Text>
           </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="hub">
-          <TextInput
-            label="Name on the Hugging Face hub"
-            placeholder="org/name[@revision]"
-            description="A worker downloads it; the run's log has what came in and what was left out."
-            value={hub}
-            onChange={(event) => setHub(event.currentTarget.value)}
-          />
+          <Stack gap="sm">
+            <TextInput
+              label="Name on the Hugging Face hub"
+              placeholder="org/name[@revision][:file.gguf]"
+              description="A worker downloads it; the run's log has what came in and what was left out."
+              value={hub}
+              onChange={(event) => setHub(event.currentTarget.value)}
+            />
+            <Group>
+              <Button variant="default" disabled={!isHubName(hub)} onClick={() => setAsked(hub.trim())}>
+                Check its size and fit
+              </Button>
+            </Group>
+            {asked !== null && asked === hub.trim() && (
+              <ModelFit query={fitQuery(project, { source: asked })} />
+            )}
+          </Stack>
         </Tabs.Panel>
       </Tabs>
       {labels.length > 0 && (
@@ -194,39 +224,5 @@ function ImportForm({ project, kind, mayUpload }: Properties & { mayUpload: bool
         </Group>
       )}
     </SendForm>
-  );
-}
-
-/** Size, template, licence, and whether the weights have room on each worker. */
-function FitCheck({ folder }: { folder: FolderFacts }) {
-  const workers = useQuery(workersQuery);
-  const facts: Fact[] = [
-    ["Architecture", folder.architecture ?? "not named"],
-    ["Size", bytes(folder.size)],
-    [
-      "Chat template",
-      folder.template ? "its own" : "none",
-      folder.template ? undefined : "the plain one is used",
-    ],
-    ["Licence", folder.licence ?? "not named"],
-  ];
-  const alive = (workers.data ?? []).filter((one) => one.alive && typeof one.devices.memory === "number");
-  return (
-    <Stack gap="xs">
-      <Facts facts={facts} />
-      {alive.map((worker) => {
-        const memory = worker.devices.memory as number;
-        const onGpu = Array.isArray(worker.devices.gpus) && worker.devices.gpus.length > 0;
-        const needed = folder.weights * (folder.half && !onGpu ? 2 : 1);
-        const fits = needed < SHARE * memory;
-        return (
-          <Text key={worker.id} size="sm" c={fits ? undefined : "red"}>
-            {worker.name}: {bytes(needed)} of weights {fits ? "fit into" : "are too large for"}{" "}
-            {bytes(memory)}
-            {onGpu ? " of one GPU" : " of memory"}
-          </Text>
-        );
-      })}
-    </Stack>
   );
 }

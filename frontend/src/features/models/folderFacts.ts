@@ -1,46 +1,62 @@
 import { modelFiles } from "../../api/models/modelUploads";
+import type { ModelFacts } from "../../api/models/fit";
+
+const GGUF = ".gguf";
 
 export interface FolderFacts {
   name: string;
+  /** Those that are sent; of several GGUF files the one that is chosen, none before. */
   files: File[];
-  /** Bytes of all files, and of the weights. */
-  size: number;
-  weights: number;
-  /** Weights in two bytes a parameter, which a CPU holds in four. */
-  half: boolean;
-  architecture: string | null;
+  /** GGUF files, where they are the model. */
+  gguf: File[];
+  /** What the server weighs; null for a GGUF file, whose settings only a worker reads. */
+  facts: ModelFacts | null;
   labels: string[];
-  template: boolean;
-  licence: string | null;
   /** What keeps the folder from being a model, if anything. */
   fault: string | null;
 }
 
 /** What can be known of a model folder before it is sent. */
 export async function folderFacts(all: File[]): Promise<FolderFacts> {
-  const files = modelFiles(all);
+  const every = modelFiles(all);
+  const files = every.filter((file) => !file.name.endsWith(GGUF));
   const weights = files.filter((file) => file.name.endsWith(".safetensors"));
   const config = await json(files, "config.json");
+  const name = all[0]?.webkitRelativePath.split("/")[0] || "model";
+  const gguf =
+    config && weights.length
+      ? []
+      : every
+          .filter((file) => file.name.endsWith(GGUF))
+          .sort((one, other) => one.name.localeCompare(other.name));
+  if (gguf.length) {
+    return { name, files: gguf.length === 1 ? gguf : [], gguf, facts: null, labels: [], fault: null };
+  }
   const tokenizer = await json(files, "tokenizer_config.json");
   const architecture = Array.isArray(config?.architectures) ? String(config.architectures[0]) : null;
   const labels = architecture?.endsWith("SequenceClassification")
     ? Object.values(config?.id2label ?? {})
     : [];
   return {
-    name: all[0]?.webkitRelativePath.split("/")[0] || "model",
+    name,
     files,
-    size: sum(files),
-    weights: sum(weights),
-    half: ["bfloat16", "float16"].includes(String(config?.dtype ?? config?.torch_dtype)),
-    architecture,
+    gguf,
+    facts: {
+      config: config ?? {},
+      parameters: 0,
+      files: files.length,
+      size: sum(files),
+      weights: sum(weights),
+      template: files.some((file) => file.name === "chat_template.jinja") || !!tokenizer?.chat_template,
+      licence: await licenceOf(all),
+      quantised: [],
+    },
     labels: labels.map(String),
-    template: files.some((file) => file.name === "chat_template.jinja") || !!tokenizer?.chat_template,
-    licence: await licenceOf(all),
     fault: !config
       ? "It has no config.json that can be read."
       : weights.length
         ? null
-        : "It has no .safetensors file; pickled weights are not taken.",
+        : "It has no .safetensors file and no .gguf file; pickled weights are not taken.",
   };
 }
 
