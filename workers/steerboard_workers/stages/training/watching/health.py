@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
+from steerboard_contracts.conditional import CONDITION_GAIN
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.watching.health import (
     BothFallRule,
@@ -27,7 +28,7 @@ _REWARD = "reward"
 _SIDES = ("eval_chosen_log_prob", "eval_rejected_log_prob")
 # The last evaluation alone has the gain over the mixture.
 _LAST_GAIN = "eval_condition_gain_mixture"
-_GAIN = ("eval_condition_gain_shuffled", "eval_condition_gain_shuffled_low", "eval_condition_gain_shuffled_high")
+_GAIN = (CONDITION_GAIN, f"{CONDITION_GAIN}_low", f"{CONDITION_GAIN}_high")
 
 
 class StoppedByHealthRule(SteerboardError):
