@@ -128,6 +128,24 @@ def test_a_policy_is_asked_for_its_attributes(reader: Reader, blocks: list[Named
 
 
 @pytest.mark.long
+@runs(Named("training.md", "steerboard generate steered-1.dt"))
+def test_a_policy_is_guided_towards_its_score(reader: Reader, blocks: list[Named], model_folders: Path) -> None:
+    reader.models(model_folders, sft="sft")
+    answers = [
+        {"prompt": prompt, "response": answer, "reward": float(n % 5)} for n, (prompt, answer) in enumerate(TEXTS)
+    ]
+    reader.dataset("scored", "labelled", answers)
+    (reader.folder / "steered.yaml").write_text(
+        "name: steered\ninputs: {sft: {type: model}, scored: {type: dataset, kind: labelled}}\nstages:\n  "
+        "dt: {run: train, method: decision_transformer, model: $sft, data: $scored, drop_score: 0.1, batch: 8, "
+        "max_steps: 2}\n"
+    )
+    reader.shell("steerboard run ./steered.yaml --set sft=sft --set scored=scored --wait")
+    printed = reader.shell(*blocks)
+    assert len(re.findall(r"rm_score.*5", printed)) >= 2, printed
+
+
+@pytest.mark.long
 @runs(Named("models.md", "steerboard models import ./my-model"), Named("models.md", "steerboard models import Skywork"))
 def test_models_come_in_from_folders_and_from_the_hub_and_are_trained_and_score(
     reader: Reader, blocks: list[Named], model_folders: Path
