@@ -45,6 +45,7 @@ def test_the_contract_recipe_plans_verbatim(shelf: Catalogue) -> None:
     assert config(plan, "dt")["lr"] == 5e-6
     assert config(plan, "report")["entrants"][3] == {
         "scores": [-5.0, -2.5, 0.0, 2.5, 5.0],
+        "guidance": 1.0,
         "best_of": None,
         "samples": 1,
     }

@@ -162,7 +162,7 @@ def test_tensors_that_the_architecture_does_not_read_are_named(make_stage, tmp_p
     source = published(tmp_path / "published")
     weights = load_file(source / "model.safetensors")
     save_file(weights | {"mtp.layers.0.weight": torch.ones(2)}, source / "model.safetensors", {"format": "pt"})
-    brought_in(make_stage, source, said="LlamaForCausalLM does not read 1 tensor of the folder: mtp.layers.0.weight")
+    brought_in(make_stage, source, said="LlamaForCausalLM does not read 1 tensor of the model: mtp.layers.0.weight")
 
 
 def test_templates_by_name_come_back_by_name(make_stage, tmp_path):

@@ -25,10 +25,12 @@ router = Router(prefix="/models", tags=["models"])
 _live = Router(route_class=UnkeptRoute)
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
+# It asks the hub with the token of the server.
+Runner = Annotated[Access, Depends(AccessTo("run"))]
 
 
 @_live.post("/fit", responses=problems())
-def check_fit(body: FitAsked, session: Db, access: Read) -> ModelFit:
+def check_fit(body: FitAsked, session: Db, access: Runner) -> ModelFit:
     """What a model weighs and has, and what it needs on each worker, before it is imported. Asks the hub by name; no
     weights are read."""
     workers = model_fit.living_workers(session)

@@ -20,7 +20,7 @@ COMMIT = "c" * 40
 @dataclass
 class HubModels:
     """`models` maps a name to files; a gated one is listed, and its files are refused. `fetched` has the paths of the
-    files that were asked for, `sent` the bytes of each that were taken from here."""
+    files that were asked for, `sent` the bytes of each that were written, or were about to be."""
 
     url: str = ""
     models: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -110,8 +110,9 @@ def _handler(hub: HubModels) -> type[BaseHTTPRequestHandler]:
                 return
             try:
                 for start in range(0, len(content), 1 << 16):
-                    self.wfile.write(content[start : start + (1 << 16)])
+                    # Before it is written, since the reader may have left right after it.
                     hub.sent[path] = min(len(content), start + (1 << 16))
+                    self.wfile.write(content[start : start + (1 << 16)])
             except OSError:
                 pass  # the reader has what it wanted
 
