@@ -16,7 +16,7 @@ CONDITION_GAIN = "eval_condition_gain_shuffled"
 
 
 class ConditionalConfig(TrainingConfig):
-    """Of methods whose policies are asked for a condition, such as a score."""
+    """The config of methods whose policies are asked for a condition, such as a score."""
 
     condition_gain_rows: Annotated[
         int,

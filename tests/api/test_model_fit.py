@@ -13,19 +13,10 @@ from api_world import ApiWorld
 
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import WorkerRow
-from support.models.model_folders import gguf, safetensors
+from support.models.model_folders import TINY_CONFIG, gguf, safetensors
 from support.servers.hub_server import COMMIT, HubModels, hub_of_models, point_at
 
-CONFIG = {
-    "architectures": ["LlamaForCausalLM"],
-    "hidden_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 192,
-    "vocab_size": 512,
-    "dtype": "bfloat16",
-    "max_position_embeddings": 2048,
-}
+CONFIG = {**TINY_CONFIG, "max_position_embeddings": 2048}
 FILES = {
     "config.json": json.dumps(CONFIG).encode(),
     "tokenizer_config.json": b'{"chat_template": "{{ messages }}"}',

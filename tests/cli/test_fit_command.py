@@ -11,21 +11,11 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import WorkerRow
-from support.models.model_folders import gguf, safetensors
+from support.models.model_folders import TINY_CONFIG, gguf, safetensors
 from support.processes.command_line import Steerboard, steerboard, url
 from support.servers.hub_server import HubModels, hub_of_models
 
 __all__ = ["steerboard", "url"]
-
-CONFIG = {
-    "architectures": ["LlamaForCausalLM"],
-    "hidden_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 192,
-    "vocab_size": 512,
-    "dtype": "bfloat16",
-}
 
 
 @pytest.fixture
@@ -33,7 +23,7 @@ def folder(tmp_path: Path, sessions: sessionmaker[Session], monkeypatch: pytest.
     """The folder where the command is given, with `my-model`, and a worker with room for it."""
     made = tmp_path / "my-model"
     made.mkdir()
-    (made / "config.json").write_text(json.dumps(CONFIG))
+    (made / "config.json").write_text(json.dumps(TINY_CONFIG))
     (made / "model.safetensors").write_bytes(safetensors(bytes(200_000)))
     (made / "README.md").write_text("---\nlicense: mit\n---\n")
     memory(sessions, 8 << 30)

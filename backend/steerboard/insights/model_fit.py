@@ -54,7 +54,7 @@ def looked_up(asked: FitAsked) -> HubModel:
 
 
 def living_workers(session: Session) -> list[Worker]:
-    """Those that take runs, by pool."""
+    """The workers that take runs, by pool."""
     fresh = func.clock_timestamp() - dt.timedelta(seconds=ALIVE_SECONDS)
     rows = session.execute(
         select(WorkerRow.name, WorkerRow.pool, WorkerRow.devices)

@@ -70,7 +70,7 @@ class GgufHeader:
 
     @property
     def types(self) -> list[str]:
-        """Those of the tensors, the one with the most parameters first."""
+        """The types of the tensors, the one with the most parameters first."""
         sizes: dict[str, int] = {}
         for tensor in self.tensors:
             sizes[tensor.type] = sizes.get(tensor.type, 0) + tensor.elements
@@ -87,7 +87,7 @@ class GgufHeader:
 
 
 def read_header(file: BinaryIO, size: int, name: str) -> GgufHeader:
-    """Of a file with `size` bytes, read in order from its beginning.
+    """The header of a file with `size` bytes, read in order from its beginning.
 
     Raises `BadModel` for a file that is not GGUF, is cut off, or describes more than it holds, and `UnsupportedGguf`.
     """

@@ -66,7 +66,7 @@ class ModelFacts(BaseModel):
 
 
 def facts_of_gguf(header: GgufHeader, size: int) -> ModelFacts:
-    """Of a file of `size` bytes."""
+    """The facts of a GGUF file of `size` bytes."""
     config: dict[str, Any] = {"architectures": [header.architecture]}
     for key, name in _OF_GGUF.items():
         value = header.own(key)

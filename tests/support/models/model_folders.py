@@ -8,6 +8,17 @@ from pathlib import Path
 
 from steerboard_contracts.models import ModelInfo, ModelRole
 
+# A small Llama, as its config.json describes it.
+TINY_CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 192,
+    "vocab_size": 512,
+    "dtype": "bfloat16",
+}
+
 
 def safetensors(values: bytes) -> bytes:
     """One tensor `w` of bytes."""

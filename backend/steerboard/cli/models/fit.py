@@ -48,7 +48,7 @@ def fit(
 
 
 def _facts(place: Path) -> ModelFacts:
-    """Of a folder or a .gguf file here. Raises as `model_files` does, and `BadModel`."""
+    """The facts of a folder or a .gguf file here. Raises as `model_files` does, and `BadModel`."""
     files = model_files(place)
     file = next(iter(files.values()))
     sizes = {name: path.stat().st_size for name, path in files.items()}

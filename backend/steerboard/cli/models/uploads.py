@@ -36,8 +36,8 @@ def upload_model(client: Client, place: Path) -> str:
 
 
 def model_files(place: Path) -> dict[str, Path]:
-    """Those that an import of a folder or a .gguf file reads, by their name in the folder. A GGUF file has to be whole,
-    which is found out before it travels. Raises `BadInput` (`not_a_model`), `SeveralGgufFiles`, `UnsupportedGguf`,
+    """The files that an import of a folder or a .gguf file reads, by their name in the folder. A GGUF file is checked
+    to be whole before it travels. Raises `BadInput` (`not_a_model`), `SeveralGgufFiles`, `UnsupportedGguf`,
     `BadModel`."""
     inside, chosen = base_place(str(place))
     folder = Path(inside)

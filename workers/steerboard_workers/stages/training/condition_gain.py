@@ -25,7 +25,7 @@ def gain_rows(config: TrainingConfig) -> int:
 
 
 class ConditionGain:
-    """Of one run. The processes share the passes, and all have the same figures."""
+    """The measurement of one run. The processes share the passes, and all have the same figures."""
 
     def __init__(self, variants: ConditionVariants, passes: ForwardPasses, seed: int) -> None:
         self._variants = variants
