@@ -3,13 +3,17 @@ warns or refuses."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from api_world import ApiWorld
+from sqlalchemy import func, update
 
 from steerboard.platform.database import transaction
 from steerboard.runs.state import attempt_outcomes, claims
+from steerboard.runs.state.attempt_outcomes import Failure
+from steerboard.runs.tables import Run
 
 CUT = {"rows": 100, "checked": 100, "too_long_rows": 98, "max_length": 24, "refused_rows": 0, "refused": []}
 REFUSED = {
@@ -93,7 +97,22 @@ def test_rows_that_the_template_refuses_stop_the_launch(world: ApiWorld) -> None
     assert world.post("runs/row-check", sft(too_long="refuse"))["refusal"] is None
 
 
-def test_a_check_that_failed_is_made_again(world: ApiWorld) -> None:
+def test_a_check_that_was_cancelled_is_made_again(world: ApiWorld) -> None:
     first = world.post("runs/row-check", sft())
     world.post(f"runs/{first['run_id']}/cancel")
+    assert world.post("runs/row-check", sft())["run_id"] != first["run_id"]
+
+
+def test_a_check_that_fails_is_shown_so_to_who_asks_until_it_has_ended(world: ApiWorld) -> None:
+    first = world.post("runs/row-check", sft())
+    with transaction(world.sessions) as session:
+        given = {"pool": "default", "owner": "w", "worker": "w1", "devices": 1, "lease_seconds": 30.0}
+        claim = claims.claim_next(session, **given, without_device=True)
+        assert claim is not None
+        failure = Failure("bad_input", "no template")
+        attempt_outcomes.fail(session, claims.fenced(session, claim), failure, 0.0, 0.0)
+    found = world.post("runs/row-check", sft())
+    assert (found["run_id"], found["state"]) == (first["run_id"], "failed")
+    with transaction(world.sessions) as session:
+        session.execute(update(Run).values(ended_at=func.now() - timedelta(minutes=2)))
     assert world.post("runs/row-check", sft())["run_id"] != first["run_id"]

@@ -10,18 +10,18 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from steerboard.cli.client import ApiError, Client, path_of
+from steerboard.cli.client import Client, path_of
 from steerboard.cli.evaluation.gate import EXITS, JunitOption, hold, read_rules
-from steerboard.cli.models.uploads import folder_here, upload_model
 from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.pipeline_result import finish
-from steerboard.cli.output.run_rows import print_warnings
+from steerboard.cli.output.run_rows import print_stage_warnings
+from steerboard.cli.recipe_requests import post_recipe
+from steerboard.cli.row_checks import CheckOption, check_rows_of_stages
 from steerboard.cli.usage import EXIT_USAGE, GatedCommand, exit_code_of
 from steerboard.evaluation.gate.rules import GateRules, check_reward_models, not_planned, parse_rules
 from steerboard_contracts.configs.evaluate import Entrant
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
-from steerboard_contracts.files.local_folders import FolderNotAllowed
 from steerboard_contracts.run_kinds import evaluates
 
 app = typer.Typer(help="Check recipes and see what ships.", no_args_is_help=True)
@@ -95,8 +95,7 @@ def check(
     print_table(out, _STAGE_COLUMNS, rows)
     for words in plan["notes"]:
         note(plain(f"note: {words}"))
-    for stage in plan["stages"]:
-        print_warnings(stage, f"{stage['name']}: ")
+    print_stage_warnings(plan["stages"])
 
 
 def _inputs_text(inputs: dict[str, Any]) -> str:
@@ -131,14 +130,15 @@ def run(
         typer.Option(help="Check its evaluation against these rules at the end, see docs/ci.md; exits as `gate` does."),
     ] = None,
     junit: JunitOption = None,
+    check: CheckOption = True,
 ) -> None:
     """Start a recipe. With --wait: exit 0 only if every stage succeeded, 1 if one failed, 2 for an invalid recipe. With
     --gate: 0 pass, 1 fail, 2 invalid or a stage failed, 64 wrong usage or an invalid recipe, 69 no server answers."""
     how = {"reuse": reuse, "from_stage": from_}
     if gate is not None:
-        _run_gated(recipe, set_, gate, junit, json=json, report=report, how=how, examples=examples)
+        _run_gated(recipe, set_, gate, junit, json=json, report=report, how=how, examples=examples, rows=check)
     client = Client()
-    pipeline = post_recipe(client, "pipelines", recipe, set_, how)
+    pipeline = _start(client, recipe, set_, how, rows=check)
     if not (wait or report):
         if json:
             print_json(pipeline)
@@ -152,10 +152,22 @@ def run(
     finish(client, out, pipeline, json=json, report_path=report, examples=examples)
 
 
+def _start(
+    client: Client, recipe: str, overrides: list[str], how: dict[str, Any], *, rows: bool, invalid: int = EXIT_INVALID
+) -> dict[str, Any]:
+    """With `rows`, after those of training stages have been checked."""
+    if rows:
+        which = {"from_stage": how["from_stage"]}
+        check_rows_of_stages(
+            client, lambda: post_recipe(client, "recipes/row-checks", recipe, overrides, which, invalid=invalid)
+        )
+    started: dict[str, Any] = post_recipe(client, "pipelines", recipe, overrides, how, invalid=invalid)
+    return started
+
+
 def _say_started(out: Console, pipeline: dict[str, Any]) -> None:
     out.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
-    for run in pipeline["runs"]:
-        print_warnings(run, f"{run['name']}: ", out)
+    print_stage_warnings(pipeline["runs"], out)
 
 
 def _run_gated(
@@ -168,6 +180,7 @@ def _run_gated(
     report: Path | None,
     how: dict[str, Any],
     examples: bool | None,
+    rows: bool,
 ) -> NoReturn:
     """Pipeline, evaluation and gate. With `json` the verdict is what standard output gets."""
     out = console(stderr=json)
@@ -182,7 +195,7 @@ def _run_gated(
         check_reward_models(parsed, _reward_models(stage))
         for words in not_planned(parsed):
             note(plain(f"note: {words}"))
-        pipeline = post_recipe(client, "pipelines", recipe, overrides, how, invalid=EXIT_USAGE)
+        pipeline = _start(client, recipe, overrides, how, rows=rows, invalid=EXIT_USAGE)
         _say_started(out, pipeline)
         try:
             found = finish(client, out, pipeline, json=False, report_path=report, examples=examples)
@@ -232,68 +245,3 @@ def _entrants(stage: dict[str, Any]) -> list[str]:
     names = [stage["inputs"][f"entrants.{place}"]["name"] for place in range(len(given))]
     entrants = [(name, Entrant.model_validate(one)) for name, one in zip(names, given, strict=True)]
     return [name for rows in entrant_names(entrants) for name, _ in rows]
-
-
-def post_recipe(
-    client: Client, path: str, recipe: str, overrides: list[str], more: dict[str, Any], invalid: int = EXIT_INVALID
-) -> Any:
-    """Send a recipe by name or text. Folders that the server may not read go there first.
-
-    Ends with status `invalid` and every fault when it is."""
-    body = {**recipe_body(recipe, invalid), "set": [absolute(one) for one in overrides], **more}
-    try:
-        try:
-            return client.post(path, body)
-        except ApiError as error:
-            if error.code != FolderNotAllowed.code:
-                raise
-            taken = [uploaded(client, one) for one in body["set"]]
-            if taken == body["set"]:
-                raise
-            return client.post(path, {**body, "set": taken})
-    except ApiError as error:
-        if error.status in (404, 422):
-            print_recipe_error(recipe, error)
-            raise typer.Exit(invalid) from None
-        raise
-
-
-def print_recipe_error(recipe: str, error: ApiError) -> None:
-    """Every fault on a line of its own, with the file in front, as compilers do."""
-    print(f"error: {recipe}: {error.detail} [{error.code}]", file=sys.stderr)
-    for place in error.errors:
-        print(f"  {place.location}: {place.message}", file=sys.stderr)
-    if error.hint:
-        print(error.hint, file=sys.stderr)
-
-
-def recipe_body(recipe: str, invalid: int = EXIT_INVALID) -> dict[str, str]:
-    """A file's text, or the name of a shipped recipe."""
-    path = Path(recipe)
-    if path.is_file():
-        try:
-            return {"text": path.read_text()}
-        except (OSError, UnicodeDecodeError) as error:
-            print(f"error: {recipe} cannot be read: {error}", file=sys.stderr)
-            raise typer.Exit(invalid) from None
-    if path.suffix in (".yaml", ".yml") or len(path.parts) != 1:
-        print(f"error: there is no file {recipe}", file=sys.stderr)
-        raise typer.Exit(invalid)
-    return {"recipe": recipe}
-
-
-def absolute(override: str) -> str:
-    """`--set base=./model` means a folder here, wherever the server runs."""
-    folder = _folder_here(override)
-    return override if folder is None else f"{override.partition('=')[0]}={folder}"
-
-
-def uploaded(client: Client, override: str) -> str:
-    """The same with the server's own name for the folder, which is brought there."""
-    folder = _folder_here(override)
-    return override if folder is None else f"{override.partition('=')[0]}={upload_model(client, folder)}"
-
-
-def _folder_here(override: str) -> Path | None:
-    name, equals, value = override.partition("=")
-    return folder_here(value) if equals and "." not in name else None

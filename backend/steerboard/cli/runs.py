@@ -20,6 +20,7 @@ from steerboard.cli.output.numbers import short
 from steerboard.cli.output.progress import ENDED, STYLES, doing
 from steerboard.cli.output.run_rows import print_runs, print_warnings, run_name
 from steerboard.cli.output.watch import wait_for
+from steerboard.cli.row_checks import CheckOption, check_rows_of_run
 from steerboard.cli.settings import config_of
 from steerboard_contracts.errors import BadInput
 
@@ -29,8 +30,6 @@ app = typer.Typer(
 
 Reference = Annotated[str, typer.Argument(help="PIPELINE.STAGE, for example demo-1.sft, or an id or its end.")]
 FOLLOW_SECONDS = 1.0
-# For the rows of a training run, and from one look to the next.
-_CHECK_SECONDS, _LOOK_SECONDS = 20.0, 0.5
 SPARKS = "▁▂▃▄▅▆▇█"
 
 
@@ -82,9 +81,7 @@ def start(
     name: Annotated[str | None, typer.Option(help="[default: generated]")] = None,
     pool: Annotated[str, typer.Option(help="Pool whose workers take it.")] = "default",
     wait: Annotated[bool, typer.Option(help="Follow it until it ends.")] = False,
-    check: Annotated[
-        bool, typer.Option(help="Before training, wait some seconds for a worker to count rows that are too long.")
-    ] = True,
+    check: CheckOption = True,
     json: JsonOption = False,
 ) -> None:
     """One run of its own, outside any pipeline. Rows that the chat template refuses are found before it starts."""
@@ -98,9 +95,12 @@ def start(
         inputs = dict(zip(names, taken, strict=True))
         return client.post("runs", {"name": name, "config": config, "inputs": inputs, "pool": pool})
 
-    # A model that is brought in from outside is only there later; the run checks its rows itself.
-    if check and key and key["method"] and not any("/" in one or ":" in one for one in references):
-        _check_rows(client, {"config": config, "inputs": dict(zip(names, references, strict=True)), "pool": pool})
+    if check and key and key["method"]:
+        if any("/" in one or ":" in one for one in references):
+            note("The rows are not checked before the start: a model is brought in from outside. The run checks them.")
+        else:
+            work = {"config": config, "inputs": dict(zip(names, references, strict=True)), "pool": pool}
+            check_rows_of_run(client, work)
     run = with_folders(client, list(references), send)
     if wait:
         run = wait_for(client, run)
@@ -112,22 +112,6 @@ def start(
     if wait and run["state"] != "succeeded":
         note(f"{run['reason']} [{run['reason_code']}]")
         raise typer.Exit(EXIT_FAILED)
-
-
-def _check_rows(client: Client, work: dict[str, Any]) -> None:
-    """What is found comes with the answer to the start: as a refusal, or as a warning."""
-    alive = {queue["pool"] for queue in client.get("/api/v1/system/queues") if queue["workers"]}
-    if work["pool"] not in alive:
-        return
-    deadline = time.monotonic() + _CHECK_SECONDS
-    while (found := client.post("runs/row-check", work)) and found["state"] in ("pending", "queued", "running"):
-        if time.monotonic() > deadline:
-            note("The rows are still being checked; the run counts them, too.")
-            return
-        time.sleep(_LOOK_SECONDS)
-    if found and found["state"] == "succeeded" and not found["refusal"] and not found["warning"]:
-        verb = "are" if found["too_long"] > 1 else "is"
-        note(f"{found['too_long'] or 'None'} of {found['checked']:,} checked rows {verb} too long.")
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -39,7 +39,7 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
     Raises `InvalidRun` for what `start_run` would refuse.
     """
     config, refs = checked(session, project, asked, store=store)
-    refuse_failing(session, config, refs)
+    check = refuse_failing(session, config, refs)
     things: dict[str, Dataset | Model] = {}
     for name, ref in refs.items():
         things[name] = session.get_one(Dataset, ref.dataset) if ref.dataset else session.get_one(Model, ref.model)
@@ -48,7 +48,7 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
     earlier = _scaled(session, finished, config, Traits.of(work, things, config)) if work else []
     found = predicted([scaled for _, scaled in earlier])
     bytes_of = memory.needed(session, store, config, things)
-    warnings = foreseen_warnings(session, store, config, refs)
+    warnings = foreseen_warnings(session, store, config, refs, check)
     based_on = [earlier[place][0] for place in found.places] if found else []
     return RunEstimate(
         device_seconds_low=found.low if found else None,

@@ -13,7 +13,7 @@ from steerboard.accounts.http.model_folders import folders_for
 from steerboard.accounts.http.routes import Router
 from steerboard.platform.concurrency import has_left, in_pool
 from steerboard.platform.http.errors import problems
-from steerboard.recipes import service
+from steerboard.recipes import row_checks, service
 from steerboard.recipes.budget import Budget
 from steerboard.recipes.planning import plan as plans
 from steerboard.recipes.schemas import (
@@ -25,6 +25,7 @@ from steerboard.recipes.schemas import (
     RecipeOut,
     RecipeRequest,
     RecipeText,
+    StagesRowCheck,
 )
 from steerboard.recipes.starting_stage import stages_from
 from steerboard.runs.pipelines import service as pipelines
@@ -62,14 +63,28 @@ def check_recipe(body: RecipeCheck, request: Request, session: Db, access: Reade
 
     A folder that is named as a base model is looked at only for those who may start runs."""
     planned = _plan(body, request, session, access)
-    if body.from_stage is None:
-        return PlanOut.of(planned, _foresee(request, session))
-    running = stages_from(planned, body.from_stage)
+    running = None if body.from_stage is None else stages_from(planned, body.from_stage)
+    checks = row_checks.refuse_failing(session, planned, running)
     found = PlanOut.of(planned, _foresee(request, session), running)
+    for stage in found.stages:
+        check = checks.get(stage.name)
+        stage.warnings += [check.warning] if check and check.warning else []
+    if body.from_stage is None:
+        return found
     taken = service.taken_from_finished(request.app.state.sessions, access.project, planned, body.from_stage)
     if taken:
         found.notes = [*found.notes, f"{listed(taken)} {'are' if len(taken) > 1 else 'is'} taken from finished runs"]
     return found
+
+
+@router.post("/recipes/row-checks", responses=problems(404, 422))
+@in_pool("computing")
+def check_recipe_rows(body: RecipeCheck, request: Request, session: Db, access: Runner) -> list[StagesRowCheck]:
+    """Have the rows of training stages tokenised before a start, as `runs/row-check` does for a run, or learn why that
+    cannot be done yet. Ask again until each `state` is an end. Equal checks are one."""
+    planned = _plan(body, request, session, access)
+    running = None if body.from_stage is None else stages_from(planned, body.from_stage)
+    return row_checks.check_stages(session, access.project, planned, access.actor, running)
 
 
 @router.post("/recipes/draft", responses=problems(404, 422))

@@ -19,6 +19,7 @@ from steerboard.recipes.planning.plan import Plan, PlannedStage, Reading, check_
 from steerboard.recipes.planning.rounds import unroll
 from steerboard.recipes.sources import Source
 from steerboard.runs.kinds import needs_whole
+from steerboard.runs.schemas.runs import RowCheck
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.watching.warnings import RunWarning
 
@@ -169,6 +170,16 @@ class PlannedStageOut(BaseModel):
             implied=stage.implied,
             warnings=foresee(stage.config, stage.inputs),
         )
+
+
+class StagesRowCheck(BaseModel):
+    """One check of the rows of stages that would give them the same tokens, by a worker of `pool`. `not_checked`: why
+    none can be made before a launch; the runs of these stages check their rows themselves."""
+
+    stages: list[str]
+    pool: str | None = None
+    check: RowCheck | None = None
+    not_checked: str | None = None
 
 
 class RecipeFault(BaseModel):

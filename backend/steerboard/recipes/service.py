@@ -22,6 +22,7 @@ from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.limits import MAX_BYTES
 from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.recipes.planning.plan import Plan
+from steerboard.recipes.row_checks import refuse_failing
 from steerboard.recipes.sources import Source
 from steerboard.recipes.starting_stage import check_made, read_by, stages_from
 from steerboard.registry.base_sources import PinnedSource, pinned
@@ -125,6 +126,7 @@ def start(
     `InvalidRecipe`."""
     running = None if first is None else stages_from(planned, first)
     stages = planned.stages if running is None else read_by(planned.stages, running)
+    checks = refuse_failing(session, planned, running)
     pipeline = Pipeline(
         project_id=project.id,
         name=_next_name(session, project, planned.name),
@@ -150,7 +152,8 @@ def start(
             created_by=actor,
         )
         if store is not None and run.state != "succeeded":
-            run.warnings = [w.model_dump(mode="json") for w in foreseen_warnings(session, store, stage.config, inputs)]
+            warnings = foreseen_warnings(session, store, stage.config, inputs, checks.get(stage.name))
+            run.warnings = [one.model_dump(mode="json") for one in warnings]
     if first is not None and running is not None:
         check_made(first, [name for name, run in runs.items() if name not in running and run.state != "succeeded"])
     return pipeline
@@ -169,7 +172,8 @@ def taken_from_finished(sessions: sessionmaker[Session], project: Project, plann
 def foreseen(
     session: Session, store: ArtifactStore, config: RunConfig | None, inputs: Mapping[str, Source]
 ) -> list[RunWarning]:
-    """What is known of a stage's warnings before a start, by those of its inputs that no stage makes."""
+    """What is known of a stage's warnings before a start, by those of its inputs that no stage makes. Checks of rows
+    are apart (`row_checks`)."""
     known = {name: _input_ref(source, {}) for name, source in inputs.items() if not isinstance(source, StageRef)}
     return foreseen_warnings(session, store, config, known)
 

@@ -2694,6 +2694,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/recipes/row-checks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check Recipe Rows
+         * @description Have the rows of training stages tokenised before a start, as `runs/row-check` does for a run, or learn why that
+         *     cannot be done yet. Ask again until each `state` is an end. Equal checks are one.
+         */
+        post: operations["check_recipe_rows"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/recipes/{name}": {
         parameters: {
             query?: never;
@@ -11853,6 +11874,20 @@ export interface components {
             seconds: number;
             /** Status */
             status: string;
+        };
+        /**
+         * StagesRowCheck
+         * @description One check of the rows of stages that would give them the same tokens, by a worker of `pool`. `not_checked`: why
+         *     none can be made before a launch; the runs of these stages check their rows themselves.
+         */
+        StagesRowCheck: {
+            check?: components["schemas"]["RowCheck"] | null;
+            /** Not Checked */
+            not_checked?: string | null;
+            /** Pool */
+            pool?: string | null;
+            /** Stages */
+            stages: string[];
         };
         /**
          * Strength
@@ -23081,6 +23116,68 @@ export interface operations {
             };
             /** @description Not allowed */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    check_recipe_rows: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecipeCheck"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagesRowCheck"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -12,6 +12,7 @@ from steerboard.cli.output.console import console
 from steerboard.cli.output.listing import Column, print_table
 from steerboard.cli.output.progress import STYLES, doing
 from steerboard.cli.output.watch import with_seconds
+from steerboard_contracts.wording import listed
 
 _COLUMNS = (
     Column("run"),
@@ -22,6 +23,8 @@ _COLUMNS = (
     Column("id", drop=1, id=True),
     Column("", drop=2, words=True),
 )
+# Stages that a line names.
+_NAMED = 4
 
 
 def run_name(run: dict[str, Any]) -> str:
@@ -61,6 +64,22 @@ def print_warnings(run: dict[str, Any], prefix: str = "", out: Console | None = 
     for one in run["warnings"]:
         style = "red" if one["level"] == "serious" else "yellow"
         out.print(Text(f"Warning: {prefix}{one['message']}", style=style))
+
+
+def print_stage_warnings(stages: Sequence[dict[str, Any]], out: Console | None = None) -> None:
+    """The same of a recipe's stages, one of many equal ones once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for stage in stages:
+        for one in stage["warnings"]:
+            found.setdefault((one["level"], one["message"]), []).append(stage["name"])
+    for (level, message), names in found.items():
+        print_warnings({"warnings": [{"level": level, "message": message}]}, f"{some_of(names)}: ", out)
+
+
+def some_of(names: Sequence[str]) -> str:
+    """The first ones, and how many more there are."""
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return listed([*names[:_NAMED], *more])
 
 
 def _words(run: dict[str, Any]) -> str:

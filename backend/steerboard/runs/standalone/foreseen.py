@@ -10,7 +10,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.architecture import architecture_of
 from steerboard.registry.tables import Model
-from steerboard.runs.standalone.row_checks import finished_check
+from steerboard.runs.schemas.runs import RowCheck
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RunConfig
@@ -19,9 +19,14 @@ from steerboard_contracts.watching.warnings import RunWarning, experts_of, fewer
 
 
 def foreseen_warnings(
-    session: Session, store: ArtifactStore, config: RunConfig | None, refs: Mapping[str, InputRef]
+    session: Session,
+    store: ArtifactStore,
+    config: RunConfig | None,
+    refs: Mapping[str, InputRef],
+    check: RowCheck | None = None,
 ) -> list[RunWarning]:
-    """The warnings of a training run, as far as its inputs exist; the run itself replaces them with its own."""
+    """The warnings of a training run, as far as its inputs exist; the run itself replaces them with its own. `check`:
+    the finished one of its rows."""
     if not isinstance(config, TrainingConfig):
         return []
     found = []
@@ -34,8 +39,7 @@ def foreseen_warnings(
         most = config.most_steps((data.rows - data.held_out_rows) * halves)
         ends_early = fewer_steps(config.max_steps, most, config.epochs, counted_rows=True)
         found += [ends_early] if ends_early else []
-        check = finished_check(session, config, refs)
-        found += [check.warning] if check and check.warning else []
+    found += [check.warning] if check and check.warning else []
     return found
 
 

@@ -6,6 +6,7 @@ for: a launch is refused for what the check has shown to fail.
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from collections.abc import Mapping
 
@@ -30,15 +31,25 @@ from steerboard_contracts.wording import counted
 
 # Someone waits for it.
 _PRIORITY = 100
+# After that long, a check that failed is made again.
+_FAILED_FOR = dt.timedelta(minutes=1)
 
 
 def row_check(session: Session, project: Project, asked: RunWork, pool: str, actor: str) -> RowCheck | None:
-    """The newest check that is equal, or else a new one. None for runs that train nothing. Raises `InvalidRun`."""
+    """`check_of` the run that is asked for. None for runs that train nothing, and for models that are brought in from
+    outside. Raises `InvalidRun`."""
     config, refs = checked(session, project, asked)
     if not isinstance(config, TrainingConfig) or not {"model", "data"} <= refs.keys():
         return None
+    return check_of(session, project, config, refs, pool, actor)
+
+
+def check_of(
+    session: Session, project: Project, config: TrainingConfig, refs: Mapping[str, InputRef], pool: str, actor: str
+) -> RowCheck:
+    """The newest check that is equal, or else a new one. `refs` have a model and data that exist."""
     run = _newest(session, config, refs)
-    if run is None or run.state in ("failed", "cancelled"):
+    if run is None or _is_made_again(run):
         kind = kind_that(lambda one: one.unlisted)
         alone = (Run.project_id == project.id, Run.pipeline_id.is_(None))
         run = create_run(
@@ -54,12 +65,13 @@ def row_check(session: Session, project: Project, asked: RunWork, pool: str, act
     return _shown(session, run, refs["data"], config)
 
 
-def refuse_failing(session: Session, config: RunConfig, refs: Mapping[str, InputRef]) -> None:
-    """Raises `InvalidRun` where a finished check has shown that the run will fail."""
+def refuse_failing(session: Session, config: RunConfig, refs: Mapping[str, InputRef]) -> RowCheck | None:
+    """The finished check, if there is one. Raises `InvalidRun` where it has shown that the run will fail."""
     found = finished_check(session, config, refs)
     if found is not None and found.refusal is not None:
         fault = ErrorLocation(location="inputs.data", message=found.refusal)
         raise InvalidRun("the run cannot be started", errors=[fault], hint="Nothing was started.")
+    return found
 
 
 def finished_check(session: Session, config: RunConfig, refs: Mapping[str, InputRef]) -> RowCheck | None:
@@ -75,6 +87,13 @@ def _of(refs: Mapping[str, InputRef], name: str) -> uuid.UUID | None:
     """The model or dataset of an input, where it exists already."""
     ref = refs.get(name)
     return (ref.model or ref.dataset) if ref is not None else None
+
+
+def _is_made_again(run: Run) -> bool:
+    """Who asks every second until a check has ended must see that it failed."""
+    if run.state == "failed" and run.ended_at is not None:
+        return dt.datetime.now(dt.UTC) - run.ended_at > _FAILED_FOR
+    return run.state == "cancelled"
 
 
 def _newest(session: Session, config: TrainingConfig, refs: Mapping[str, InputRef]) -> Run | None:
@@ -101,7 +120,10 @@ def _shown(session: Session, run: Run, data: InputRef, config: TrainingConfig) -
             f"{first}. Correct or drop these rows, map their roles at import, or choose another template"
         )
     elif too_long and config.too_long == "refuse":
-        refusal = f"{too_long:,} of {counted(checked_rows, 'row')} of `{name}` that were checked are too long"
+        refusal = (
+            f"{too_long:,} of {counted(checked_rows, 'row')} of `{name}` that were checked are too long. Raise "
+            "max_length, or set too_long to truncate or drop"
+        )
     return RowCheck(
         run_id=run.id,
         state=run.state,

@@ -29,7 +29,7 @@ def start_run(
     """Check and create a run, behind those that bring in models from outside. Raises `InvalidRun` with every fault by
     field."""
     config, refs = checked(session, project, asked, folders, store)
-    refuse_failing(session, config, refs)
+    check = refuse_failing(session, config, refs)
     refs |= brought_in(asked, lambda first: start_run(session, project, first, actor, folders, store))
     run = create_run(
         session,
@@ -43,7 +43,8 @@ def start_run(
         created_by=actor,
     )
     if store is not None and run.state != "succeeded":
-        run.warnings = [one.model_dump(mode="json") for one in foreseen_warnings(session, store, config, refs)]
+        warnings = foreseen_warnings(session, store, config, refs, check)
+        run.warnings = [one.model_dump(mode="json") for one in warnings]
         session.flush()
     return run
 

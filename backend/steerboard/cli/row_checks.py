@@ -1,0 +1,88 @@
+"""Rows of training runs are checked by a worker before they start: a command waits some seconds, and prints what was
+found.
+
+What warns, or refuses, comes with the answer to the start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from steerboard.cli.client import Client, path_of
+from steerboard.cli.output.console import note
+from steerboard.cli.output.listing import plain
+from steerboard.cli.output.run_rows import some_of
+
+CheckOption = Annotated[
+    bool, typer.Option(help="Before training, wait some seconds for a worker to count rows that are too long.")
+]
+
+# For all checks of a start, and from one look to the next.
+_CHECK_SECONDS, _LOOK_SECONDS = 20.0, 0.5
+_UNDER_WAY = ("pending", "queued", "running")
+
+
+def check_rows_of_run(client: Client, work: dict[str, Any]) -> None:
+    if not _is_alive(client, work["pool"]):
+        note(plain(f"The rows are not checked before the start: {_no_worker(work['pool'])}. The run checks them."))
+        return
+    found = client.post("runs/row-check", work)
+    if found and _wait(client, [found]):
+        found = client.post("runs/row-check", work)
+    if found and (words := _outcome(found)):
+        note(plain(words))
+
+
+def check_rows_of_stages(client: Client, ask: Callable[[], list[dict[str, Any]]]) -> None:
+    """`ask` asks for the checks of a recipe: those that are new begin."""
+    found = ask()
+    alive = {one["pool"]: _is_alive(client, one["pool"]) for one in found if one["check"]}
+    if _wait(client, [one["check"] for one in found if one["check"] and alive[one["pool"]]]):
+        found = ask()
+    outcomes: dict[str, list[str]] = {}
+    unchecked: dict[str, list[str]] = {}
+    for one in found:
+        if one["check"] is None:
+            unchecked[one["not_checked"]] = one["stages"]
+        elif not alive[one["pool"]]:
+            unchecked.setdefault(_no_worker(one["pool"]), []).extend(one["stages"])
+        elif words := _outcome(one["check"]):
+            outcomes.setdefault(words, []).extend(one["stages"])
+    for words, stages in outcomes.items():
+        note(plain(f"{some_of(stages)}: {words}"))
+    if unchecked:
+        reasons = "; ".join(f"{some_of(stages)} ({reason})" for reason, stages in unchecked.items())
+        note(plain(f"Not checked before the start, but by their runs: {reasons}."))
+
+
+def _is_alive(client: Client, pool: str) -> bool:
+    return any(queue["workers"] for queue in client.get("/api/v1/system/queues") if queue["pool"] == pool)
+
+
+def _no_worker(pool: str) -> str:
+    return f"pool {pool} has no worker"
+
+
+def _wait(client: Client, checks: Sequence[dict[str, Any]]) -> bool:
+    """Until they have ended, or for some seconds; whether there was anything to wait for."""
+    waiting = [one["run_id"] for one in checks if one["state"] in _UNDER_WAY]
+    deadline = time.monotonic() + _CHECK_SECONDS
+    for run in waiting:
+        while client.get(path_of("runs", run))["state"] in _UNDER_WAY and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+    return bool(waiting)
+
+
+def _outcome(check: dict[str, Any]) -> str | None:
+    if check["state"] in _UNDER_WAY:
+        return "The rows are still being checked; the run counts them, too."
+    if check["state"] != "succeeded":
+        return f"The rows could not be checked: {check['reason']}."
+    if check["refusal"] or check["warning"]:
+        return None
+    verb = "are" if check["too_long"] > 1 else "is"
+    return f"{check['too_long'] or 'None'} of {check['checked']:,} checked rows {verb} too long."
