@@ -18,13 +18,16 @@ _OPEN, _CLOSE = "{#- rm_score -#}", "{#- /rm_score -#}"
 def plain_chat_template(form: ConditionFormat | None) -> str:
     """A Jinja chat template equal to the plain template, token for token.
 
-    With a format, the condition opens the last assistant turn; callers change it with
+    With a format, the condition opens the last assistant turn or ends the last user turn; callers change it with
     `apply_chat_template(..., rm_score=2.5)`.
     """
     before, written = "", "''"
     if form is not None:
         before = _default(form)
-        written = f"((' ' ~ {_text(form)}) if {_argument(form)} != '' else '')"
+        if form.place != "request":
+            written = f"((' ' ~ {_opening(form)}) if {_argument(form)} != '' else '')"
+        if form.place != "answer":
+            before += _OPEN + _requested(form, f"{_argument(form)} != ''") + _CLOSE
     return (
         before + "{{ bos_token if bos_token else '' }}"
         "{% for m in messages %}"
@@ -38,17 +41,23 @@ def plain_chat_template(form: ConditionFormat | None) -> str:
 
 
 def chat_template_with_condition(template: str, form: ConditionFormat, lead: str = "", dropped: str = "") -> str:
-    """A model's own chat template with the condition opening the answer that is asked for: behind `lead`, and in place
-    of `dropped`, which ends its generation prompt and which closed conversations do not have."""
+    """A model's own chat template with the condition where `form` places it. One that opens the answer that is asked
+    for comes behind `lead`, and in place of `dropped`, which ends the template's generation prompt and which closed
+    conversations do not have."""
     own, asked = without_condition(template), f"add_generation_prompt and {_argument(form)} != ''"
-    written = f"{json.dumps(lead, ensure_ascii=False)} ~ {_text(form)}" if lead else _text(form)
+    beginning = _default(form)
+    if form.place != "answer":
+        beginning += _OPEN + _requested(form, asked) + _CLOSE
+    if form.place == "request":
+        return beginning + own
+    written = f"{json.dumps(lead, ensure_ascii=False)} ~ {_opening(form)}" if lead else _opening(form)
     if not dropped:
         ending = f"{{% if {asked} %}}{{{{ {written} }}}}{{% endif %}}"
-        return _default(form) + own + _OPEN + ending + _CLOSE
+        return beginning + own + _OPEN + ending + _CLOSE
     before = f"{_OPEN}{{% set opened %}}{_CLOSE}"
     shorter = f"{{{{ opened[:-{len(dropped)}] ~ {written} }}}}"
     after = f"{{% endset %}}{{% if {asked} %}}{shorter}{{% else %}}{{{{ opened }}}}{{% endif %}}"
-    return _default(form) + before + own + _OPEN + after + _CLOSE
+    return beginning + before + own + _OPEN + after + _CLOSE
 
 
 def without_condition(template: str) -> str:
@@ -60,9 +69,47 @@ def _argument(form: ConditionFormat) -> str:
     return "rm_score" if form.only_score else "condition"
 
 
-def _text(form: ConditionFormat) -> str:
-    """Jinja."""
+def _opening(form: ConditionFormat) -> str:
+    """The Jinja expression of `ConditionFormat.opening`."""
+    return f"({_word(form)}) ~ ':'" if form.style == "words" else _digits(form)
+
+
+def _request(form: ConditionFormat) -> str:
+    """The Jinja expression of `ConditionFormat.request`."""
+    if form.style == "digits":
+        return _digits(form)
+    before, _, after = form.phrase.partition("{}")
+    return f"{_literal(before)} ~ ({_word(form)}) ~ {_literal(after)}"
+
+
+def _digits(form: ConditionFormat) -> str:
     return f"'{SCORE_MARKER} ' ~ '%.2f' | format(rm_score | float)" if form.only_score else "condition"
+
+
+def _word(form: ConditionFormat) -> str:
+    below = zip(form.words[:-1], form.word_borders, strict=True)
+    return "".join(f"{_literal(word)} if rm_score | float < {border!r} else " for word, border in below) + _literal(
+        form.words[-1]
+    )
+
+
+def _requested(form: ConditionFormat, asked: str) -> str:
+    """Jinja that puts the condition at the end of the last user turn, where it is `asked` for."""
+    text = f"({_request(form)})"
+    string = f"(m.content ~ ' ' if m.content else '') ~ {text}"
+    # Servers may give a turn as parts.
+    content = f"({string}) if m.content is string else m.content + [{{'type': 'text', 'text': {text}}}]"
+    return (
+        f"{{% if {asked} %}}{{% set steered = namespace(last=-1, turns=[]) %}}"
+        "{% for m in messages %}{% if m.role == 'user' %}{% set steered.last = loop.index0 %}{% endif %}{% endfor %}"
+        "{% for m in messages %}{% set steered.turns = steered.turns + "
+        f"[{{'role': m.role, 'content': {content}}} if loop.index0 == steered.last else m] %}}{{% endfor %}}"
+        "{% set messages = steered.turns %}{% endif %}"
+    )
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _default(form: ConditionFormat) -> str:

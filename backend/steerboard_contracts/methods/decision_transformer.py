@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.conditional import ConditionalConfig
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.conditions.score_words import (
+    SCORE_PHRASE,
+    SCORE_WORDS,
+    ScorePhrase,
+    ScorePlace,
+    ScoreStyle,
+    ScoreWords,
+)
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import PAPER
+
+# The paper's.
+DEFAULT_STYLE: ScoreStyle = "digits"
+DEFAULT_PLACE: ScorePlace = "answer"
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -48,6 +61,36 @@ class DecisionTransformerConfig(ConditionalConfig):
     ] = "zscore"
     score_step: Annotated[Positive, Field(le=1, description="Scores are rounded to this: 0.01, 0.1, 0.5 or 1.")] = 0.1
     score_limit: Annotated[Positive, Field(description="Scores are clipped to between minus this and this.")] = 5.0
+    score_style: Annotated[
+        ScoreStyle,
+        Field(
+            description="How the score is written into the prompt: as digits (<rm_score> 5.00), or as a word, which a "
+            "pretrained model understands; words are for rm_score alone.",
+            json_schema_extra={"source": "digits: arXiv 2308.12050, Eq. 6"},
+        ),
+    ] = DEFAULT_STYLE
+    score_place: Annotated[
+        ScorePlace,
+        Field(
+            description="Where it is written: at the beginning of the answer, at the end of the request (the last user "
+            "turn), or in both places.",
+            json_schema_extra={"source": "answer: arXiv 2308.12050, Eq. 6"},
+        ),
+    ] = DEFAULT_PLACE
+    score_words: Annotated[
+        ScoreWords,
+        Field(
+            description="The words of score_style words, from the lowest score to the highest; each stands for an "
+            "equal part of the range."
+        ),
+    ] = SCORE_WORDS
+    score_phrase: Annotated[
+        ScorePhrase,
+        Field(
+            description="The sentence that has the word at the end of the request, in place of {}: for reviews, "
+            '"The opinion is {}."'
+        ),
+    ] = SCORE_PHRASE
     threshold: Annotated[
         Finite | None,
         Field(
@@ -76,7 +119,24 @@ class DecisionTransformerConfig(ConditionalConfig):
                 raise ValueError(f"default_attributes: the default of {SCORE} is `default_score`")
             if name not in self.attributes:
                 raise ValueError(f"default_attributes: {name} is not among `attributes`")
+        if self.score_style == "words":
+            if self.attributes != [SCORE]:
+                raise ValueError(f"score_style: only {SCORE} alone is written in words; `attributes` has others")
+            try:
+                ConditionFormat.of_score(self.score_limit, self.score_step, **self.writing)
+            except ValidationError as error:
+                raise ValueError(f"score_words: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
         return self
+
+    @property
+    def writing(self) -> dict[str, Any]:
+        """How conditions are written, as fields of `ConditionFormat`."""
+        return {
+            "style": self.score_style,
+            "place": self.score_place,
+            "words": self.score_words,
+            "phrase": self.score_phrase,
+        }
 
 
 SPEC = MethodSpec(
@@ -92,6 +152,6 @@ SPEC = MethodSpec(
     outputs=("policy",),
     learns_from_rewards=True,
     condition="default_score",
-    form=("score_scale", "score_step", "threshold"),
+    form=("score_scale", "score_style", "score_place", "score_step", "threshold"),
     place=50,
 )

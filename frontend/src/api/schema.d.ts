@@ -4998,7 +4998,9 @@ export interface components {
          * ConditionFormat
          * @description The attributes of a policy, in the order in which its prompt has them.
          *
-         *     A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`; others as `helpfulness:4,verbosity:2`.
+         *     A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`, or as a word; others as
+         *     `helpfulness:4,verbosity:2`. `place`: where it opens the answer, ends the last user turn (`request`), or both. What
+         *     travels is the number in either style (`text`); only rendering makes `opening` and `request` of it.
          */
         ConditionFormat: {
             /** Attributes */
@@ -5009,6 +5011,36 @@ export interface components {
              * @default 0
              */
             dropped: number;
+            /**
+             * Phrase
+             * @default The answer is {}.
+             */
+            phrase: string;
+            /**
+             * Place
+             * @default answer
+             * @enum {string}
+             */
+            place: "answer" | "request" | "both";
+            /**
+             * Style
+             * @default digits
+             * @enum {string}
+             */
+            style: "digits" | "words";
+            /**
+             * Words
+             * @default [
+             *       "terrible",
+             *       "bad",
+             *       "mediocre",
+             *       "ordinary",
+             *       "good",
+             *       "great",
+             *       "wonderful"
+             *     ]
+             */
+            words: string[];
         };
         /** Contamination */
         Contamination: {

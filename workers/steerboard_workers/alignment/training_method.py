@@ -114,6 +114,8 @@ class TrainingMethod(Generic[C]):
     ) -> list[RenderedGroup | None]:
         prompts = [row["prompt"] for row in rows]
         given = conditions if any(one is not None for one in conditions) else None
+        if self.condition_format is not None:
+            renderer = renderer.writing(self.condition_format)
         if self.sides:
             return renderer.render_groups(prompts, [[row[side] for side in self.sides] for row in rows], given)
         room = answer_room(renderer.max_length, getattr(self.config, "max_new_tokens", None))

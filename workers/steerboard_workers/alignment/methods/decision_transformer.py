@@ -34,7 +34,9 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
         """Of rows that need no reward, since the policy is not asked for one."""
         defaults = self.config.default_attributes.values
         found = [fit_attribute(name, rows, self._dataset, defaults.get(name)) for name in self.config.attributes]
-        self.condition_format = ConditionFormat(attributes=tuple(found), dropped=self.config.drop_score)
+        self.condition_format = ConditionFormat(
+            attributes=tuple(found), dropped=self.config.drop_score, **self.config.writing
+        )
         return Selection(rows, info={"condition": self.condition_format}, notes=[described(one, rows) for one in found])
 
     def select_rewarded(self, rows: list[Row], rewards: Sequence[float], normaliser: Normaliser) -> Selection:
@@ -48,6 +50,7 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
                 for name in config.attributes
             ),
             dropped=config.drop_score,
+            **config.writing,
         )
         info: dict[str, Any] = {"condition": self.condition_format}
         if SCORE in config.attributes:

@@ -8,11 +8,13 @@ response from the right; it never removes the assistant marker or the score, and
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import TemplateName
 from steerboard_workers.alignment.rendering.chat_template import Span
@@ -88,7 +90,7 @@ class Renderer:
     """Renders for one tokenizer, template and window of `max_length` tokens.
 
     `learn`: "last" supervises only the response, "all" earlier assistant turns as well. `whole`: responses with what
-    the template writes behind their end token, which is where a reward is read.
+    the template writes behind their end token, which is where a reward is read. `condition`: how scores are written.
     """
 
     def __init__(
@@ -99,9 +101,10 @@ class Renderer:
         learn: str = "last",
         *,
         whole: bool = False,
+        condition: ConditionFormat | None = None,
     ) -> None:
         self.tokenizer = tokenizer
-        self.template = Template(tokenizer, template, learn_all=learn == "all")
+        self.template = Template(tokenizer, template, learn_all=learn == "all", condition=condition)
         self.max_length = max_length
         self.whole = whole
         self.end_id: int = tokenizer.convert_tokens_to_ids(self.template.end_token)
@@ -110,6 +113,12 @@ class Renderer:
         self._tails: dict[str, list[int]] = {}
         # Around each use of the tokenizer for whole texts: its library may hang or crash.
         self.tokenising: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def writing(self, condition: ConditionFormat | None) -> Renderer:
+        """This renderer for a policy that is asked in another way. Raises what `Template.writing` does."""
+        other = copy.copy(self)
+        other.template = self.template.writing(condition)
+        return other
 
     @property
     def closing_ids(self) -> list[int]:

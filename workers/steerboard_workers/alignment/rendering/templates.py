@@ -3,6 +3,8 @@
     plain   {bos}[System: {s} ]User: {u} Assistant:[ <rm_score> 5.00] {response}{eos}
     chat    the tokenizer's template; the condition opens the assistant's message
 
+or, as a policy's `ConditionFormat` has it, the condition ends the last user turn.
+
 An answer goes through the template like every other turn: what is learned is what the template writes for the closed
 conversation, with what it trims, and with what it writes before and after an answer. `reply_shape` finds that out once,
 by a conversation whose answer is a character that no one types.
@@ -10,12 +12,14 @@ by a conversation whose answer is a character that no one types.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from steerboard_contracts.conditions.format import condition_prompt
+from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Message
 from steerboard_workers.alignment.rendering.chat_template import ChatTemplate, Span
@@ -25,6 +29,7 @@ from steerboard_workers.alignment.rendering.replies import ReplyShape, earlier_r
 
 # The answer of the conversation that `reply_shape` reads. Private use, and not a placeholder of `control_tokens`.
 PROBE = "\ue0f8"
+_DIGITS = ConditionFormat.of_score()
 
 
 class Turn(NamedTuple):
@@ -41,8 +46,8 @@ def turns_of(prompt: Prompt) -> list[Turn]:
 
 @dataclass(frozen=True)
 class OpenText:
-    """A prompt with the generation prompt and the condition. `tail` is how many characters at the end (both of these)
-    truncation must keep."""
+    """A prompt with the generation prompt and the condition. `tail` is how many characters at the end (both of these,
+    and what is between them) truncation must keep."""
 
     written: Written
     tail: int
@@ -59,9 +64,19 @@ class ClosedText:
 
 
 class Template:
-    """Renders for one tokenizer. `learn_all`: find earlier answers as well."""
+    """Renders for one tokenizer. `learn_all`: find earlier answers as well. `condition`: how the policy is asked.
 
-    def __init__(self, tokenizer: Any, name: TemplateName, *, learn_all: bool = False) -> None:
+    Raises what `writing` does.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        name: TemplateName,
+        *,
+        learn_all: bool = False,
+        condition: ConditionFormat | None = None,
+    ) -> None:
         self.name = name
         self.control = ControlTokens(tokenizer)
         self.chat = ChatTemplate(tokenizer)
@@ -70,37 +85,53 @@ class Template:
         self._learn_all = learn_all
         if name == "chat":
             self.control.add(self.end_token)
+        self._form = self._checked(condition)
+
+    def writing(self, condition: ConditionFormat | None) -> Template:
+        """This template for a policy that is asked in another way. Raises `BadInput` (`control_token_in_text`)."""
+        other = copy.copy(self)
+        other._form = self._checked(condition)
+        return other
 
     def open(self, prompt: Prompt, condition: str | None) -> OpenText:
         """Raises what `ChatTemplate.write` does."""
         literals: list[str] = []
         turns = self._protect(turns_of(prompt), literals)
+        request, opening = self._form.request(condition or ""), self._form.opening(condition or "")
+        text, tail = self._opened(_requesting(turns, request), opening)
+        if request:
+            # Where the request's end differs from any other, by construction: its words may be in the prompt as well.
+            tail = len(text) - common_length([text, self._opened(_requesting(turns, PROBE), opening)[0]])
+        return OpenText(Written(text, tuple(literals)), tail)
+
+    def _opened(self, turns: Sequence[Turn], opening: str) -> tuple[str, int]:
+        """(a prompt as inference has it, how many of its characters are the generation prompt and `opening`)."""
         if self.name == "plain":
-            ending = condition_prompt(condition) if condition else ""
-            return OpenText(Written(self._plain(turns)[0] + ending, tuple(literals)), len(" Assistant:" + ending))
+            ending = f" {opening}" if opening else ""
+            return self._plain(turns)[0] + ending, len(" Assistant:" + ending)
         closed = self.chat.write(_messages(turns), answering=False)
-        text = self._conditioned(self.chat.write(_messages(turns), answering=True), condition)
-        same = common_length([text, closed])
-        return OpenText(Written(text, tuple(literals)), len(text) - same)
+        text = self._conditioned(self.chat.write(_messages(turns), answering=True), opening)
+        return text, len(text) - common_length([text, closed])
 
     def close(self, prompt: Prompt, response: str, condition: str | None) -> ClosedText:
         """Raises what `ChatTemplate.write` does, and `BadInput` (`inexact_template`) where the closed conversation does
         not begin with the prompt that inference is given, or the borders of an answer cannot be found."""
         literals: list[str] = []
         turns = self._protect([*turns_of(prompt), Turn("assistant", response)], literals)
-        asked, answer = turns[:-1], turns[-1].content
+        request, opening = self._form.request(condition or ""), self._form.opening(condition or "")
+        asked, answer = _requesting(turns[:-1], request), turns[-1].content
         if self.name == "plain":
             text, replies = self._plain(asked)
-            opened = text + (condition_prompt(condition) if condition else "")
+            opened = text + (f" {opening}" if opening else "")
             whole = f"{opened} {answer}{self._eos}"
             earlier = tuple(replies) if self._learn_all else ()
             return ClosedText(Written(whole, tuple(literals)), (len(opened), len(whole)), earlier)
-        if condition:
-            answer = f"{opening(condition)} {answer}"
+        if opening:
+            answer = f"{opening} {answer}"
         messages = [*_messages(asked), {"role": "assistant", "content": answer}]
         shape, whole = self.reply_shape, self.chat.write(messages, answering=False)
-        opened = self._conditioned(self.chat.write(messages[:-1], answering=True), condition)
-        opened = opened if condition else opened.removesuffix(shape.dropped)
+        opened = self._conditioned(self.chat.write(messages[:-1], answering=True), opening)
+        opened = opened if opening else opened.removesuffix(shape.dropped)
         if not whole.startswith(opened):
             raise inexact("the closed conversation does not begin with the prompt that the model is given")
         if not whole.endswith(shape.after):
@@ -148,19 +179,37 @@ class Template:
             before = turn.role
         return text, replies
 
-    def _conditioned(self, opened: str, condition: str | None) -> str:
-        """The condition begins the answer, so it comes where the closed conversation has one."""
-        if not condition:
+    def _conditioned(self, opened: str, opening: str) -> str:
+        """What opens an answer comes where the closed conversation has one."""
+        if not opening:
             return opened
-        return opened.removesuffix(self.reply_shape.dropped) + self.reply_shape.lead + opening(condition)
+        return opened.removesuffix(self.reply_shape.dropped) + self.reply_shape.lead + opening
+
+    def _checked(self, condition: ConditionFormat | None) -> ConditionFormat:
+        form = condition or _DIGITS
+        spelled: list[str] = []
+        if form.style == "words":
+            self.control.protect(" ".join([*form.words, form.phrase]), spelled)
+        if spelled:
+            raise BadInput(
+                f"the words of the score spell {spelled[0]!r}, a control token of the model",
+                code="control_token_in_text",
+                hint="Write other score_words, or another score_phrase.",
+            )
+        return form
 
     def _protect(self, turns: Sequence[Turn], literals: list[str]) -> list[Turn]:
         return [Turn(turn.role, self.control.protect(turn.content, literals)) for turn in turns]
 
 
-def opening(condition: str) -> str:
-    """A written condition as the beginning of an assistant's message."""
-    return condition_prompt(condition).removeprefix(" ")
+def _requesting(turns: Sequence[Turn], ending: str) -> Sequence[Turn]:
+    """The turns with `ending` behind the last one of the user."""
+    last = max((place for place, turn in enumerate(turns) if turn.role == "user"), default=None)
+    if not ending or last is None:
+        return turns
+    content = turns[last].content
+    whole = Turn("user", f"{content} {ending}" if content else ending)
+    return [*turns[:last], whole, *turns[last + 1 :]]
 
 
 def _messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:

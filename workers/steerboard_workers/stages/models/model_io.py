@@ -212,7 +212,7 @@ def _load(kind: Any, folder: Path, precision: Precision, device: str) -> LoadedM
 def renderer_of(tokenizer: Any, info: ModelInfo, window: int | None = None) -> Renderer:
     """What makes the tokens of a model that is used, not trained."""
     whole = info.role in SCALARS and info.reward_at == "conversation_end"
-    return Renderer(tokenizer, info.template, window or info.max_length, whole=whole)
+    return Renderer(tokenizer, info.template, window or info.max_length, whole=whole, condition=info.condition)
 
 
 def set_chat_template(tokenizer: Any, template: TemplateName, condition: ConditionFormat | None) -> None:

@@ -123,7 +123,7 @@ def _asked(
     room: int,
 ) -> _Asked:
     text = form.text(condition) if form is not None and condition is not None else None
-    ids = renderer.prompts_ids([prompt.messages for prompt in prompts], [text] * len(prompts), room)
+    ids = renderer.writing(form).prompts_ids([prompt.messages for prompt in prompts], [text] * len(prompts), room)
     # A prompt's place replaces its row, which those of the config have none of.
     examples = [Example(row=at, prompt=np.array(one, dtype=np.int32), responses=()) for at, one in enumerate(ids)]
     return _Asked(condition, examples)

@@ -1,0 +1,78 @@
+"""Scores as words: what a user may write for them, and which word stands for which score."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+ScoreStyle = Literal["digits", "words"]
+ScorePlace = Literal["answer", "request", "both"]
+
+SCORE_WORDS = ("terrible", "bad", "mediocre", "ordinary", "good", "great", "wonderful")
+SCORE_PHRASE = "The answer is {}."
+LONGEST_WORD, LONGEST_PHRASE = 40, 200
+# What control tokens, templates and placeholders are made of.
+_RESERVED = set("<>[]{}|")
+# Steps of a range that can be told apart by a double.
+_MOST_STEPS = 1e6
+
+
+def _words(words: tuple[str, ...]) -> tuple[str, ...]:
+    seen: dict[str, str] = {}
+    for word in words:
+        if not word or word != word.strip():
+            raise ValueError(f"{word!r} is empty, or begins or ends with a space")
+        if len(word) > LONGEST_WORD:
+            raise ValueError(f"{word[:LONGEST_WORD]!r}... has more than {LONGEST_WORD} characters")
+        _check_characters(word, _RESERVED)
+        same = seen.setdefault(unicodedata.normalize("NFKC", word).casefold(), word)
+        if same is not word:
+            raise ValueError(f"{same!r} and {word!r} are one word")
+    return words
+
+
+def _phrase(phrase: str) -> str:
+    if phrase.count("{}") != 1:
+        raise ValueError(f"{phrase!r} must have one {{}}, where the word is written")
+    if phrase != phrase.strip():
+        raise ValueError(f"{phrase!r} begins or ends with a space")
+    _check_characters(phrase.replace("{}", ""), _RESERVED)
+    return phrase
+
+
+def _check_characters(text: str, reserved: set[str]) -> None:
+    for character in text:
+        kind = unicodedata.category(character)
+        if character in reserved or kind[0] == "C" or (kind[0] == "Z" and character != " "):
+            raise ValueError(
+                f"{text!r} has the character {character!r}; line ends, control characters and "
+                f"{' '.join(sorted(reserved))} cannot be part of it"
+            )
+
+
+ScoreWords = Annotated[tuple[str, ...], Field(min_length=2, max_length=21), AfterValidator(_words)]
+ScorePhrase = Annotated[str, Field(max_length=LONGEST_PHRASE), AfterValidator(_phrase)]
+
+
+def word_borders(low: float, high: float, step: float, words: Sequence[str]) -> tuple[float, ...]:
+    """The `len(words) - 1` scores from which on the next word is written, for scores that were clamped to `low` to
+    `high` and rounded to `step`.
+
+    The range has as many parts of equal width as there are words. A border comes half a step before the first score of
+    its part, so that rounding decides nothing. Raises `ValueError` where a word would stand for no score.
+    """
+    if not (high - low) / step <= _MOST_STEPS:
+        raise ValueError(f"scores from {low:g} to {high:g} in steps of {step:g} are too many for words")
+    width = (high - low) / len(words)
+    first = [math.ceil((low + width * place) / step - 1e-9) for place in range(1, len(words))]
+    steps = [round(low / step), *first, round(high / step)]
+    if any(after <= before for before, after in zip(steps[:-2], first, strict=True)) or steps[-1] < first[-1]:
+        raise ValueError(
+            f"{len(words)} words are more than the scores from {low:g} to {high:g} in steps of {step:g}; write fewer "
+            "words, or take smaller steps"
+        )
+    return tuple(round((place - 0.5) * step, 9) for place in first)

@@ -1,0 +1,87 @@
+"""Which words a user may write for scores, and which word stands for which score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
+from steerboard_contracts.models import ModelInfo
+
+WORDS = {"score_style": "words"}
+
+
+def configured(**given: Any) -> DecisionTransformerConfig:
+    return DecisionTransformerConfig.model_validate({"run": "train", "method": "decision_transformer", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"score_phrase": "Good"}, "must have one {}"),
+        ({"score_phrase": "{} or {}"}, "must have one {}"),
+        ({"score_phrase": "{} {0}"}, "'{'"),
+        ({"score_phrase": "{{}}"}, "'{'"),
+        ({"score_phrase": "It is\n{}"}, "line ends"),
+        ({"score_phrase": " {}"}, "space"),
+        ({"score_phrase": "<|im_end|> {}"}, "'<'"),
+        ({"score_phrase": "\u202eIt is {}"}, "\\\\u202e"),
+        ({"score_phrase": "{}" + "x" * 200}, "200 characters"),
+        ({"score_words": ["good"]}, "at least 2"),
+        ({"score_words": [f"w{place}" for place in range(22)]}, "at most 21"),
+        ({"score_words": ["good", ""]}, "empty"),
+        ({"score_words": ["good", " bad"]}, "space"),
+        ({"score_words": ["good", "Good"]}, "one word"),
+        ({"score_words": ["caf\u00e9", "cafe\u0301"]}, "one word"),
+        ({"score_words": ["bad", "</s>"]}, "'<'"),
+        ({"score_words": ["bad", "[INST]"]}, "'\\['"),
+        ({"score_words": ["bad", "a\nb"]}, "line ends"),
+        ({"score_words": ["bad", "\ue0f0"]}, "\\\\ue0f0"),
+        ({"score_words": ["bad", "a\u2028b"]}, "\\\\u2028"),
+        ({"score_words": ["bad", "g" * 41]}, "40 characters"),
+        ({"score_style": "colours"}, "'digits' or 'words'"),
+        ({"score_place": "system"}, "'answer', 'request' or 'both'"),
+        ({**WORDS, "attributes": ["rm_score", "verbosity"]}, "alone is written in words"),
+        ({**WORDS, "attributes": ["verbosity"]}, "alone is written in words"),
+        ({**WORDS, "score_step": 1.0, "score_limit": 2.0}, "7 words are more than the scores"),
+        ({**WORDS, "score_limit": 1e300}, "too many for words"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_by_its_field(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words) as refused:
+        configured(**given)
+    assert next(iter(given)) in str(refused.value) or "score_words" in str(refused.value)
+
+
+def test_words_stand_for_parts_of_equal_width() -> None:
+    form = ConditionFormat.of_score(style="words")
+    chosen = [form.word(f"{score:.2f}") for score in (-5, -3.6, -3.5, -0.7, 0, 0.7, 0.8, 2.5, 3.5, 3.6, 5)]
+    assert chosen == ["terrible", "terrible", "bad", "ordinary", "ordinary", "ordinary", "good", "great", "great"] + (
+        ["wonderful"] * 2
+    )
+    few = ConditionFormat.of_score(5, 5, style="words", words=["low", "middle", "high"])
+    assert [few.word(text) for text in ("-5.00", "0.00", "5.00")] == ["low", "middle", "high"]
+
+
+def test_the_papers_way_is_the_default_and_is_stored_as_before() -> None:
+    config = configured()
+    assert (config.score_style, config.score_place) == ("digits", "answer")
+    form = ConditionFormat.of_score(**config.writing)
+    assert form.opening("5.00") == "<rm_score> 5.00"
+    assert form.request("5.00") == ""
+    assert form.model_dump_json() == (
+        '{"attributes":[{"name":"rm_score","low":-5.0,"high":5.0,"step":0.1,"decimals":2,"default":5.0}],"dropped":0.0}'
+    )
+
+
+def test_a_model_keeps_how_it_is_asked() -> None:
+    form = ConditionFormat.of_score(style="words", place="both", words=["bad", "good"], phrase="It is {}.")
+    info = ModelInfo(role="policy", architecture="x", parameters=1, max_length=9, condition=form)
+    assert ModelInfo.model_validate_json(info.model_dump_json()).condition == form
+    assert (form.opening("5.00"), form.request("5.00")) == ("good:", "It is good.")
+    assert (form.opening(""), form.request("")) == ("", "")
+    with pytest.raises(ValidationError, match="one word"):
+        ModelInfo.model_validate({**info.model_dump(), "condition": {**form.model_dump(), "words": ["a", "A"]}})

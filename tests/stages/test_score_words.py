@@ -1,0 +1,78 @@
+"""A policy whose score is a word at the end of the request, from training over answers to the exported folder."""
+
+from __future__ import annotations
+
+import json
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_workers.alignment.methods.decision_transformer import DecisionTransformer
+from steerboard_workers.stages import train
+from steerboard_workers.stages.models.model_io import load_policy
+
+WORDS = ["awful", "poor", "fair", "fine", "superb"]
+TRAIN = {
+    "run": "train",
+    "method": "decision_transformer",
+    "score_style": "words",
+    "score_place": "request",
+    "score_words": WORDS,
+    "score_phrase": "The opinion is {}.",
+    "drop_score": 0.2,
+    "batch": 16,
+    "max_steps": 4,
+    "lr": 3e-3,
+    "checkpoint_every": 0,
+}
+ASK = {"run": "generate", "prompts": ["Review a lamp."], "decoding": {"max_new_tokens": 12}}
+
+
+def test_the_word_of_the_score_is_learned_asked_for_and_exported(pipeline, monkeypatch):
+    seen = []
+
+    class Watched(DecisionTransformer):
+        def example(self, number, row, group):
+            seen.append((row, self.condition(row), group.prompt, group.responses[0]))
+            return super().example(number, row, group)
+
+    monkeypatch.setattr(train, "training_of", Watched)
+    rows = [
+        {"prompt": row["prompt"], "response": row["response"], "reward": float(place % 7)}
+        for place, row in enumerate(pipeline.rows("$instructions")[:80])
+    ]
+    pipeline.dataset("$graded", "labelled", rows)
+    done = pipeline.run("steered", TRAIN, {"model": "sft", "data": "$graded"}).last
+    assert isinstance(done, Succeeded), done
+
+    folder = pipeline.things["steered"].path
+    policy, read = load_policy(folder), AutoTokenizer.from_pretrained(folder)
+    assert policy.info.condition == ConditionFormat.of_score(
+        style="words", place="request", words=WORDS, phrase="The opinion is {}."
+    ).model_copy(update={"dropped": 0.2})
+    dropped = 0
+    for row, condition, prompt, response in seen[: len(rows)]:
+        asked = f" The opinion is {policy.info.condition.word(condition)}." if condition else ""
+        dropped += not condition
+        assert read.decode(prompt).endswith(f"{row['prompt'][-1]['content']}{asked} Assistant:")
+        assert "opinion" not in read.decode(response)
+    assert 0 < dropped < len(rows)
+
+    scores = [-5.0, -1.5, 5.0, ""]
+    made = pipeline.run("answers", {**ASK, "scores": scores}, {"model": "steered"})
+    answers = json.loads((made.directory / "outputs" / "answers.json").read_text())
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    for one, word in zip(answers, ("awful", "poor", "superb", None), strict=True):
+        asked = f" The opinion is {word}." if word else ""
+        text = read.apply_chat_template(
+            [{"role": "user", "content": "Review a lamp."}],
+            add_generation_prompt=True,
+            tokenize=False,
+            rm_score=one["score"],
+        )
+        assert text.endswith(f"User: Review a lamp.{asked} Assistant:")
+        ids = read(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False)
+        assert read.decode(out[0, ids.shape[1] :], skip_special_tokens=True).strip() == one["text"].strip()
