@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "../client";
+import { UNDER_WAY } from "./runs";
 
 export const recipesQuery = (project: string) =>
   queryOptions({
@@ -41,6 +42,20 @@ export const recipeDraftQuery = (project: string, body: Schemas["RecipeRequest"]
     queryKey: [project, "recipe-draft", body],
     queryFn: () =>
       data(api.POST("/api/v1/projects/{project}/recipes/draft", { params: { path: { project } }, body })),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+/** Has the rows of training stages tokenised, and asks until all checks have ended. Equal checks are one. */
+export const stageRowChecksQuery = (project: string, body: Schemas["RecipeCheck"]) =>
+  queryOptions({
+    queryKey: [project, "recipe-row-checks", body],
+    queryFn: () =>
+      data(
+        api.POST("/api/v1/projects/{project}/recipes/row-checks", { params: { path: { project } }, body }),
+      ),
+    refetchInterval: ({ state }) =>
+      state.data?.some(({ check }) => check && UNDER_WAY.includes(check.state)) ? 1000 : false,
     placeholderData: keepPreviousData,
     retry: false,
   });

@@ -79,7 +79,7 @@ export const estimateQuery = (project: string, body: Schemas["RunWork"]) =>
     retry: false,
   });
 
-const UNDER_WAY = ["pending", "queued", "running"];
+export const UNDER_WAY = ["pending", "queued", "running"];
 
 /** Has the rows of a training run tokenised, and asks until that has ended. Equal checks are one. */
 export const rowCheckQuery = (project: string, body: Schemas["RowCheckIn"]) =>

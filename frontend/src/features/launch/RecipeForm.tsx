@@ -17,12 +17,13 @@ import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { everything, Problem, type Schemas } from "../../api/client";
 import { launchPipeline } from "../../api/runs/pipelines";
-import { recipeDraftQuery, recipeTextQuery } from "../../api/runs/recipes";
+import { recipeDraftQuery, recipeTextQuery, stageRowChecksQuery } from "../../api/runs/recipes";
 import { ActionBar } from "../../shared/ActionBar";
 import { Failure } from "../../shared/Feedback";
 import { RunWarnings } from "../../shared/RunWarnings";
 import { faultOf } from "./recipeFaults";
 import { LostSettings, StageFields } from "./StageFields";
+import { refusedStages, someOf, StageRowChecks } from "./StageRowChecks";
 import { ThingSelect } from "./ThingSelect";
 
 type Recipe = Schemas["RecipeOut"];
@@ -81,6 +82,10 @@ export function RecipeForm({
   const faults = draft && !unread && !missing.length ? draft.faults : [];
   const wrong = Object.keys(texts).filter((name) => texts[name] && faultOf(faults, name));
   const stages = draft?.stages ?? [];
+  const startable =
+    settled && !missing.length && check.isSuccess && !check.isPlaceholderData && !faults.length;
+  const rows = useQuery({ ...stageRowChecksQuery(project, asked), enabled: startable });
+  const refused = rows.data && !rows.isPlaceholderData ? refusedStages(rows.data) : [];
   const lost = wrong.filter(
     (name) =>
       !shown.some((input) => input.name === name) &&
@@ -176,6 +181,7 @@ export function RecipeForm({
           }
         />
       )}
+      {rows.data && !missing.length && !unread && !faults.length && <StageRowChecks found={rows.data} />}
       <RunWarnings warnings={(draft?.stages ?? []).flatMap(warningsOf)} />
       {draft?.notes.map((note) => (
         <Alert key={note} color="gray" variant="light" role="note">
@@ -206,12 +212,17 @@ export function RecipeForm({
                 {unread instanceof Problem ? unread.title : "The recipe cannot be used"}
               </Text>
             )}
+            {refused.length > 0 && (
+              <Text size="sm" c="red">
+                The rows of {someOf(refused)} stop a launch.
+              </Text>
+            )}
           </>
         }
       >
         <Button
           size="md"
-          disabled={!draft || !!missing.length || !!unread || !!faults.length}
+          disabled={!draft || !!missing.length || !!unread || !!faults.length || !!refused.length}
           loading={start.isPending}
           onClick={() => start.mutate()}
         >
