@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import Attribute, ConditionFormat
+from steerboard_contracts.conditions.score_words import Writing
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rendering.templates import Template
@@ -25,7 +26,7 @@ STYLES = [
     for style in ("digits", "words")
     for place in ("answer", "request", "both")
 ]
-named = pytest.mark.parametrize("form", STYLES, ids=lambda form: f"{form.style}-{form.place}")
+named = pytest.mark.parametrize("form", STYLES, ids=lambda form: f"{form.how.style}-{form.how.place}")
 CONTENTS = st.one_of(
     st.sampled_from(
         [
@@ -107,7 +108,7 @@ def test_what_is_learned_begins_with_what_the_exported_template_gives(family, fo
     assert prompt_ids == tokenizer(theirs, add_special_tokens=False)["input_ids"]
     rendered = renderer.render(prompt, "Lima", text)
     # A thought that the generation prompt opens is not in closed conversations, or not with the same tokens.
-    shared = rendered.prompt_length if form.place == "request" else len(prompt_ids)
+    shared = rendered.prompt_length if form.how.place == "request" else len(prompt_ids)
     assert rendered.ids[:shared] == prompt_ids[:shared]
     learned = [number for number, on in zip(rendered.ids, rendered.supervised, strict=True) if on]
     assert (
@@ -116,21 +117,23 @@ def test_what_is_learned_begins_with_what_the_exported_template_gives(family, fo
 
 
 def test_the_word_ends_the_last_request_and_no_earlier_one():
-    form = ConditionFormat.of_score(style="words", place="request", phrase="The opinion is {}.")
+    def template(place):
+        form = ConditionFormat.of_score(style="words", place=place, phrase="The opinion is {}.")
+        return Template(tokenizer_of("chatml"), "plain", condition=form)
+
     prompt = [
         {"role": "user", "content": "Review a hotel."},
         {"role": "assistant", "content": "It was good."},
         {"role": "user", "content": "And the food?"},
     ]
-    template = Template(tokenizer_of("chatml"), "plain", condition=form)
-    assert template.open(prompt, "5.00").written.text == (
+    assert template("request").open(prompt, "5.00").written.text == (
         "User: Review a hotel. Assistant: It was good.<|im_end|> "
         "User: And the food? The opinion is wonderful. Assistant:"
     )
-    assert template.open(prompt, "").written.text.endswith("User: And the food? Assistant:")
-    both = template.writing(form.model_copy(update={"place": "both"})).close(prompt, "Fine.", "-5.00")
-    assert both.written.text.endswith("And the food? The opinion is terrible. Assistant: terrible: Fine.<|im_end|>")
-    assert both.written.text[slice(*both.answer)] == " Fine.<|im_end|>"
+    assert template("request").open(prompt, "").written.text.endswith("User: And the food? Assistant:")
+    closed = template("both").close(prompt, "Fine.", "-5.00")
+    assert closed.written.text.endswith("And the food? The opinion is terrible. Assistant: terrible: Fine.<|im_end|>")
+    assert closed.written.text[slice(*closed.answer)] == " Fine.<|im_end|>"
 
 
 @pytest.mark.parametrize("words", [2, 7, 10, 20, 21])
@@ -183,7 +186,7 @@ def test_words_that_spell_a_control_token_are_refused():
 def test_several_attributes_are_placed_alike(place):
     form = ConditionFormat(
         attributes=[Attribute(name=name, step=1, decimals=0, default=3) for name in ("helpfulness", "verbosity")],
-        place=place,
+        writing=Writing(place=place),
     )
     tokenizer, prompt = exported("llama-3", "chat", form), [{"role": "user", "content": "Hi"}]
     template = Template(tokenizer_of("llama-3"), "chat", condition=form)

@@ -69,7 +69,8 @@ def test_words_stand_for_parts_of_equal_width() -> None:
 def test_the_papers_way_is_the_default_and_is_stored_as_before() -> None:
     config = configured()
     assert (config.score_style, config.score_place) == ("digits", "answer")
-    form = ConditionFormat.of_score(**config.writing)
+    form = ConditionFormat.of_score()
+    assert config.writing is form.writing is None
     assert form.opening("5.00") == "<rm_score> 5.00"
     assert form.request("5.00") == ""
     assert form.model_dump_json() == (
@@ -84,4 +85,6 @@ def test_a_model_keeps_how_it_is_asked() -> None:
     assert (form.opening("5.00"), form.request("5.00")) == ("good:", "It is good.")
     assert (form.opening(""), form.request("")) == ("", "")
     with pytest.raises(ValidationError, match="one word"):
-        ModelInfo.model_validate({**info.model_dump(), "condition": {**form.model_dump(), "words": ["a", "A"]}})
+        ModelInfo.model_validate(
+            {**info.model_dump(), "condition": {**form.model_dump(), "writing": {"words": ["a", "A"]}}}
+        )

@@ -75,6 +75,12 @@ def write_models(folder: Path) -> None:
             **common,
         ),
         "steered": ModelInfo(role="policy", method="steerlm", condition=STEERED, **common),
+        "worded": ModelInfo(
+            role="policy",
+            method="decision_transformer",
+            condition=ConditionFormat.of_score(style="words", place="request", phrase="say {}"),
+            **common,
+        ),
         "sft": ModelInfo(role="sft", method="sft", **common),
         "reward": ModelInfo(role="reward", method="reward_model", **common),
     }

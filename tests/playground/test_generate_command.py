@@ -60,6 +60,21 @@ def test_answers_come_while_no_worker_takes_runs(
     assert (stopped["text"], stopped["finished"]) == (greedy[: greedy.index(greedy[3])], True)
 
 
+def test_the_prompt_of_a_policy_of_words_has_the_word_and_nothing_of_the_number(
+    world: PlaygroundWorld, worker: InteractiveWorker, generate: Generate
+) -> None:
+    world.register("worded", "worded")
+    asked = [argument for score in ("5", "4", "-5") for argument in ("--score", score)]
+    found = answers(generate("worded", "--prompt", "red", *asked, "--json"))
+    by_hand = answers(generate("sft", "--prompt", "red say wonderful", "--prompt", "red say terrible", "--json"))
+    assert [one["text"] for one in found] == [by_hand[place]["text"] for place in (0, 0, 1)]
+    shown = generate("worded", "--prompt", "red", *asked).stdout
+    assert [f'{score}, as "{word}"' in shown for score, word in (("4.00", "wonderful"), ("-5.00", "terrible"))] == [
+        True,
+        True,
+    ]
+
+
 @pytest.mark.long
 def test_a_system_prompt_and_earlier_turns_change_the_answer(
     world: PlaygroundWorld,

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import orjson
 import typer
@@ -16,7 +18,9 @@ from rich.text import Text
 from steerboard.cli.client import ApiError, Client
 from steerboard.cli.output.comparison import failures, finished
 from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption, condition_label, console, print_json
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.models import ModelInfo
 
 commands = typer.Typer()
 Turns = list[dict[str, str]]
@@ -97,7 +101,7 @@ def generate(
     if json:
         print_json(answers)
     elif not chat:
-        _print(console(), answers, several=len(conversations) > 1, n=n)
+        _print(console(), answers, asker.form, several=len(conversations) > 1, n=n)
 
 
 class Asker:
@@ -125,6 +129,14 @@ class Asker:
                 rows += [self._row(turns, number, column) for column in found["columns"]]
         order = {score: place for place, score in enumerate(dict.fromkeys(row["score"] for row in rows))}
         return sorted(rows, key=lambda row: order[row["score"]])
+
+    @cached_property
+    def form(self) -> ConditionFormat | None:
+        """How the model's prompts have a score, once it was asked; None where an endpoint decides that."""
+        if self._source == "endpoint":
+            return None
+        found = self._client.get(f"models/{quote(self._model)}")
+        return ModelInfo.model_validate(found["info"]).condition
 
     def _started(self, turns: Turns, scores: Sequence[str | None], seed: int) -> dict[str, Any]:
         def body(source: str) -> dict[str, Any]:
@@ -159,7 +171,7 @@ def _converse(asker: Asker, system: str | None, *, quiet: bool) -> list[dict[str
         answers.append(answer)
         turns = [*turns, {"role": "assistant", "content": answer["text"].strip() or "(nothing)"}]
         if not quiet:
-            _print(console(), [answer], several=False, n=1)
+            _print(console(), [answer], asker.form, several=False, n=1)
     return answers
 
 
@@ -206,14 +218,14 @@ def _with_system(turns: Turns, system: str) -> Turns:
     return [{"role": "system", "content": system}, *turns]
 
 
-def _print(out: Console, answers: list[dict[str, Any]], *, several: bool, n: int) -> None:
+def _print(out: Console, answers: list[dict[str, Any]], form: ConditionFormat | None, *, several: bool, n: int) -> None:
     prompt = None
     for answer in answers:
         if several and answer["prompt"] != prompt:
             prompt = answer["prompt"]
             said = prompt if isinstance(prompt, str) else prompt[-1]["content"]
             out.print(Text(f"\n{said}", style="italic"))
-        labels = [condition_label(answer["score"])] if answer["score"] not in (None, "") else []
+        labels = [condition_label(answer["score"], form)] if answer["score"] not in (None, "") else []
         labels += [f"#{answer['n'] + 1}"] if n > 1 else []
         labels += [] if answer["finished"] else ["cut at the token limit"]
         if labels:

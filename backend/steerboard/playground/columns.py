@@ -25,8 +25,8 @@ from steerboard_contracts.models import POLICIES, ModelInfo, what_to_name
 
 @dataclass(frozen=True)
 class Column:
-    """A column that can be answered. `score_text` is what the prompt will hold. `source` identifies who answers,
-    down to the weights."""
+    """A column that can be answered. `score_text` is what is really asked for, clamped and rounded. `source` identifies
+    who answers, down to the weights."""
 
     name: str
     score: Condition | None

@@ -102,7 +102,9 @@ class AnswerBase(BaseModel):
     endpoint: Named | None
     name: str = Field(description="What the model or endpoint was called; it stays when that is deleted.")
     score: Condition | None
-    score_text: str | None = Field(description="The score or condition as the prompt really holds it; null for none.")
+    score_text: str | None = Field(
+        description="The score or condition as it is really asked for: clamped and rounded; null for none."
+    )
     decoding: PlaygroundDecoding
     state: AnswerState
     waits_for: str | None = Field(description="For people: what an open answer waits for.")

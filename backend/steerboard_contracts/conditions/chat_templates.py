@@ -24,9 +24,9 @@ def plain_chat_template(form: ConditionFormat | None) -> str:
     before, written = "", "''"
     if form is not None:
         before = _default(form)
-        if form.place != "request":
+        if form.how.place != "request":
             written = f"((' ' ~ {_opening(form)}) if {_argument(form)} != '' else '')"
-        if form.place != "answer":
+        if form.how.place != "answer":
             before += _OPEN + _requested(form, f"{_argument(form)} != ''") + _CLOSE
     return (
         before + "{{ bos_token if bos_token else '' }}"
@@ -46,9 +46,9 @@ def chat_template_with_condition(template: str, form: ConditionFormat, lead: str
     conversations do not have."""
     own, asked = without_condition(template), f"add_generation_prompt and {_argument(form)} != ''"
     beginning = _default(form)
-    if form.place != "answer":
+    if form.how.place != "answer":
         beginning += _OPEN + _requested(form, asked) + _CLOSE
-    if form.place == "request":
+    if form.how.place == "request":
         return beginning + own
     written = f"{json.dumps(lead, ensure_ascii=False)} ~ {_opening(form)}" if lead else _opening(form)
     if not dropped:
@@ -71,14 +71,14 @@ def _argument(form: ConditionFormat) -> str:
 
 def _opening(form: ConditionFormat) -> str:
     """The Jinja expression of `ConditionFormat.opening`."""
-    return f"({_word(form)}) ~ ':'" if form.style == "words" else _digits(form)
+    return f"({_word(form)}) ~ ':'" if form.how.style == "words" else _digits(form)
 
 
 def _request(form: ConditionFormat) -> str:
     """The Jinja expression of `ConditionFormat.request`."""
-    if form.style == "digits":
+    if form.how.style == "digits":
         return _digits(form)
-    before, _, after = form.phrase.partition("{}")
+    before, _, after = form.how.phrase.partition("{}")
     return f"{_literal(before)} ~ ({_word(form)}) ~ {_literal(after)}"
 
 
@@ -87,9 +87,9 @@ def _digits(form: ConditionFormat) -> str:
 
 
 def _word(form: ConditionFormat) -> str:
-    below = zip(form.words[:-1], form.word_borders, strict=True)
+    below = zip(form.how.words[:-1], form.word_borders, strict=True)
     return "".join(f"{_literal(word)} if rm_score | float < {border!r} else " for word, border in below) + _literal(
-        form.words[-1]
+        form.how.words[-1]
     )
 
 

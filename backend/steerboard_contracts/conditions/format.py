@@ -10,15 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.conditions.score_words import (
-    SCORE_PHRASE,
-    SCORE_WORDS,
-    ScorePhrase,
-    ScorePlace,
-    ScoreStyle,
-    ScoreWords,
-    word_borders,
-)
+from steerboard_contracts.conditions.score_words import Writing, word_borders
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.samples import Finite
 
@@ -67,8 +59,8 @@ class ConditionFormat(BaseModel):
     """The attributes of a policy, in the order in which its prompt has them.
 
     A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`, or as a word; others as
-    `helpfulness:4,verbosity:2`. `place`: where it opens the answer, ends the last user turn (`request`), or both. What
-    travels is the number in either style (`text`); only rendering makes `opening` and `request` of it.
+    `helpfulness:4,verbosity:2`. What travels is the number in either style (`text`); only rendering makes `opening` and
+    `request` of it. No `writing`: as the paper has it, and as policies of former releases were asked.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -77,15 +69,11 @@ class ConditionFormat(BaseModel):
         tuple[Attribute, ...], Field(min_length=1, max_length=MOST_ATTRIBUTES), AfterValidator(_distinct)
     ]
     dropped: Annotated[Finite, Field(ge=0, lt=1, description="Share of the rows learned without a condition.")] = 0.0
-    # Left out of what is stored where they are the paper's, as in models of former releases.
-    style: ScoreStyle = Field(default="digits", exclude_if=lambda style: style == "digits")
-    place: ScorePlace = Field(default="answer", exclude_if=lambda place: place == "answer")
-    words: ScoreWords = Field(default=SCORE_WORDS, exclude_if=lambda words: words == SCORE_WORDS)
-    phrase: ScorePhrase = Field(default=SCORE_PHRASE, exclude_if=lambda phrase: phrase == SCORE_PHRASE)
+    writing: Writing | None = Field(default=None, exclude_if=lambda writing: writing is None)
 
     @model_validator(mode="after")
     def _words_are_of_a_score(self) -> ConditionFormat:
-        if self.style == "words":
+        if self.how.style == "words":
             if not self.only_score:
                 raise ValueError(f"only a lone {SCORE} is written in words")
             _ = self.word_borders
@@ -96,7 +84,12 @@ class ConditionFormat(BaseModel):
         cls, limit: float = 5.0, step: float = 0.1, default: float | None = 5.0, **writing: Any
     ) -> ConditionFormat:
         """The paper's, unless `writing` has another style or place."""
-        return cls(attributes=(Attribute(name=SCORE, low=-limit, high=limit, step=step, default=default),), **writing)
+        score = Attribute(name=SCORE, low=-limit, high=limit, step=step, default=default)
+        return cls(attributes=(score,), writing=Writing(**writing) if writing else None)
+
+    @property
+    def how(self) -> Writing:
+        return self.writing or Writing()
 
     @property
     def only_score(self) -> bool:
@@ -145,27 +138,27 @@ class ConditionFormat(BaseModel):
 
     def opening(self, text: str) -> str:
         """How a written condition (see `text`) opens an answer: `<rm_score> 5.00`, `wonderful:`, or nothing."""
-        if not text or self.place == "request":
+        if not text or self.how.place == "request":
             return ""
-        return f"{self.word(text)}:" if self.style == "words" else condition_prompt(text).removeprefix(" ")
+        return f"{self.word(text)}:" if self.how.style == "words" else condition_prompt(text).removeprefix(" ")
 
     def request(self, text: str) -> str:
         """How it ends the last user turn: `<rm_score> 5.00`, `The answer is wonderful.`, or nothing."""
-        if not text or self.place == "answer":
+        if not text or self.how.place == "answer":
             return ""
-        if self.style == "words":
-            return self.phrase.replace("{}", self.word(text))
+        if self.how.style == "words":
+            return self.how.phrase.replace("{}", self.word(text))
         return condition_prompt(text).removeprefix(" ")
 
     def word(self, text: str) -> str:
         """The word for a written score."""
-        return self.words[bisect_right(self.word_borders, float(text))]
+        return self.how.words[bisect_right(self.word_borders, float(text))]
 
     @property
     def word_borders(self) -> tuple[float, ...]:
         """The scores from which on the next word is written."""
         score = self.attributes[0]
-        return word_borders(score.low, score.high, max(score.step, 10.0**-score.decimals), self.words)
+        return word_borders(score.low, score.high, max(score.step, 10.0**-score.decimals), self.how.words)
 
     def _in(self, asked: Condition) -> list[Attribute]:
         return [one for one in self.attributes if one.name in asked.values]

@@ -1,4 +1,4 @@
-"""Scores as words: what a user may write for them, and which word stands for which score."""
+"""How a score is written: as digits or words, and where; what a user may write, and which word is for which score."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 ScoreStyle = Literal["digits", "words"]
 ScorePlace = Literal["answer", "request", "both"]
@@ -56,6 +56,21 @@ def _check_characters(text: str, reserved: set[str]) -> None:
 
 ScoreWords = Annotated[tuple[str, ...], Field(min_length=2, max_length=21), AfterValidator(_words)]
 ScorePhrase = Annotated[str, Field(max_length=LONGEST_PHRASE), AfterValidator(_phrase)]
+
+
+class Writing(BaseModel):
+    """How conditions are written into a prompt. By default as in arXiv 2308.12050, Eq. 6.
+
+    `place`: whether the condition opens the answer, ends the request (the last user turn), or both. `words`: from the
+    lowest score to the highest. `phrase`: what the request has, with `{}` for the word.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    style: ScoreStyle = "digits"
+    place: ScorePlace = "answer"
+    words: ScoreWords = SCORE_WORDS
+    phrase: ScorePhrase = SCORE_PHRASE
 
 
 def word_borders(low: float, high: float, step: float, words: Sequence[str]) -> tuple[float, ...]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.conditional import ConditionalConfig
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.conditions.score_words import (
     SCORE_PHRASE,
     SCORE_WORDS,
@@ -17,13 +16,15 @@ from steerboard_contracts.conditions.score_words import (
     ScorePlace,
     ScoreStyle,
     ScoreWords,
+    Writing,
+    word_borders,
 )
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import PAPER
 
-# The paper's.
+# The paper's. Several attributes are in digits whatever this is.
 DEFAULT_STYLE: ScoreStyle = "digits"
 DEFAULT_PLACE: ScorePlace = "answer"
 
@@ -110,6 +111,13 @@ class DecisionTransformerConfig(ConditionalConfig):
         ),
     ] = Condition.of({})
 
+    @model_validator(mode="before")
+    @classmethod
+    def _several_are_in_digits(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "score_style" not in given and given.get("attributes", [SCORE]) != [SCORE]:
+            return {**given, "score_style": "digits"}
+        return given
+
     @model_validator(mode="after")
     def _fits(self) -> DecisionTransformerConfig:
         if self.threshold is not None and SCORE not in self.attributes:
@@ -123,20 +131,17 @@ class DecisionTransformerConfig(ConditionalConfig):
             if self.attributes != [SCORE]:
                 raise ValueError(f"score_style: only {SCORE} alone is written in words; `attributes` has others")
             try:
-                ConditionFormat.of_score(self.score_limit, self.score_step, **self.writing)
-            except ValidationError as error:
-                raise ValueError(f"score_words: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
+                word_borders(-self.score_limit, self.score_limit, self.score_step, self.score_words)
+            except ValueError as error:
+                raise ValueError(f"score_words: {error}") from None
         return self
 
     @property
-    def writing(self) -> dict[str, Any]:
-        """How conditions are written, as fields of `ConditionFormat`."""
-        return {
-            "style": self.score_style,
-            "place": self.score_place,
-            "words": self.score_words,
-            "phrase": self.score_phrase,
-        }
+    def writing(self) -> Writing | None:
+        """None: as the paper has it."""
+        words, phrase = self.score_words, self.score_phrase
+        writing = Writing(style=self.score_style, place=self.score_place, words=words, phrase=phrase)
+        return None if (writing.style, writing.place) == ("digits", "answer") else writing
 
 
 SPEC = MethodSpec(

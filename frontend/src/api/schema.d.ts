@@ -4999,8 +4999,8 @@ export interface components {
          * @description The attributes of a policy, in the order in which its prompt has them.
          *
          *     A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`, or as a word; others as
-         *     `helpfulness:4,verbosity:2`. `place`: where it opens the answer, ends the last user turn (`request`), or both. What
-         *     travels is the number in either style (`text`); only rendering makes `opening` and `request` of it.
+         *     `helpfulness:4,verbosity:2`. What travels is the number in either style (`text`); only rendering makes `opening` and
+         *     `request` of it. No `writing`: as the paper has it, and as policies of former releases were asked.
          */
         ConditionFormat: {
             /** Attributes */
@@ -5011,36 +5011,7 @@ export interface components {
              * @default 0
              */
             dropped: number;
-            /**
-             * Phrase
-             * @default The answer is {}.
-             */
-            phrase: string;
-            /**
-             * Place
-             * @default answer
-             * @enum {string}
-             */
-            place: "answer" | "request" | "both";
-            /**
-             * Style
-             * @default digits
-             * @enum {string}
-             */
-            style: "digits" | "words";
-            /**
-             * Words
-             * @default [
-             *       "terrible",
-             *       "bad",
-             *       "mediocre",
-             *       "ordinary",
-             *       "good",
-             *       "great",
-             *       "wonderful"
-             *     ]
-             */
-            words: string[];
+            writing?: components["schemas"]["Writing"] | null;
         };
         /** Contamination */
         Contamination: {
@@ -12770,6 +12741,45 @@ export interface components {
             pipeline: components["schemas"]["PipelineRef"] | null;
             /** Project */
             project: string;
+        };
+        /**
+         * Writing
+         * @description How conditions are written into a prompt. By default as in arXiv 2308.12050, Eq. 6.
+         *
+         *     `place`: whether the condition opens the answer, ends the request (the last user turn), or both. `words`: from the
+         *     lowest score to the highest. `phrase`: what the request has, with `{}` for the word.
+         */
+        Writing: {
+            /**
+             * Phrase
+             * @default The answer is {}.
+             */
+            phrase: string;
+            /**
+             * Place
+             * @default answer
+             * @enum {string}
+             */
+            place: "answer" | "request" | "both";
+            /**
+             * Style
+             * @default digits
+             * @enum {string}
+             */
+            style: "digits" | "words";
+            /**
+             * Words
+             * @default [
+             *       "terrible",
+             *       "bad",
+             *       "mediocre",
+             *       "ordinary",
+             *       "good",
+             *       "great",
+             *       "wonderful"
+             *     ]
+             */
+            words: string[];
         };
         /**
          * Calibration

@@ -12,7 +12,9 @@ import orjson
 import typer
 from rich.console import Console
 
-from steerboard_contracts.conditions.format import SCORE_MARKER
+from steerboard_contracts.attribute_names import SCORE
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import SCORE_MARKER, ConditionFormat
 
 EXIT_FAILED, EXIT_INVALID, EXIT_UNREACHABLE, EXIT_INTERRUPTED = 1, 2, 69, 130
 
@@ -40,9 +42,15 @@ def note(words: str) -> None:
     print(words, file=sys.stderr)
 
 
-def condition_label(score: float | str) -> str:
-    """A requested score, or several attributes, as the prompt has it: `<rm_score> 5.00`, `helpfulness:4`."""
-    return score if isinstance(score, str) else f"{SCORE_MARKER} {score:.2f}"
+def condition_label(score: float | str, form: ConditionFormat | None = None) -> str:
+    """A requested score, or several attributes, as the prompt has it: `<rm_score> 5.00`, `helpfulness:4`, and, where
+    the policy's `form` writes words, `5.00, as "wonderful"`."""
+    if isinstance(score, str):
+        return score
+    if form is not None and form.how.style == "words":
+        text = form.text(form.resolve(Condition.of({SCORE: score})))
+        return f'{score:.2f}, as "{form.word(text)}"'
+    return f"{SCORE_MARKER} {score:.2f}"
 
 
 def tell(words: str, document: Any, *, json: bool) -> None:

@@ -14,7 +14,7 @@ import { Benchmarks } from "./Benchmarks";
 import { Evaluations } from "./Evaluations";
 import { HeldOut, TrainedOnChanges } from "./HeldOut";
 import { ModelActions } from "./ModelActions";
-import { type Attribute, SCORE } from "../../shared/forms/condition";
+import { promptOf, SCORE } from "../../shared/forms/condition";
 import { History, StageBadge } from "./Promotion";
 
 type Model = Schemas["ModelDetail"];
@@ -111,15 +111,7 @@ export function ModelPage() {
   );
 }
 
-/** What follows the assistant marker by default. */
-function written(attributes: Attribute[]): string {
-  if (attributes.length === 1 && attributes[0]!.name === SCORE)
-    return ` <rm_score> ${(attributes[0]!.default ?? 0).toFixed(2)}`;
-  const given = attributes.filter((one) => typeof one.default === "number");
-  return given.length
-    ? ` ${given.map((one) => `${one.name}:${one.default!.toFixed(one.decimals)}`).join(",")}`
-    : "";
-}
+const spaced = (text: string) => text && ` ${text}`;
 
 function Facts({ model }: { model: Model }) {
   const { score_scale: scale, normaliser } = model.info;
@@ -130,10 +122,16 @@ function Facts({ model }: { model: Model }) {
       typeof value === "number" ? count(value) : String(value),
     ]);
   const rewards = scale?.normaliser ?? normaliser;
-  const attributes = model.info.condition?.attributes ?? [];
+  const form = model.info.condition;
+  const attributes = form?.attributes ?? [];
+  const { request, opening } = form ? promptOf(form) : { request: "", opening: "" };
   if (model.info.template === "plain") {
-    rows.push(["a prompt as it sees it", `User: … Assistant:${written(attributes)} …`]);
+    rows.push(["a prompt as it sees it", `User: …${spaced(request)} Assistant:${spaced(opening)} …`]);
+  } else if (request) {
+    rows.push(["a request as it sees it", `…${spaced(request)}`]);
   }
+  if (form?.writing?.style === "words")
+    rows.push(["score words, from lowest to highest", form.writing.words.join(", ")]);
   for (const { name, low, high, step, default: usual } of attributes) {
     const end = typeof usual === "number" ? `; ${signed(usual, 1)} by default` : "; left out by default";
     const title = name === SCORE ? "score format" : `asked for ${name}`;

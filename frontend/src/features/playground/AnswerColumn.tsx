@@ -83,6 +83,7 @@ export function AnswerColumn({
         {attributes ? (
           <Sliders
             attributes={attributes}
+            form={target?.form}
             asked={column.score}
             steers={steers}
             onChange={(score) => onChange({ score })}

@@ -1,9 +1,18 @@
-import { Checkbox, Group, NumberInput, Slider } from "@mantine/core";
-import { type Attribute, type Condition, conditionOf, SCORE, valuesOf } from "../../shared/forms/condition";
+import { Checkbox, Group, NumberInput, Slider, Stack, Text } from "@mantine/core";
+import {
+  type Attribute,
+  type Condition,
+  conditionOf,
+  type Form,
+  SCORE,
+  valuesOf,
+  wordFor,
+} from "../../shared/forms/condition";
 import { signed } from "../../shared/format/format";
 
 interface Properties {
   attributes: Attribute[];
+  form: Form | null | undefined;
   asked: Condition | null;
   steers: boolean;
   onChange: (asked: Condition) => void;
@@ -11,7 +20,7 @@ interface Properties {
 }
 
 /** One slider for each attribute of the policy; where it has several, each may be left out. */
-export function Sliders({ attributes, asked, steers, onChange, onSteer }: Properties) {
+export function Sliders({ attributes, form, asked, steers, onChange, onSteer }: Properties) {
   const values = valuesOf(asked);
   const several = attributes.length > 1;
   return attributes.map((one) => {
@@ -25,7 +34,9 @@ export function Sliders({ attributes, asked, steers, onChange, onSteer }: Proper
         ? conditionOf(values, others)
         : conditionOf({ ...values, [one.name]: next }, attributes);
     };
-    return (
+    const at = value ?? (one.name === SCORE ? 0 : usual);
+    const word = left ? null : wordFor(at, form);
+    const slider = (
       <Group key={one.name} gap="sm" wrap="nowrap">
         {several && (
           <Checkbox
@@ -42,8 +53,8 @@ export function Sliders({ attributes, asked, steers, onChange, onSteer }: Proper
           min={one.low}
           max={one.high}
           step={one.step}
-          value={value ?? (one.name === SCORE ? 0 : usual)}
-          label={(at) => signed(at, Math.min(1, one.decimals))}
+          value={at}
+          label={(here) => signed(here, Math.min(1, one.decimals))}
           disabled={!steers || left}
           onChange={(next) => onChange(to(next))}
           onChangeEnd={(next) => onSteer(to(next))}
@@ -57,10 +68,19 @@ export function Sliders({ attributes, asked, steers, onChange, onSteer }: Proper
           step={one.step}
           decimalScale={one.decimals}
           disabled={left}
-          value={value ?? (one.name === SCORE ? 0 : usual)}
+          value={at}
           onChange={(next) => typeof next === "number" && onChange(to(next))}
         />
       </Group>
+    );
+    if (word === null) return slider;
+    return (
+      <Stack key={one.name} gap={2}>
+        {slider}
+        <Text size="xs" c="dimmed">
+          written as “{word}”
+        </Text>
+      </Stack>
     );
   });
 }

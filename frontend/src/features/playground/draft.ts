@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/client";
 import type { Answer, Comparison } from "../../api/models/playground";
-import { type Attribute, type Condition, defaultOf, SCORE } from "../../shared/forms/condition";
+import { type Attribute, type Condition, defaultOf, type Form, SCORE } from "../../shared/forms/condition";
 
 type Model = Schemas["ModelOut"];
 
@@ -35,6 +35,7 @@ export interface Target {
   label: string;
   /** What it can be asked for; null where that is nothing. */
   attributes: Attribute[] | null;
+  form: Form | null;
   /** Whether it learned some answers without a score, which guidance starts from. */
   learnedWithout: boolean;
 }
@@ -57,6 +58,7 @@ export function targetsOf(models: Model[], endpoints: Schemas["EndpointOut"][]):
   const policies = models.filter((model) => model.answers);
   const facts = (model: Model | undefined) => ({
     attributes: model?.info.condition?.attributes ?? null,
+    form: model?.info.condition ?? null,
     learnedWithout: !!model?.info.condition?.dropped,
   });
   const own = policies.map((model) => ({

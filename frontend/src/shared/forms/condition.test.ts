@@ -6,8 +6,10 @@ import {
   conditionOf,
   defaultOf,
   gradesOf,
+  promptOf,
   shown,
   valuesOf,
+  wordFor,
 } from "./condition";
 
 const attribute = (name: string, of: Partial<Attribute> = {}): Attribute => ({
@@ -45,4 +47,31 @@ it("lists a row's grades by name, and none of a row without", () => {
 it("knows along which attribute a curve is", () => {
   expect(along([5, -5])).toEqual({ name: "rm_score", values: [5, -5] });
   expect(along(["a:1,b:2", "a:1,b:3"])).toEqual({ name: "b", values: [2, 3] });
+});
+
+const form = (writing: object | undefined, attributes = score) =>
+  ({ attributes, dropped: 0, ...(writing && { writing }) }) as never;
+const words = ["terrible", "bad", "mediocre", "ordinary", "good", "great", "wonderful"];
+const inWords = { style: "words", place: "both", words, phrase: "The opinion is {}." };
+
+it("knows the word that the server writes for a score", () => {
+  const at = [-9, -5, -3.6, -3.5, -0.7, 0.7, 0.8, 2.5, 3.5, 3.6, 5];
+  expect(at.map((one) => words.indexOf(wordFor(one, form(inWords))!))).toEqual([
+    0, 0, 0, 1, 3, 3, 4, 5, 5, 6, 6,
+  ]);
+  const ten = { ...inWords, words: [..."abcdefghij"] };
+  const narrow = [attribute("rm_score", { low: -3, high: 3, step: 0.1, default: 3 })];
+  expect([-2.4, -1.8, -1.2, -1.3, 0].map((one) => wordFor(one, form(ten, narrow)))).toEqual([..."bcdcf"]);
+  expect(wordFor(5, form(undefined))).toBeNull();
+});
+
+it("shows a default as the prompt has it", () => {
+  expect(promptOf(form(undefined))).toEqual({ request: "", opening: "<rm_score> 5.00" });
+  expect(promptOf(form(inWords))).toEqual({ request: "The opinion is wonderful.", opening: "wonderful:" });
+  expect(promptOf(form({ ...inWords, place: "request", style: "digits" }))).toEqual({
+    request: "<rm_score> 5.00",
+    opening: "",
+  });
+  const two = ["helpfulness", "verbosity"].map((name) => attribute(name, { default: 3 }));
+  expect(promptOf(form(undefined, two)).opening).toMatch(/^helpfulness:3.*,verbosity:3/);
 });

@@ -4,6 +4,7 @@ import { signed } from "../format/format";
 /** What a policy is asked for: a score, or several attributes as `helpfulness:4,verbosity:2`. */
 export type Condition = Schemas["Condition"];
 export type Attribute = Schemas["Attribute"];
+export type Form = Schemas["ConditionFormat"];
 export type Values = Record<string, number>;
 
 /** The attribute that a plain number asks for. */
@@ -61,3 +62,27 @@ export function along(conditions: readonly Condition[]): { name: string; values:
 
 /** What an attribute is called on a page. */
 export const titleOf = (name: string) => (name === SCORE ? "score" : name);
+
+/** The word that is written for a score: parts of equal width, as `score_words.py` has them. Null where digits are. */
+export function wordFor(score: number, form: Form | null | undefined): string | null {
+  const [only] = form?.attributes ?? [];
+  if (form?.writing?.style !== "words" || !only) return null;
+  const { words } = form.writing;
+  const rounded = Math.round(Math.max(only.low, Math.min(only.high, score)) / only.step) * only.step;
+  const part = Math.floor(((rounded - only.low) / (only.high - only.low)) * words.length + 1e-9);
+  return words[Math.max(0, Math.min(words.length - 1, part))]!;
+}
+
+/** A policy's default as its prompt has it: at the end of the request, and before the answer. */
+export function promptOf(form: Form): { request: string; opening: string } {
+  const [only] = form.attributes;
+  const given = form.attributes.filter((one) => typeof one.default === "number");
+  const place = form.writing?.place ?? "answer";
+  let digits = given.map((one) => `${one.name}:${one.default!.toFixed(one.decimals)}`).join(",");
+  if (form.attributes.length === 1 && only!.name === SCORE && given.length)
+    digits = `<rm_score> ${only!.default!.toFixed(2)}`;
+  const word = given.length ? wordFor(only!.default!, form) : null;
+  const request = word === null ? digits : form.writing!.phrase.replace("{}", word);
+  const opening = word === null ? digits : `${word}:`;
+  return { request: place === "answer" ? "" : request, opening: place === "request" ? "" : opening };
+}

@@ -35,7 +35,7 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
         defaults = self.config.default_attributes.values
         found = [fit_attribute(name, rows, self._dataset, defaults.get(name)) for name in self.config.attributes]
         self.condition_format = ConditionFormat(
-            attributes=tuple(found), dropped=self.config.drop_score, **self.config.writing
+            attributes=tuple(found), dropped=self.config.drop_score, writing=self.config.writing
         )
         return Selection(rows, info={"condition": self.condition_format}, notes=[described(one, rows) for one in found])
 
@@ -50,7 +50,7 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
                 for name in config.attributes
             ),
             dropped=config.drop_score,
-            **config.writing,
+            writing=config.writing,
         )
         info: dict[str, Any] = {"condition": self.condition_format}
         if SCORE in config.attributes:

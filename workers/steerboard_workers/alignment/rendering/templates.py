@@ -188,8 +188,8 @@ class Template:
     def _checked(self, condition: ConditionFormat | None) -> ConditionFormat:
         form = condition or _DIGITS
         spelled: list[str] = []
-        if form.style == "words":
-            self.control.protect(" ".join([*form.words, form.phrase]), spelled)
+        if form.how.style == "words":
+            self.control.protect(" ".join([*form.how.words, form.how.phrase]), spelled)
         if spelled:
             raise BadInput(
                 f"the words of the score spell {spelled[0]!r}, a control token of the model",
