@@ -3932,7 +3932,7 @@ export interface components {
             score: components["schemas"]["Condition"] | null;
             /**
              * Score Text
-             * @description The score or condition as the prompt really holds it; null for none.
+             * @description The score or condition as it is really asked for: clamped and rounded; null for none.
              */
             score_text: string | null;
             /** Seconds */
