@@ -14,6 +14,7 @@ RunKind = Literal[
     "generate",
     "mix",
     "score",
+    "grade",
     "combine",
     "select",
     "evaluate",

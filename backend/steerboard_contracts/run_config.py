@@ -16,6 +16,7 @@ from steerboard_contracts.configs.combine import CombineConfig
 from steerboard_contracts.configs.compare import CompareConfig
 from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.configs.generate import GenerateConfig
+from steerboard_contracts.configs.grade import GradeConfig
 from steerboard_contracts.configs.judge import JudgeConfig
 from steerboard_contracts.configs.mix import MixConfig
 from steerboard_contracts.configs.reward import RewardConfig
@@ -36,6 +37,7 @@ RunConfig = Annotated[
     | Annotated[GenerateConfig, Tag("generate")]
     | Annotated[MixConfig, Tag("mix")]
     | Annotated[ScoreConfig, Tag("score")]
+    | Annotated[GradeConfig, Tag("grade")]
     | Annotated[CombineConfig, Tag("combine")]
     | Annotated[SelectConfig, Tag("select")]
     | Annotated[EvaluateConfig, Tag("evaluate")]

@@ -12,7 +12,10 @@ import pytest
 
 from support.patience import PATIENCE
 
-OPEN = "import sys; from steerboard.cli.demo import open_browser; sys.exit(0 if open_browser('http://x/p/y') else 3)"
+OPEN = (
+    "import sys; from steerboard.cli.demo.showing import open_browser; "
+    "sys.exit(0 if open_browser('http://x/p/y') else 3)"
+)
 
 
 @pytest.mark.parametrize(

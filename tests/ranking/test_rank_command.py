@@ -12,7 +12,7 @@ import pytest
 from ranking_world import NAMES, RANKINGS, RankingWorld
 
 from steerboard.cli.client import Client
-from steerboard.cli.demo import ask_for_rankings
+from steerboard.cli.demo.showing import ask_for_rankings
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.report.pipeline import EvaluationRef, MethodRow, Report, RewardModelSummary
 from support.processes.command_line import Done, Steerboard, steerboard, url

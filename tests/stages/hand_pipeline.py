@@ -122,7 +122,9 @@ class HandPipeline:
         elif isinstance(output, RewardsOutput):
             values = [json.loads(line)["value"] for line in path.read_text().splitlines()]
             rows = [{**row, "reward": v} for row, v in zip(self.rows(inputs["data"]), values, strict=True)]
-            self.dataset(name, "labelled", rows, Normaliser.fit(values, inputs["reward"], inputs["reward"]))
+            self.dataset(
+                name, "labelled", rows, Normaliser.fit(values, inputs.get("reward", name), inputs.get("reward"))
+            )
         result.output = self.things.get(name)
 
 

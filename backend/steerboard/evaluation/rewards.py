@@ -28,10 +28,11 @@ from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.configs.reward import RewardConfig
 from steerboard_contracts.engine import EngineName
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.known_quality import MARKS, KnownQuality, marked
 from steerboard_contracts.models import what_to_name
 from steerboard_contracts.stage.outputs import ResponseRewardsOutput
 
-# What is known of synthetic answers: its name, which no model can have, and what stands for a model's hash.
+# The name of what a program knows of the answers, which no model can have.
 KNOWN_QUALITY = "known quality"
 
 _INCOMING = "CREATE TEMP TABLE incoming_values (entrant_id uuid, position int, sample int, value float8) ON COMMIT DROP"
@@ -90,11 +91,11 @@ def assess(
 
 
 def assess_known_quality(
-    session: Session, project: Project, evaluation: Evaluation, actor: str, stage: RecipeStage
+    session: Session, project: Project, evaluation: Evaluation, kind: KnownQuality, actor: str, stage: RecipeStage
 ) -> RewardAssessment:
-    """Add the known quality of synthetic answers to the reward models, in its own units from 0 to 1."""
+    """Add what a program knows of the answers to the reward models, in its own units."""
     found = RewardAssessment(
-        evaluation_id=evaluation.id, name=KNOWN_QUALITY, content_hash=KNOWN_QUALITY, created_by=actor
+        evaluation_id=evaluation.id, name=KNOWN_QUALITY, content_hash=MARKS[kind], created_by=actor
     )
     session.add(found)
     session.flush()
@@ -106,7 +107,7 @@ def assess_new_responses(session: Session, project: Project, evaluation: Evaluat
     """Let every reward model of the evaluation score what was added to it."""
     for assessment in assessments_of(session, evaluation):
         model = session.get(Model, assessment.model_id) if assessment.model_id else None
-        can_score = model is not None or assessment.content_hash == KNOWN_QUALITY
+        can_score = model is not None or marked(assessment.content_hash) is not None
         if can_score and _has_work(session, assessment, and_running=True):
             _start(session, project, evaluation, assessment, model, actor)
 
@@ -210,7 +211,7 @@ def _start(
         config=RewardConfig(
             evaluation=evaluation.id,
             assessment=assessment.id,
-            quality="synthetic" if model is None else None,
+            quality=marked(assessment.content_hash) if model is None else None,
             seed=evaluation.seed,
             **how,
         ),

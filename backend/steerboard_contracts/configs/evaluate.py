@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.decoding import MOST_SAMPLES, BestOf, GuidanceField, WithDecoding
 from steerboard_contracts.fields import Config, Count, RequestsPerMinute
+from steerboard_contracts.known_quality import KnownQuality
 
 
 class Entrant(Config):
@@ -62,7 +63,11 @@ class EvaluateConfig(WithDecoding):
     prompts: Annotated[Count, Field(description="At most this many held-out prompts.")] = 200
     bootstrap: Annotated[int, Field(ge=100, le=100_000)] = 2000
     quality: Annotated[
-        Literal["synthetic"] | None, Field(description="Known quality of answers, for the synthetic demo data.")
+        KnownQuality | None,
+        Field(
+            description="A program that knows how good an answer is rates all answers: `sentiment` is how positive "
+            "an English text is, `synthetic` is for the synthetic demo data."
+        ),
     ] = None
     examples: Annotated[int, Field(ge=0, le=50)] = 3
     decides: Annotated[

@@ -7,18 +7,19 @@ from uuid import UUID
 
 from steerboard_contracts.engine import WithEngine
 from steerboard_contracts.fields import Count, Precision
+from steerboard_contracts.known_quality import KnownQuality
 
 
 class RewardConfig(WithEngine):
     """A reward model scores the responses of an evaluation that it has not scored yet. Started by the evaluation.
 
-    `quality`: what is known of the answers to synthetic prompts takes the place of a reward model.
+    `quality`: a program that knows how good an answer is takes the place of a reward model.
     """
 
     run: Literal["reward"] = "reward"
     evaluation: UUID
     assessment: UUID
-    quality: Literal["synthetic"] | None = None
+    quality: KnownQuality | None = None
     batch_tokens: Count = 8192
     precision: Precision = "fp32"
     seed: int = 0

@@ -56,6 +56,15 @@ class SelectConfig(Config):
             json_schema_extra={"source": "arXiv 2405.07863: ties are dropped"},
         ),
     ] = 0.0
+    pairs: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=64,
+            description="With `keep: best_and_worst`: at most this many pairs of each group, the best answer with the "
+            "worst, the second best with the second worst, and so on; each answer is in one pair.",
+        ),
+    ] = 1
     relative: Annotated[
         bool, Field(description="With `keep: all`: label with the score less the mean of the group.")
     ] = False
@@ -85,6 +94,8 @@ class SelectConfig(Config):
             raise ValueError("a weight of 0 leaves a reward out: leave its dataset out of `data` instead")
         if self.relative and self.keep != "all":
             raise ValueError(f"`relative` changes labels, and `keep: {self.keep}` has none")
+        if self.pairs > 1 and self.keep != "best_and_worst":
+            raise ValueError(f"`pairs` is how many pairs a group gives, and `keep: {self.keep}` makes none")
         return self
 
 

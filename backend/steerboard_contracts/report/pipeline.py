@@ -12,7 +12,9 @@ from uuid import UUID
 from pydantic import BaseModel, model_validator
 
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.known_quality import KnownQuality
 from steerboard_contracts.report.decision import RoundDecision
+from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.costs import SharedRun
 from steerboard_contracts.report.sections.headline import Headline
 
@@ -26,6 +28,7 @@ class MethodRow(BaseModel):
     `variant`: the entrant, where several are of one method, such as those of a sweep.
     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
     entrant in the evaluation, as rules of a gate call it.
+    `quality_gain`: by the known quality, the mean difference from the baseline, paired over prompts, with its interval.
     `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
     where no run here made it, and in reports of earlier versions. `device_seconds`: by the former definition, of its
     training with the sampling and labelling of its data, without SFT and the reward model. It and the total include
@@ -56,6 +59,7 @@ class MethodRow(BaseModel):
     quality_mean: float | None = None
     quality_low: float | None = None
     quality_high: float | None = None
+    quality_gain: Estimate | None = None
     device_seconds: float
     own_device_seconds: float | None = None
     total_device_seconds: float | None = None
@@ -117,7 +121,8 @@ class Example(BaseModel):
 
 
 class ReportCheck(BaseModel):
-    """One claim of the paper about conditional training, with the figures of this report."""
+    """One claim of the paper about conditional training, or about what is known of the truth, with the figures of this
+    report."""
 
     text: str
     met: bool
@@ -152,6 +157,7 @@ class Report(BaseModel):
     units: Literal["z", "raw"] = "z"
     units_of: str | None = "the labelled data"
     synthetic: bool = False
+    quality: KnownQuality | None = None
     examples: list[Example] = []
     warnings: list[str] = []
     judge: str | None = None

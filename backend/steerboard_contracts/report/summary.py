@@ -3,10 +3,12 @@ the dashboard show the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from steerboard_contracts.methods import baseline_methods, label_of, learns_from_rewards
+from steerboard_contracts.methods import label_of, learns_from_rewards
+from steerboard_contracts.report.baseline import baseline_place, is_usual_baseline
 from steerboard_contracts.report.pipeline import MethodRow, Report, ReportCheck, ReportSummary
+from steerboard_contracts.report.truth import checks_by_truth
 from steerboard_contracts.wording import listed
 
 SPEARMAN_BAR = 0.9
@@ -54,13 +56,10 @@ def _verdict(report: Report) -> str:
     return f"An earlier version made this report, which does not say whether there is a winner{where}."
 
 
-def baseline_of(rows: Iterable[MethodRow]) -> str | None:
-    """The name of the row that the win rates are against: the first of a baseline; None where there is none."""
-    return next((label(row) for row in rows if _is_baseline(row)), None)
-
-
-def _is_baseline(row: MethodRow) -> bool:
-    return row.method in baseline_methods() and row.best_of is None
+def baseline_of(rows: Sequence[MethodRow]) -> str | None:
+    """The name of the row that the win rates are against; None where there is none."""
+    place = baseline_place(rows)
+    return None if place is None else label(rows[place])
 
 
 def cost_line(report: Report) -> str:
@@ -109,7 +108,7 @@ def _reference_costs(rows: dict[str, MethodRow]) -> str:
 
 
 def checks(report: Report) -> list[tuple[str, bool]]:
-    """What the paper claims of conditional training, and whether it came out here."""
+    """What the paper claims of conditional training, and what is known of the truth, and whether it came out here."""
     found: list[tuple[str, bool]] = []
     high, low = _scored(report, highest=True), _scored(report, highest=False)
     labelled = report.labelled_rewards
@@ -127,13 +126,13 @@ def checks(report: Report) -> list[tuple[str, bool]]:
     if report.control is not None and report.control.spearman is not None:
         words = f"Spearman of requested and achieved is at least {SPEARMAN_BAR}"
         found.append((words, report.control.spearman >= SPEARMAN_BAR))
-    return found
+    return [*found, *checks_by_truth(report, [label(row) for row in report.methods])]
 
 
 def _in_the_papers_table(row: MethodRow) -> bool:
     """The paper compares with the baseline and with what learns from the same rewards, one answer each; it claims
     nothing about methods that learn from pairs, or about the best of several answers."""
-    return _is_baseline(row) or (learns_from_rewards(row.method) and row.best_of is None)
+    return is_usual_baseline(row) or (learns_from_rewards(row.method) and row.best_of is None)
 
 
 def _number(row: MethodRow) -> float:

@@ -23,6 +23,8 @@ from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Run, RunAttempt
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.samples import Message, is_held_out, prompt_hash
+from steerboard_workers.stages.models.scoring import Scorable
+from steerboard_workers.stages.rows.known_quality import Sentiment
 from steerboard_workers.synthetic import quality
 from steerboard_workers.synthetic.topics import SITUATIONS, TOPICS
 
@@ -239,6 +241,15 @@ def test_known_quality_is_a_source_beside_the_reward_models(asked: EvaluationWor
     sources = asked.get("evaluations/compare-1.report/report")["rewards"]
     assert [source["reward_model"] for source in sources] == ["reward", "known quality"]
     assert sources[1]["units"] == "raw"
+
+
+def test_how_positive_the_answers_are_is_a_source_of_real_text(asked: EvaluationWorld) -> None:
+    report = finished(asked, text=RECIPE.replace("data: $prompts", "data: $prompts\n    quality: sentiment"))
+    assert (report["synthetic"], report["quality"]) == (False, "sentiment")
+    program = Sentiment()
+    for row in report["methods"]:
+        known = [program.value(Scorable([], one["text"])) for one in answers(asked)[row["name"]]]
+        assert row["quality_mean"] == pytest.approx(np.mean(known))
 
 
 def test_known_quality_of_other_prompts_is_refused(asked: EvaluationWorld) -> None:

@@ -13,6 +13,7 @@ from steerboard.platform.database import new_id
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.configs.evaluate import Entrant, EvaluateConfig
+from steerboard_contracts.known_quality import KnownQuality
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_contracts.report.pipeline import Report
@@ -34,9 +35,15 @@ def scores(*rewards: list[float], normaliser: Normaliser | None = BY_REWARD, **s
     return Scores("r", list(rewards), normaliser, RewardSummary(**summary))
 
 
-def made(entries: list[Entry], main: Scores, independent: Scores | None = None, **given: Any) -> Report:
+def made(
+    entries: list[Entry],
+    main: Scores,
+    independent: Scores | None = None,
+    by: KnownQuality | None = None,
+    **given: Any,
+) -> Report:
     prompts = [[{"role": "user", "content": text}] for text in ("One?", "Two?")]
-    config = EvaluateConfig(entrants=[{} for _ in entries])
+    config = EvaluateConfig(entrants=[{} for _ in entries], quality=by)
     return report(config, Findings(prompts, entries, main, independent, given.pop("quality", None), **given))
 
 
@@ -168,9 +175,12 @@ def test_each_guidance_has_a_row_of_its_own_and_the_control_is_of_one() -> None:
     assert found.control.requested == [-5, 5]
 
 
-def test_known_quality_makes_the_report_synthetic() -> None:
-    found = made([entry("sft")], scores([1.0, 1.0]), quality=[[0.2, 0.4]])
-    assert (found.synthetic, found.methods[0].quality_mean) == (True, pytest.approx(0.3))
+def test_the_quality_of_synthetic_answers_makes_the_report_synthetic_and_that_of_others_does_not() -> None:
+    known: dict[str, Any] = {"quality": [[0.2, 0.4]]}
+    found = made([entry("sft")], scores([1.0, 1.0]), by="synthetic", **known)
+    assert (found.synthetic, found.quality, found.methods[0].quality_mean) == (True, "synthetic", pytest.approx(0.3))
+    found = made([entry("sft")], scores([1.0, 1.0]), by="sentiment", **known)
+    assert (found.synthetic, found.quality) == (False, "sentiment")
     assert not made([entry("sft")], scores([1.0, 1.0])).synthetic
 
 

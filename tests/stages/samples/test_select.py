@@ -75,6 +75,18 @@ def test_best_and_worst_are_a_pair_with_the_margin_of_their_scores(stages):
     ]
 
 
+def test_further_pairs_are_of_the_next_best_and_worst_and_no_answer_is_in_two(stages):
+    group = [("a", 1.0), ("b", 5.0), ("c", 2.0), ("d", 4.0), ("e", 3.0), ("f", 2.5), ("g", 2.5)]
+    stages.dataset("many", "labelled", answers([group, [("x", 2.0), ("y", 1.0), ("x", 1.5), ("x", 1.6)]]))
+    given = {"data.0": "many"}
+    select(stages, inputs=given, keep="best_and_worst", scale="raw", pairs=8)
+    # c and e: 1.0 apart; f stays alone in the middle. The second pair of the second group is of one text.
+    pairs = {(row["chosen"], row["rejected"], row["margin"]) for row in kept(stages)}
+    assert pairs == {("b", "a", 4.0), ("d", "c", 2.0), ("e", "f", 0.5), ("x", "y", 1.0)}
+    select(stages, "two", given, keep="best_and_worst", scale="raw", pairs=2, min_margin=1.5)
+    assert {(row["chosen"], row["rejected"]) for row in kept(stages, "two")} == {("b", "a"), ("d", "c")}
+
+
 def test_all_answers_are_labelled_with_their_score_or_that_less_their_groups_mean(stages):
     select(stages, keep="all", scale="raw")
     assert [row["reward"] for row in kept(stages)] == [1.0, 3.0, 2.0, -1.0, -1.0, 0.5, 4.0, 4.0, 0.0]
@@ -238,7 +250,12 @@ def test_rewards_of_other_answers_are_not_added_up(stages, change):
 
 @pytest.mark.parametrize(
     ("config", "words"),
-    [({"weights": [1.0, 0.0]}, "weight of 0"), ({"relative": True}, "has none"), ({"penalty": -1}, "penalty")],
+    [
+        ({"weights": [1.0, 0.0]}, "weight of 0"),
+        ({"relative": True}, "has none"),
+        ({"pairs": 2}, "makes none"),
+        ({"penalty": -1}, "penalty"),
+    ],
 )
 def test_settings_that_mean_nothing_are_refused(config, words):
     with pytest.raises(ValueError, match=words):

@@ -31,3 +31,15 @@ def choose(scores: Sequence[float], texts: Sequence[int | str], min_margin: floa
     elif scores[best] - scores[worst] <= min_margin:
         dropped = "tied"
     return Choice(best, worst, dropped)
+
+
+def nested_pairs(
+    scores: Sequence[float], texts: Sequence[int | str], most: int, min_margin: float = 0.0
+) -> list[tuple[int, int]]:
+    """Places of (chosen, rejected): the best answer with the worst, the second best with the second worst, and so on,
+    while they differ by more than `min_margin`; at most `most`. Pairs of equal texts are left out."""
+    falling = sorted(range(len(scores)), key=lambda place: -scores[place])
+    # The lowest first; of equal ones the first, as `choose` takes them.
+    rising = sorted(range(len(scores)), key=scores.__getitem__)
+    found = zip(falling[: len(scores) // 2][:most], rising, strict=False)
+    return [(a, b) for a, b in found if scores[a] - scores[b] > min_margin and texts[a] != texts[b]]

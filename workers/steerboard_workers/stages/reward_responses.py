@@ -1,8 +1,8 @@
 """The reward stage: a reward model scores responses of an evaluation, and held-out preference pairs.
 
 Equal texts get one score, so that a tie is a tie. The pairs show how far its scores can be trusted; labelled rows,
-or else the pairs themselves, define its z units. The known quality of synthetic answers is scored by the same rules,
-in its own units.
+or else the pairs themselves, define its z units. A program that knows the quality of answers is held to the same
+rules, in its own units.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from steerboard_contracts.stage.outputs import ResponseRewardsOutput, RewardSumm
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.rows.cached_scoring import KEY, Scorer
-from steerboard_workers.stages.rows.known_quality import KnownQuality
+from steerboard_workers.stages.rows.known_quality import KnownScores
 from steerboard_workers.stages.rows.labelled import Labelled, percentiles
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
@@ -34,13 +34,13 @@ def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, RewardConfig)
     if config.quality is not None:
-        return _scored(stage, config, KnownQuality(stage), resumed_rows=0)
+        return _scored(stage, config, KnownScores(stage, config.quality), resumed_rows=0)
     with open_reward_model(stage, "reward", config, config.precision) as rewards, resumable_rows(stage, KEY) as partial:
         scorer = Scorer(stage, rewards, config.batch_tokens, partial)
         return _scored(stage, config, scorer, resumed_rows=len(partial.rows))
 
 
-def _scored(stage: Stage, config: RewardConfig, scorer: Scorer | KnownQuality, resumed_rows: int) -> Succeeded:
+def _scored(stage: Stage, config: RewardConfig, scorer: Scorer | KnownScores, resumed_rows: int) -> Succeeded:
     rows = sum(1 for _ in stage.evaluated("responses"))
     texts = (Scorable(row["prompt"], row["response"]) for row in stage.evaluated("responses"))
     scorer.score(texts, rows, "answers")
@@ -66,7 +66,7 @@ def _scored(stage: Stage, config: RewardConfig, scorer: Scorer | KnownQuality, r
     )
 
 
-def _of_pairs(stage: Stage, scorer: Scorer | KnownQuality, pairs: list[Pair]) -> RewardSummary:
+def _of_pairs(stage: Stage, scorer: Scorer | KnownScores, pairs: list[Pair]) -> RewardSummary:
     """Their margins, and how many are right."""
     found = RewardSummary()
     if stage.has_input("preferences"):

@@ -36,7 +36,7 @@ def run(stage: Stage) -> Succeeded:
                 continue
             number = int(row.get("row", place))
             if (number,) not in partial:
-                block.append((number, _scorable(stage, row)))
+                block.append((number, scorable(stage, row)))
             if len(block) == BLOCK_ROWS:
                 _score(stage, config, rewards, partial, block, places)
                 block = []
@@ -49,7 +49,7 @@ def run(stage: Stage) -> Succeeded:
             file.write(json.dumps({"row": row["row"], "value": row["value"]}) + "\n")
     output = RewardsOutput(path=stage.output_path("rewards.jsonl"), rows=places)
     values = [row["value"] for row in scored]
-    return Succeeded(outputs=[output], summary={**_summary(values), "rows": places, "resumed_rows": before})
+    return Succeeded(outputs=[output], summary={**summarised(values), "rows": places, "resumed_rows": before})
 
 
 def _places(stage: Stage) -> int:
@@ -60,7 +60,8 @@ def _places(stage: Stage) -> int:
     return len(range(shard.index, rows, shard.count))
 
 
-def _scorable(stage: Stage, row: dict[str, Any]) -> Scorable:
+def scorable(stage: Stage, row: dict[str, Any]) -> Scorable:
+    """Raises `BadInput` (`wrong_dataset_kind`) for a row without a response."""
     if not isinstance(row.get("response"), str):
         dataset = stage.dataset("data")
         raise BadInput(
@@ -90,7 +91,8 @@ def _score(
             stage.progress(len(partial.rows), total, "rows", "scoring")
 
 
-def _summary(values: list[float]) -> dict[str, float]:
+def summarised(values: list[float]) -> dict[str, float]:
+    """Mean, sd, lowest and highest of rewards, for a run's summary."""
     if not values:
         return {}
     mean = math.fsum(values) / len(values)

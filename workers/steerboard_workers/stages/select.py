@@ -19,7 +19,7 @@ from steerboard_contracts.report.tournament import Tournament
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import DatasetOutput, SelectionOutput
 from steerboard_statistics.selection import AnswerGroups
-from steerboard_workers.alignment.choice import Choice, choose
+from steerboard_workers.alignment.choice import Choice, choose, nested_pairs
 from steerboard_workers.stages.rows.scored_answers import ScoredAnswers, read_answers, weighted_rewards
 from steerboard_workers.stages.runtime import Stage
 
@@ -146,11 +146,15 @@ def _answers(stage: Stage, config: SelectConfig, answers: ScoredAnswers, choices
 
 
 def _pairs(stage: Stage, config: SelectConfig, answers: ScoredAnswers, choices: list[Choice]) -> Iterator[Row]:
-    """Best and worst of each group, in the order in which pairs are complete. The margin is that of their scores."""
+    """Best and worst of each group, and those next to them, in the order in which pairs are complete. The margin is
+    that of their scores."""
     of_row: dict[int, tuple[int, int]] = {}
     for rows, choice in zip(answers.groups, choices, strict=True):
-        if not choice.dropped:
-            pair = rows[choice.best], rows[choice.worst]
+        if choice.dropped:
+            continue
+        scores, texts = [answers.scores[row] for row in rows], [answers.texts[row] for row in rows]
+        for better, worse in nested_pairs(scores, texts, config.pairs, config.min_margin):
+            pair = rows[better], rows[worse]
             of_row |= dict.fromkeys(pair, pair)
     waiting: dict[tuple[int, int], tuple[int, str]] = {}
     for place, row in enumerate(stage.rows(answers.first)):

@@ -34,18 +34,7 @@ def import_(
     """Bring a model in from a folder or the hub: safetensors with their tokenizer, or a GGUF file, which
     is dequantised; never pickles or code."""
     client = Client()
-    config = {"run": kind_that(lambda kind: kind.brings_in), "role": role, "label": label}
-    given = {field: value for field, value in config.items() if value is not None}
-    # Under another name it is another model, though an equal run made it before.
-    body = {"name": name or _name_of(source), "reuse": name is None, "pool": pool}
-
-    def send(taken: list[str]) -> Any:
-        return client.post("runs", {**body, "config": {**given, "source": taken[0]}})
-
-    run = with_folders(client, [source], send)
-    if wait:
-        wait_for(client, run)
-        run = client.get(f"runs/{run['id']}")
+    run = import_model(client, source, name, role=role, label=label, pool=pool, wait=wait)
     if json:
         print_json(run)
     elif run["state"] == "succeeded":
@@ -56,6 +45,32 @@ def import_(
     if wait and run["state"] != "succeeded":
         note(f"{run['reason']} [{run['reason_code']}]")
         raise typer.Exit(EXIT_FAILED)
+
+
+def import_model(
+    client: Client,
+    source: str,
+    name: str | None = None,
+    *,
+    role: ModelRole | None = None,
+    label: int | None = None,
+    pool: str = "default",
+    wait: bool = True,
+) -> Any:
+    """The run that brings it in, which has ended if waited for. Raises what `upload_model` does."""
+    config = {"run": kind_that(lambda kind: kind.brings_in), "role": role, "label": label}
+    given = {field: value for field, value in config.items() if value is not None}
+    # Under another name it is another model, though an equal run made it before.
+    body = {"name": name or _name_of(source), "reuse": name is None, "pool": pool}
+
+    def send(taken: list[str]) -> Any:
+        return client.post("runs", {**body, "config": {**given, "source": taken[0]}})
+
+    run = with_folders(client, [source], send)
+    if not wait:
+        return run
+    wait_for(client, run)
+    return client.get(f"runs/{run['id']}")
 
 
 def _name_of(source: str) -> str:

@@ -49,7 +49,7 @@ def begin(session: Session, run: Run) -> uuid.UUID:
         rewards.assess(session, project, evaluation, ref, run.created_by, stage=stage, name=names[slot])
     _judge(session, project, evaluation, stage, things, names)
     if config.quality is not None:
-        rewards.assess_known_quality(session, project, evaluation, run.created_by, stage)
+        rewards.assess_known_quality(session, project, evaluation, config.quality, run.created_by, stage)
     contamination.plan(session, project, evaluation, None)
     changed(session, evaluation, "created")
     return evaluation.id

@@ -21,7 +21,7 @@ from steerboard.evaluation.report.sections.judging.validity import invalid_entra
 from steerboard.evaluation.report.verdict_tables import PAIR_STYLES, pair_units, pair_values, score_units
 from steerboard.evaluation.tables import Evaluation
 from steerboard.registry.tables import Model
-from steerboard_contracts.methods import baseline_methods
+from steerboard_contracts.report.baseline import baseline_place
 from steerboard_statistics.ranks import without_noise
 
 INPUT = "judge"
@@ -81,7 +81,8 @@ def ask(
     if given is None and model is None:
         return
     entrants = entrants_of(session, evaluation)
-    baseline = next((one.name for one in entrants if one.method in baseline_methods() and one.best_of is None), None)
+    place = baseline_place(entrants)
+    baseline = None if place is None else entrants[place].name
     settings = JudgeSettings(
         entrants=[one.name for one in entrants[-2:]] if stage.config.decides else None,
         baseline=None if stage.config.decides else baseline,

@@ -31,6 +31,7 @@ from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.held_out_changes import merged
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.report.baseline import BASE
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.pipeline import EvaluationRef, Report
 from steerboard_contracts.report.sections.costs import EntrantCost
@@ -127,7 +128,7 @@ def _entries(
             id=entrant.id,
             name=entrant.name,
             model=model.name if model is not None else entrant.name,
-            method=entrant.method or "base",
+            method=entrant.method or BASE,
             score=entrant.score,
             best_of=entrant.best_of,
             chosen_by=entrant.chosen_by,

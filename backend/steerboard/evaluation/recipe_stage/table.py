@@ -11,9 +11,10 @@ from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.decoding import guided_suffix
 from steerboard_contracts.held_out_changes import HeldOutChange, in_words
-from steerboard_contracts.methods import baseline_methods
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.report.baseline import baseline_place, is_usual_baseline
+from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.pipeline import (
     Control,
     Example,
@@ -58,10 +59,6 @@ class Entry:
     samples: int = 1
     guidance: float = 1.0
 
-    @property
-    def is_baseline(self) -> bool:
-        return self.method in baseline_methods() and self.best_of is None
-
 
 @dataclass(frozen=True)
 class Scores:
@@ -84,7 +81,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that the table is made of. `quality[entry][prompt]` is known of synthetic answers. `graded_by`: who gave the
+    """All that the table is made of. `quality[entry][prompt]` is what a program knows. `graded_by`: who gave the
     labelled rows their rewards, where that was not `main`; `summed`: of how many rewards, `main`'s among them, that is
     the sum. `taught`: entrants that learned from `main`, or whose answers it chose."""
 
@@ -104,7 +101,7 @@ def report(config: EvaluateConfig, findings: Findings) -> Report:
     """Raises nothing of its own: everything that can be wrong was refused when the stage began."""
     bootstrap = Resamples(len(findings.prompts), config.bootstrap, config.seed)
     rewards = [findings.main.in_units(rewards) for rewards in findings.main.rewards]
-    baseline = next((i for i, entry in enumerate(findings.entries) if entry.is_baseline), None)
+    baseline = baseline_place(findings.entries)
     rows = [_row(findings, bootstrap, i, rewards, baseline) for i in range(len(findings.entries))]
     main, independent = findings.main, findings.independent
     return Report(
@@ -122,7 +119,8 @@ def report(config: EvaluateConfig, findings: Findings) -> Report:
         prompts=len(findings.prompts),
         units="z" if main.normaliser else "raw",
         units_of=_units_of(main),
-        synthetic=findings.quality is not None,
+        synthetic=config.quality == "synthetic",
+        quality=config.quality,
         examples=_examples(config, findings, rewards),
         judge=findings.judged.name if findings.judged else None,
         warnings=_warnings(findings, rows),
@@ -137,7 +135,7 @@ def _row(
     rated = bootstrap.interval(findings.quality[index]) if findings.quality else None
     independent = findings.independent
     own = independent.rewards[index] if independent else None
-    against = None if entry.is_baseline else baseline
+    against = None if index == baseline or is_usual_baseline(entry) else baseline
     return MethodRow(
         method=entry.method,
         name=entry.name,
@@ -164,6 +162,7 @@ def _row(
         quality_mean=rated.mean if rated else None,
         quality_low=rated.low if rated else None,
         quality_high=rated.high if rated else None,
+        quality_gain=None if against is None else _quality_gain(findings, bootstrap, index, against),
         device_seconds=entry.device_seconds,
         own_device_seconds=entry.cost.own_device_seconds if entry.cost else None,
         total_device_seconds=entry.cost.ledger.device_seconds if entry.cost and entry.cost.runs else None,
@@ -171,6 +170,14 @@ def _row(
         log_prob_seconds=entry.log_prob_seconds[0],
         log_prob_seconds_shared=entry.log_prob_seconds[1],
     )
+
+
+def _quality_gain(findings: Findings, bootstrap: Resamples, index: int, against: int) -> Estimate | None:
+    if findings.quality is None:
+        return None
+    pairs = zip(findings.quality[index], findings.quality[against], strict=True)
+    found = bootstrap.interval([mine - theirs for mine, theirs in pairs])
+    return Estimate(value=found.mean, low=found.low, high=found.high, n=len(findings.prompts))
 
 
 def _variant(findings: Findings, entry: Entry) -> str | None:

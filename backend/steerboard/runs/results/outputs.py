@@ -23,7 +23,8 @@ from steerboard.runs.errors import StageCrashed, UnusableInput
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import LivePairRow, Pipeline, Run, RunOutput
 from steerboard_contracts.configs.combine import CombineConfig
-from steerboard_contracts.run_kinds import kinds_that
+from steerboard_contracts.configs.grade import GradeConfig
+from steerboard_contracts.run_config import stored_config
 from steerboard_contracts.stage.outputs import (
     AcademicOutput,
     AnswersOutput,
@@ -157,12 +158,18 @@ def _model(
 
 
 def _labelled(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
-    if run.kind not in kinds_that(lambda kind: kind.scores):
-        return _combined(session, project, run, inputs, path)
+    config = stored_config(run.config)
+    if isinstance(config, CombineConfig):
+        return _combined(session, project, run, config, inputs, path)
     data, reward = inputs.get("data"), inputs.get("reward")
-    if not isinstance(data, Dataset) or not isinstance(reward, Model):
-        raise UnusableInput(f"run {run.name} made rewards, but has no dataset `data` and model `reward` as inputs")
-    source = datasets.reward_source_for_model(session, project, reward.name, reward.id)
+    if not isinstance(data, Dataset):
+        raise UnusableInput(f"run {run.name} made rewards, but has no dataset `data` as an input")
+    if isinstance(config, GradeConfig):
+        source = datasets.imported_source(session, project, _grader(config, run))
+    elif isinstance(reward, Model):
+        source = datasets.reward_source_for_model(session, project, reward.name, reward.id)
+    else:
+        raise UnusableInput(f"run {run.name} made rewards, but has no model `reward` as an input")
     datasets.record_rewards(session, data, source, path)
     labelled = datasets.pin_labelled(
         session, project, name=output_name(session, run), dataset=data, source=source, run_id=run.id
@@ -171,9 +178,15 @@ def _labelled(session: Session, project: Project, run: Run, inputs: Things, path
     return labelled
 
 
-def _combined(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
+def _grader(config: GradeConfig, run: Run) -> str:
+    """Who gave the grades: with noise every run gives others."""
+    return f"{config.quality}-noisy-{run.id.hex[-8:]}" if config.noise else config.quality
+
+
+def _combined(
+    session: Session, project: Project, run: Run, config: CombineConfig, inputs: Things, path: Path
+) -> Dataset:
     """Over the rows of the first of the labelled datasets, whose rows are those of the others."""
-    config = CombineConfig.model_validate(run.config)
     given = [inputs.get(f"data.{place}") for place in range(len(inputs))]
     data = [one for one in given if isinstance(one, Dataset) and one.reward_source_id and one.normaliser]
     if len(data) != len(given) or not data:

@@ -1,0 +1,86 @@
+"""What a report shows where a program knows how good each answer is: control and gains by the truth, not by a reward
+model that may be wrong or gamed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from steerboard_contracts.known_quality import KnownQuality
+from steerboard_contracts.report.baseline import baseline_place
+from steerboard_contracts.report.pipeline import MethodRow, Report
+
+# Right on so many held-out pairs, a reward model has learned what the program knows.
+ACCURACY_BAR = 0.8
+# Control spans at least this share of the program's range.
+SPREAD_BAR = 0.4
+# Answers are as varied as the baseline's, to this share of its distinct pairs of words.
+VARIETY_BAR = 0.8
+# From the lowest to the highest value; None: its checks are those of the paper alone.
+_RANGES: Mapping[KnownQuality, float | None] = {"synthetic": None, "sentiment": 10.0}
+
+
+def checks_by_truth(report: Report, labels: Sequence[str]) -> list[tuple[str, bool]]:
+    """Claims with their figures, and whether each is met. `labels`: of the methods, in their order."""
+    width = _RANGES[report.quality] if report.quality is not None else None
+    place = baseline_place(report.methods)
+    if width is None:
+        return []
+    found = [*_reward_model(report), *_control(report, labels, width)]
+    return found if place is None else [*found, *_gains(report, labels, place), _variety(report, labels, place)]
+
+
+def _reward_model(report: Report) -> list[tuple[str, bool]]:
+    model = report.reward_model
+    if model.held_out_accuracy is None:
+        return []
+    words = f"The reward model is right on {model.held_out_accuracy:.0%} of {model.pairs} held-out pairs"
+    return [(f"{words} (at least {ACCURACY_BAR:.0%})", model.held_out_accuracy >= ACCURACY_BAR)]
+
+
+def _control(report: Report, labels: Sequence[str], width: float) -> list[tuple[str, bool]]:
+    """Of each policy at each guidance that was asked for several scores."""
+    groups: dict[tuple[str, float], list[tuple[float, MethodRow, str]]] = {}
+    for row, label in zip(report.methods, labels, strict=True):
+        score = row.score.score if row.score is not None else None
+        if score is not None and row.best_of is None and row.quality_mean is not None:
+            groups.setdefault((row.entrant, row.guidance), []).append((score, row, label))
+    found = []
+    for group in groups.values():
+        group.sort(key=lambda one: one[0])
+        means = [row.quality_mean or 0.0 for _, row, _ in group]
+        if len(group) < 2:
+            continue
+        (_, low, _), (_, high, label) = group[0], group[-1]
+        rises = all(a < b for a, b in pairwise(means))
+        apart = (high.quality_low or 0.0) > (low.quality_high or 0.0)
+        reached = ", ".join(f"{mean:.2f}" for mean in means)
+        asked = ", ".join(f"{score:g}" for score, _, _ in group)
+        words = (
+            f"By the truth, {label.rpartition(' at ')[0]} reaches {reached} when asked for {asked}: rising, and "
+            f"{SPREAD_BAR * width:g} of {width:g} or more apart at the ends, with intervals apart"
+        )
+        found.append((words, rises and apart and means[-1] - means[0] >= SPREAD_BAR * width))
+    return found
+
+
+def _gains(report: Report, labels: Sequence[str], place: int) -> list[tuple[str, bool]]:
+    """Of entrants without a score, paired over the prompts."""
+    found = []
+    for number, (row, label) in enumerate(zip(report.methods, labels, strict=True)):
+        if number == place or row.score is not None or row.quality_gain is None:
+            continue
+        low, high = row.quality_gain.low, row.quality_gain.high
+        words = f"By the truth, {label} is {row.quality_gain.value:+.2f} [{low:+.2f}, {high:+.2f}] from {labels[place]}"
+        found.append((f"{words}: the whole interval above 0", low is not None and low > 0))
+    return found
+
+
+def _variety(report: Report, labels: Sequence[str], place: int) -> tuple[str, bool]:
+    base = report.methods[place].distinct_2
+    least, label = min((row.distinct_2, label) for row, label in zip(report.methods, labels, strict=True))
+    words = (
+        f"The least varied answers, of {label}, have {least:.2f} distinct pairs of words to {base:.2f} of "
+        f"{labels[place]} (at least {VARIETY_BAR:.0%})"
+    )
+    return words, least >= VARIETY_BAR * base
