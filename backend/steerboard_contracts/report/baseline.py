@@ -1,4 +1,4 @@
-"""What the rows of a report are compared with where nobody has named it."""
+"""What the rows of a report are compared with by default."""
 
 from __future__ import annotations
 

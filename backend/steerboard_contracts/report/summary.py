@@ -3,7 +3,7 @@ the dashboard show the same."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from steerboard_contracts.methods import label_of, learns_from_rewards
 from steerboard_contracts.report.baseline import baseline_place, is_usual_baseline
@@ -56,10 +56,11 @@ def _verdict(report: Report) -> str:
     return f"An earlier version made this report, which does not say whether there is a winner{where}."
 
 
-def baseline_of(rows: Sequence[MethodRow]) -> str | None:
+def baseline_of(rows: Iterable[MethodRow]) -> str | None:
     """The name of the row that the win rates are against; None where there is none."""
-    place = baseline_place(rows)
-    return None if place is None else label(rows[place])
+    given = list(rows)
+    place = baseline_place(given)
+    return None if place is None else label(given[place])
 
 
 def cost_line(report: Report) -> str:

@@ -5905,6 +5905,7 @@ export interface components {
             name?: string | null;
             /** Own Device Seconds */
             own_device_seconds?: number | null;
+            quality_gain?: components["schemas"]["Estimate"] | null;
             /** Quality High */
             quality_high?: number | null;
             /** Quality Low */
@@ -8088,6 +8089,7 @@ export interface components {
          *     `variant`: the entrant, where several are of one method, such as those of a sweep.
          *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
          *     entrant in the evaluation, as rules of a gate call it.
+         *     `quality_gain`: by the known quality, the mean difference from the baseline, paired over prompts, with its interval.
          *     `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
          *     where no run here made it, and in reports of earlier versions. `device_seconds`: by the former definition, of its
          *     training with the sampling and labelling of its data, without SFT and the reward model. It and the total include
@@ -8138,6 +8140,7 @@ export interface components {
             name?: string | null;
             /** Own Device Seconds */
             own_device_seconds?: number | null;
+            quality_gain?: components["schemas"]["Estimate"] | null;
             /** Quality High */
             quality_high?: number | null;
             /** Quality Low */
@@ -9956,6 +9959,8 @@ export interface components {
             methods: components["schemas"]["MethodRow"][];
             /** Prompts */
             prompts: number;
+            /** Quality */
+            quality?: ("synthetic" | "sentiment") | null;
             reward_model: components["schemas"]["RewardModelSummary"];
             /**
              * Stages
@@ -9987,7 +9992,8 @@ export interface components {
         };
         /**
          * ReportCheck
-         * @description One claim of the paper about conditional training, with the figures of this report.
+         * @description One claim of the paper about conditional training, or about what is known of the truth, with the figures of this
+         *     report.
          */
         ReportCheck: {
             /** Met */
@@ -11433,9 +11439,10 @@ export interface components {
         };
         /**
          * ScoreScale
-         * @description What a score means: a z-score (the paper), or a place among the labelled rewards (`quantile`).
+         * @description What a score means: a z-score (the paper), a place among the labelled rewards (`quantile`), or the reward itself,
+         *     stretched over the range of scores (`linear`).
          *
-         *     `knots` are (raw reward, score) pairs, rising in both, for the quantile scale only.
+         *     `knots` are (raw reward, score) pairs, rising in both; a z-score needs none.
          */
         ScoreScale: {
             /**
@@ -11443,7 +11450,7 @@ export interface components {
              * @default zscore
              * @enum {string}
              */
-            kind: "zscore" | "quantile";
+            kind: "zscore" | "quantile" | "linear";
             /**
              * Knots
              * @default []
@@ -23301,7 +23308,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 cursor?: string | null;
@@ -24761,7 +24768,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows";
                 project: string;
             };
             cookie?: never;

@@ -97,9 +97,16 @@ def test_entrants_of_one_method_are_told_apart_by_their_stage() -> None:
     assert [row.variant for row in made(entries[:3], scores(*[[1.0, 2.0]] * 3)).methods] == [None, None, None]
 
 
-def test_without_sft_nothing_is_compared_with_it() -> None:
-    found = made([entry("base", "base"), entry("dpo", "rwr")], scores([1.0, 1.0], [2.0, 2.0]))
-    assert [row.win_rate_vs_baseline for row in found.methods] == [None, None]
+def test_without_sft_the_base_model_is_what_others_are_compared_with() -> None:
+    entries = [entry("dpo", "rwr"), entry("base", "base")]
+    found = made(entries, scores([2.0, 2.0], [1.0, 3.0]), by="sentiment", quality=[[2.0, 5.0], [1.0, 3.0]])
+    assert [row.win_rate_vs_baseline for row in found.methods] == [0.5, None]
+    gain = found.methods[0].quality_gain
+    assert gain is not None
+    assert (gain.value, gain.low, gain.high) == (1.5, pytest.approx(1.0), pytest.approx(2.0))
+    assert found.methods[1].quality_gain is None
+    none = made([entry("dpo", "rwr"), entry("kto", "rwr")], scores([2.0, 2.0], [1.0, 3.0]))
+    assert [row.win_rate_vs_baseline for row in none.methods] == [None, None]
 
 
 def test_the_control_curve_holds_the_means_in_order_of_the_score() -> None:

@@ -1,8 +1,8 @@
 /** What a requested score means, from the policy's own record (`steerboard.json`). */
 export interface ScoreScale {
-  kind: "zscore" | "quantile";
+  kind: "zscore" | "quantile" | "linear";
   normaliser: { mean: number; sd: number };
-  /** (raw reward, score), rising in both; for the quantile scale. */
+  /** (raw reward, score), rising in both; a z-score needs none. */
   knots: number[][];
 }
 

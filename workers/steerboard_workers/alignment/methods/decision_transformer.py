@@ -13,7 +13,12 @@ from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
 from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_workers.alignment.attributes import described, fit_attribute, grade
+from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.filtering import NOTHING_LEFT, above
+from steerboard_workers.alignment.losses import effective_sample_size
+from steerboard_workers.alignment.objectives import LanguageObjective, Objective
+from steerboard_workers.alignment.rendering.render import RenderedGroup
+from steerboard_workers.alignment.score_balance import ScoreBalance
 from steerboard_workers.alignment.training_method import RewardedMethod, Row, Selection, Source
 
 
@@ -23,6 +28,8 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
     A row that lacks an attribute is learned from without it, as one that lacks all of them is without a condition.
     Rows need a reward only where the score is among the attributes.
     """
+
+    _balance: ScoreBalance | None = None
 
     def select(self, rows: list[Row], source: Source) -> Selection:
         self._dataset = source.name
@@ -58,7 +65,24 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
         notes = [described(one, rows) for one in self.condition_format.attributes if one.name != SCORE]
         # A score means the same whatever is left out: its scale is that of all rows.
         kept = Selection(rows) if config.threshold is None else above(config.threshold, rows)
+        if config.balance_scores:
+            scores = [self._scale.score(row["reward"]) for row in kept.rows if row["split"] != "held_out"]
+            self._balance = ScoreBalance.fit(scores, config.score_limit)
+            weights = [self._balance.of(score) for score in scores]
+            size = effective_sample_size(weights)
+            notes.append(
+                f"scores are balanced: weights from {min(weights):.2f} to {max(weights):.2f}, effective {size:.0%}"
+            )
         return replace(kept, info=info, notes=[*kept.notes, *notes])
+
+    def example(self, number: int, row: Row, group: RenderedGroup) -> Example:
+        # Held-out rows weigh the same, so that the held-out loss of all runs is one figure.
+        if self._balance is None or row["split"] == "held_out":
+            return Example.of(number, group)
+        return Example.of(number, group, weight=self._balance.of(self._scale.score(row["reward"])))
+
+    def objective(self) -> Objective:
+        return LanguageObjective(weighted=self._balance is not None)
 
     def nothing_left(self) -> str:
         return super().nothing_left() if self.config.threshold is None else NOTHING_LEFT
