@@ -132,10 +132,13 @@ class ZeroZRule(_Lasting):
 
 
 class UnusedConditionRule(_Rule):
-    """At the last evaluation, the interval of what answers gain by their own condition over a shuffled one reaches 0:
-    the policy does not use what it is asked for."""
+    """The interval of what answers gain by their own condition over a shuffled one reaches 0: the policy does not use
+    what it is asked for. At the first evaluations it may not yet."""
 
     kind: Literal["unused_condition"] = "unused_condition"
+    from_evaluation: Annotated[
+        Count, Field(le=1000, description="From this evaluation on; at the last one where there are fewer.")
+    ] = 3
 
 
 class HeldOutLossRule(_Rule):

@@ -17,6 +17,7 @@ from steerboard_contracts.watching.control import CONTROL_FILE, Change, Control
 from steerboard_contracts.watching.health import (
     BothFallRule,
     HealthRule,
+    HeldOutLossRule,
     JudgeRule,
     KlRule,
     UnusedConditionRule,
@@ -213,20 +214,50 @@ def test_sides_without_log_probs_as_of_a_reward_model_are_never_found_to_fall():
     assert found(BothFallRule(), [{"eval_pair_accuracy": value} for value in (0.7, 0.6, 0.5, 0.4)]) == []
 
 
+def gains(*lows: float | None, ends: bool = False) -> list[dict[str, float]]:
+    """Evaluations by the lower ends of their gains' intervals. `ends`: the last is that of the run's end."""
+    name = "eval_condition_gain_shuffled"
+    lines = [{name: 0.2, f"{name}_high": 0.5} | ({} if low is None else {f"{name}_low": low}) for low in lows]
+    return [*lines[:-1], lines[-1] | ({"eval_condition_gain_mixture": 0.1} if ends else {})]
+
+
 @pytest.mark.parametrize(
-    ("low", "last", "steps"),
-    [(-0.1, True, [1]), (0.0, True, [1]), (0.1, True, []), (None, True, []), (-0.1, False, [])],
+    ("lines", "steps"),
+    [
+        (gains(-0.1, -0.1, -0.1, -0.1), [3]),
+        (gains(-0.1, 0.1, 0.0, 0.1, -0.1), [3, 5]),
+        (gains(-0.1, -0.1), []),  # it may not be used yet
+        (gains(-0.1, ends=True), [1]),
+        (gains(0.1, -0.1, ends=True), [2]),
+        (gains(0.1, 0.1, ends=True), []),
+        (gains(-0.1, -0.1, 0.1, 0.1), []),
+        (gains(None, None, None, ends=True), []),
+    ],
 )
-def test_a_condition_whose_gain_may_be_nothing_in_the_end_is_found_to_be_unused(low, last, steps):
-    gain = {"eval_condition_gain_shuffled": 0.2, "eval_condition_gain_shuffled_high": 0.5}
-    line = gain | ({} if low is None else {"eval_condition_gain_shuffled_low": low})
-    assert found(UnusedConditionRule(), [line | ({"eval_condition_gain_mixture": 0.1} if last else {})]) == steps
+def test_a_condition_whose_gain_may_be_nothing_from_the_third_evaluation_on_or_in_the_end_is_unused(lines, steps):
+    assert found(UnusedConditionRule(), lines) == steps
+
+
+def test_from_which_evaluation_on_a_condition_should_be_used_can_be_set():
+    assert found(UnusedConditionRule(from_evaluation=1), gains(-0.1, -0.1)) == [1]
+    assert found(UnusedConditionRule(from_evaluation=4), gains(-0.1, -0.1, -0.1, 0.1, -0.1)) == [5]
 
 
 def test_every_conditional_method_watches_whether_its_condition_is_used():
     conditional = [spec for spec in methods().values() if spec.condition is not None]
     assert conditional
     assert all(spec.config(method=spec.name).health == [UnusedConditionRule()] for spec in conditional)
+
+
+def test_a_held_out_loss_that_rises_so_many_times_in_a_row_is_found():
+    def losses(*values: float) -> list[dict[str, float]]:
+        return [line for value in values for line in ({"loss": 1.0}, {"loss": 1.0, "eval_loss": value})]
+
+    rule = HeldOutLossRule(rises=2)
+    assert found(rule, losses(3.0, 2.0, 2.1, 2.2, 2.3)) == [8]
+    assert found(rule, losses(3.0, 2.0, 2.1, 2.1, 2.2)) == []
+    assert found(rule, losses(2.0, 2.1)) == []
+    assert found(HeldOutLossRule(rises=1), losses(2.0, 2.1, 2.0, 2.1)) == [4, 8]
 
 
 def test_methods_of_pairs_watch_both_sides_and_kto_its_z_by_default():

@@ -44,7 +44,8 @@ class HealthWatch:
 
     def __init__(self, rules: Sequence[HealthRule]) -> None:
         self.rules = list(rules)
-        self._figures: dict[str, Figures] = {name: [] for name in (_REWARD, *_SIDES, *_GAIN, *map(_figure_of, rules))}
+        watched = (_REWARD, *_SIDES, *_GAIN, _LAST_GAIN, *map(_figure_of, rules))
+        self._figures: dict[str, Figures] = {name: [] for name in watched}
 
     def add(self, step: int, values: Mapping[str, float]) -> list[Finding]:
         """The figures of an optimiser step, each step once and in order. Returns the rules that now hold."""
@@ -70,7 +71,7 @@ class HealthWatch:
         if isinstance(rule, BothFallRule):
             return self._both_fallen(rule, figures, end)
         if isinstance(rule, UnusedConditionRule):
-            return self._unused(figures[end - 1][0]) if end else None
+            return self._unused(rule, figures, end)
         if isinstance(rule, HeldOutLossRule):
             return self._overfits(rule, figures, end)
         if end < rule.steps:
@@ -131,8 +132,11 @@ class HealthWatch:
         times = f"{rule.rises} times in a row" if rule.rises > 1 else "once"
         return f"the held-out loss rose {times}, from {last[0][1]:.4g} at step {last[0][0]} to {last[-1][1]:.4g}"
 
-    def _unused(self, step: int) -> str | None:
+    def _unused(self, rule: UnusedConditionRule, figures: Figures, end: int) -> str | None:
         """Too few prompts have no interval, and then nothing is known."""
+        step = figures[end - 1][0] if end else 0
+        if end < rule.from_evaluation and step not in dict(self._figures[_LAST_GAIN]):
+            return None
         gain, low, high = (dict(self._figures[name]).get(step) for name in _GAIN)
         if low is None or low > 0:
             return None
@@ -155,7 +159,7 @@ def _figure_of(rule: HealthRule) -> str:
     if isinstance(rule, ZeroZRule):
         return "z"
     if isinstance(rule, UnusedConditionRule):
-        return _LAST_GAIN
+        return CONDITION_GAIN
     if isinstance(rule, HeldOutLossRule):
         return "eval_loss"
     return "equal_groups" if isinstance(rule, TiedRule) else rule.kind
