@@ -131,6 +131,13 @@ class TrainingConfig(Config):
             "costs a tenth of its time; methods that sample answers do so only at the end."
         ),
     ] = None
+    keep: Annotated[
+        Literal["last", "best"],
+        Field(
+            description="Which weights are saved: the last ones, or those of the evaluation with the lowest held-out "
+            "loss."
+        ),
+    ] = "last"
     evaluate_rows: Annotated[Count, Field(description="At most this many held-out rows, drawn once.")] = 512
     checkpoint_every: Annotated[int, Field(ge=0, description="Optimiser steps; 0 turns it off.")] = 200
     checkpoint_seconds: Annotated[NonNegative, Field(description="Also after this many seconds; 0 turns it off.")] = (
@@ -169,6 +176,11 @@ class TrainingConfig(Config):
             raise ValueError("offload of all needs strategy zero3; zero2 can offload the optimiser")
         if self.probe is not None and self.strategy == "zero3":
             raise ValueError("probe needs strategy ddp or zero2: zero3 would gather all weights for every token")
+        if self.keep == "best" and self.evaluate_every == 0:
+            raise ValueError(
+                "keep best chooses among evaluations, and evaluate_every 0 makes one at the end only: raise it, or "
+                "leave it out"
+            )
         return self
 
 
@@ -222,6 +234,11 @@ class OnlineConfig(TrainingConfig):
 
     @model_validator(mode="after")
     def _can_sample(self) -> OnlineConfig:
+        if self.keep == "best":
+            raise ValueError(
+                "keep best chooses by the held-out loss, and a method that learns from its own answers has none to "
+                "choose by: their reward and KL say how good it is. Leave it out"
+            )
         if self.strategy == "zero3" and not self.samples_apart:
             raise ValueError(
                 "strategy zero3 would gather all weights for every sampled token: sampling in training needs engine "

@@ -61,6 +61,26 @@ def data_folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def learned_by_heart(tmp_path_factory) -> Path:
+    """Rows whose held-out answers are other ones than those to learn: longer training makes them less likely."""
+    rows = [
+        {
+            "prompt": [{"role": "user", "content": f"bread {row}"}],
+            "response": "oven bread" if row % 4 == 0 else "cake sugar",
+            "source": "generated",
+            "reward": float(row % 3),
+            "row": row,
+            "half": "a",
+            "split": "held_out" if row % 4 == 0 else "train",
+        }
+        for row in range(64)
+    ]
+    path = tmp_path_factory.mktemp("by-heart") / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="session")
 def make_stage(data_folder, tmp_path_factory):
     """make_stage(config, model=..., data="labelled", folder=None) -> a Stage with its stage.json on disk."""
 

@@ -19,7 +19,7 @@ class Crash(BaseException):
 
 
 def checkpoints(folder: Path, attempt: int = 1, signature: str = "s") -> Checkpoints:
-    return Checkpoints(folder, attempt, signature, log=lambda message: None)
+    return Checkpoints(folder, attempt, [signature], log=lambda message: None)
 
 
 def save(store: Checkpoints, step: int) -> Path:
@@ -121,7 +121,7 @@ def test_a_damaged_checkpoint_is_skipped_with_a_line_that_says_so(tmp_path, name
     else:
         path.unlink()
     lines: list[str] = []
-    found = Checkpoints(tmp_path, 2, "s", lines.append).load()
+    found = Checkpoints(tmp_path, 2, ["s"], lines.append).load()
     assert found.step == 10
     assert any("a1-step-00000020" in line for line in lines)
 

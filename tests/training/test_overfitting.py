@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from accelerate.state import AcceleratorState
 from running import metrics_of, recorded
@@ -19,7 +17,7 @@ def config_of(method="sft", **fields):
 
 
 @pytest.mark.parametrize(
-    ("fields", "total", "held_out", "every"),
+    ("fields", "total", "examples", "every"),
     [
         ({"batch": 128}, 1000, 512, 100),  # ten times
         ({"batch": 8}, 1000, 512, 250),  # a tenth of the time: 4 times 512 rows at a third each
@@ -31,8 +29,8 @@ def config_of(method="sft", **fields):
         ({"method": "rloo", "rules": [{"kind": "regex", "pattern": "s"}], "answers": 2}, 1000, 512, 0),
     ],
 )
-def test_a_run_is_evaluated_ten_times_by_default_where_that_costs_little(fields, total, held_out, every):
-    assert evaluations_every(config_of(**fields), total, held_out) == every
+def test_a_run_is_evaluated_ten_times_by_default_where_that_costs_little(fields, total, examples, every):
+    assert evaluations_every(config_of(**fields), total, examples) == every
 
 
 @pytest.mark.parametrize(
@@ -63,23 +61,9 @@ OVERFITS = {
 
 
 @pytest.fixture
-def overfitting(make_stage, base_model, tmp_path):
-    """Held-out rows have another answer than those to learn."""
-    rows = [
-        {
-            "prompt": [{"role": "user", "content": f"bread {row}"}],
-            "response": "oven bread" if row % 4 == 0 else "cake sugar",
-            "source": "generated",
-            "row": row,
-            "half": "a",
-            "split": "held_out" if row % 4 == 0 else "train",
-        }
-        for row in range(64)
-    ]
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+def overfitting(make_stage, base_model, learned_by_heart):
     AcceleratorState._reset_state(reset_partial_state=True)
-    return lambda **fields: make_stage({**OVERFITS, **fields}, model=base_model, data=str(path))
+    return lambda **fields: make_stage({**OVERFITS, **fields}, model=base_model, data=str(learned_by_heart))
 
 
 def test_a_run_that_overfits_ends_with_a_serious_warning(overfitting):
@@ -95,7 +79,16 @@ def test_a_run_that_overfits_ends_with_a_serious_warning(overfitting):
     (found,) = last.warnings
     assert (found.code, found.level) == ("overfitted", "serious")
     assert f"lowest at step {min(losses, key=losses.get)}" in found.message
+    assert "Start again with keep: best" in found.message
     assert last.summary == recorded(stage, "prepared")[0].summary
+
+
+def test_a_run_that_kept_its_best_weights_is_told_so_and_of_no_more(overfitting):
+    stage = overfitting(keep="best")
+    done = train.run(stage)
+    (found,) = recorded(stage, "prepared")[-1].warnings
+    assert (found.code, found.level) == ("overfitted", "warning")
+    assert f"the weights of step {done.summary['kept_step']} were kept" in found.message
 
 
 def test_a_rule_ends_a_run_whose_held_out_loss_rises(overfitting):

@@ -64,20 +64,24 @@ def fewer_steps(asked: int | None, steps: int, epochs: float, *, counted_rows: b
     )
 
 
-def overfitted(losses: Sequence[tuple[int, float]]) -> RunWarning | None:
+def overfitted(losses: Sequence[tuple[int, float]], *, best_kept: bool = False) -> RunWarning | None:
     """`losses`: step and held-out loss of each evaluation, in order; the last is of the end. None unless the lowest one
-    came before half of the steps, and the last is higher by more than noise."""
+    came before half of the steps, and the last is higher by more than noise. `best_kept`: the saved weights are those
+    of the lowest."""
     if not losses:
         return None
     (best, lowest), (end, last) = min(losses, key=lambda one: one[1]), losses[-1]
     if best * 2 >= end or last - lowest <= max(_RISE * abs(lowest), _LEAST_RISE):
         return None
+    what = f"The held-out loss was lowest at step {best:,} ({lowest:.4g}) and rose to {last:.4g} at step {end:,}: "
+    if best_kept:
+        kept = f"the weights of step {best:,} were kept, and the steps after it taught nothing that is in them. Train "
+        return RunWarning(code="overfitted", message=f"{what}{kept}for fewer epochs, or on more rows.")
     return RunWarning(
         code="overfitted",
         level="serious",
-        message=f"The held-out loss was lowest at step {best:,} ({lowest:.4g}) and rose to {last:.4g} at step {end:,}: "
-        "the model learned its training rows by heart. Train for fewer epochs, at a lower learning rate, or on more "
-        "rows.",
+        message=f"{what}the model learned its training rows by heart. Start again with keep: best, which saves the "
+        "weights of the lowest loss, or train for fewer epochs, at a lower learning rate, or on more rows.",
     )
 
 

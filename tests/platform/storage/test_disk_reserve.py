@@ -78,7 +78,7 @@ def copy_foreign_model(disk: Path, model: Path) -> None:
 
 
 def save_checkpoint(disk: Path, model: Path) -> None:
-    store = Checkpoints(disk / "checkpoints", 1, "s", log=lambda message: None)
+    store = Checkpoints(disk / "checkpoints", 1, ["s"], log=lambda message: None)
     store.save(10, [("weight", torch.zeros(SIZE // 4))], {}, {})
 
 

@@ -43,7 +43,7 @@ class Machine:
         self._world, self._store = world, store
         self.workspace = Workspace(home, claim)
         self.workspace.open()
-        self._checkpoints = Checkpoints(self.workspace.checkpoints, claim.attempt, "s", lambda _: None)
+        self._checkpoints = Checkpoints(self.workspace.checkpoints, claim.attempt, ["s"], lambda _: None)
         self.uploads = CheckpointUploads(world.sessions, store, claim, self.workspace)
 
     def save(self, *steps: int) -> None:

@@ -32,6 +32,11 @@ class ConditionVariants:
     weights: list[float]
 
     @property
+    def at_each_evaluation(self) -> int:
+        """How many are read then; the last evaluation reads those of the mixture as well."""
+        return len(self.own) + len(self.shuffled) + len(self.opposite)
+
+    @property
     def all(self) -> Iterator[Example]:
         for part in (self.own, self.shuffled, self.opposite, *self.mixture):
             yield from part

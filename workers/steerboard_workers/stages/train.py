@@ -6,9 +6,7 @@ folder that loads anywhere.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import traceback
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -16,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from steerboard_contracts.errors import OutOfMemory
-from steerboard_contracts.fields import EXECUTION_FIELDS
 from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
-from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_contracts.watching.warnings import RunWarning, fewer_steps, mixture_warnings, overfitted
@@ -31,6 +27,7 @@ from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.distributed.choice import strategy_of
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.best_weights import check_can_keep_best
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.data import TrainingData, load_data, load_further
 from steerboard_workers.stages.training.frozen.models import FrozenModels
@@ -40,6 +37,7 @@ from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
 from steerboard_workers.stages.training.saving import save_all
 from steerboard_workers.stages.training.setup import Setup, open_model
+from steerboard_workers.stages.training.signature import signatures
 from steerboard_workers.stages.training.watching.inspection import inspector_of
 from steerboard_workers.stages.training.watching.observer import Observer
 from steerboard_workers.stages.training.watching.run_control import RunControl
@@ -113,6 +111,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         mixed=sharing.mixed,
     )
     source = method.source(context)
+    check_can_keep_best(config, data, source)
     learns = {"parameters": start.parameters, "trainable_parameters": start.trained}
     known = {**data.summary, **learns}
     warnings = _report_prepared(stage, config, start, known, [data, *further_data.values()], source)
@@ -128,7 +127,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     checkpoints = Checkpoints(
         stage.checkpoints,
         stage.spec.attempt,
-        signature(stage),
+        signatures(stage),
         stage.log,
         reserve_mb=stage.spec.disk_reserve_mb,
     )
@@ -178,6 +177,8 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         summary["skipped_updates"] = trainer.progress.skipped
     if trainer.stopped_by is not None:
         summary["stopped_by"] = trainer.stopped_by.kind
+    if trainer.kept is not None:
+        summary |= {"kept_step": trainer.kept.step, "kept": trainer.kept.in_words()}
     if control.applied:
         summary["changed_settings"] = control.in_words()
     # Others than the main process end meanwhile: no collective would wait for as long as a large model's writing takes.
@@ -216,9 +217,8 @@ def _report_prepared(
 
 
 def _report_overfitted(stage: Stage, trainer: Trainer, summary: dict[str, Any], warnings: list[RunWarning]) -> None:
-    history = trainer.progress.history
-    losses = [(line["step"], line["values"]["eval_loss"]) for line in history if "eval_loss" in line["values"]]
-    if (found := overfitted(losses)) is not None:
+    found = overfitted(trainer.progress.held_out_losses, best_kept=trainer.kept is not None)
+    if found is not None:
         stage.log(found.message, "warning")
         stage.emit(Prepared(summary=summary, warnings=[*warnings, found]))
 
@@ -232,18 +232,6 @@ def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:
     held_out += data.variants.all if data.variants is not None else ()
     companions = [e.companion for e in [*train, *held_out] if e.companion is not None]
     return [one for part in (held_out, companions) for one in sorted(part, key=lambda e: max(e.lengths))[-1:]]
-
-
-def signature(stage: Stage) -> str:
-    """Hashes the config, except for how the work is split, and inputs: only a checkpoint of these may be resumed."""
-    inputs = {
-        name: item.content_hash
-        for name, item in sorted(stage.spec.inputs.items())
-        if isinstance(item, DatasetInput | ModelInput)
-    }
-    config = stage.spec.config.model_dump(mode="json", exclude=set(EXECUTION_FIELDS))
-    identity = json.dumps({"config": config, "inputs": inputs}, sort_keys=True)
-    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def _summary(

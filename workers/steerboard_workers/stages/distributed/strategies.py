@@ -88,13 +88,14 @@ class Strategy(Protocol):
         """How many steps AdamW believes to have made."""
         ...
 
-    def state(self) -> Iterator[Named]:
-        """Trained weights and moments for a checkpoint. Every process must read it to its end; only the main one gets
-        tensors that mean something."""
+    def state(self, *, moments: bool = True) -> Iterator[Named]:
+        """Trained weights, and with `moments` what AdamW remembers, for a checkpoint. Every process must read it to its
+        end; only the main one gets tensors that mean something."""
         ...
 
     def restore(self, state: Iterable[Named], keys: set[str], step: int) -> None:
-        """Take back what `state` gave after `step` steps; every process gets all of it. Raises `BadCheckpoint`."""
+        """Take back what `state` gave after `step` steps, where moments may be missing; every process gets all of it.
+        Raises `BadCheckpoint`."""
         ...
 
     def whole(self, trained_only: bool = False, of: nn.Module | None = None) -> Iterator[Named]:
@@ -162,10 +163,10 @@ class DDPStrategy:
         for state in self._optimiser.state.values():
             state["step"].fill_(count)
 
-    def state(self) -> Iterator[Named]:
+    def state(self, *, moments: bool = True) -> Iterator[Named]:
         for name, parameter in self._own.items():
             yield key(WEIGHT, name), parameter.detach()
-            for moment in MOMENTS:
+            for moment in MOMENTS if moments else ():
                 if moment in self._optimiser.state[parameter]:
                     yield key(moment, name), self._optimiser.state[parameter][moment]
 

@@ -121,11 +121,11 @@ class ZeROStrategy:
         for state in self._engine.optimizer.optimizer.state.values():
             state["step"].fill_(count)
 
-    def state(self) -> Iterator[Named]:
+    def state(self, *, moments: bool = True) -> Iterator[Named]:
         utils = self._deepspeed.utils
         for name, parameter in self._own.items():
             yield key(WEIGHT, name), utils.safe_get_full_fp32_param(parameter)
-            for moment in MOMENTS:
+            for moment in MOMENTS if moments else ():
                 yield key(moment, name), utils.safe_get_full_optimizer_state(parameter, moment)
 
     @torch.no_grad()

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from steerboard_contracts.stage.checkpoints import checkpoint_name, checkpoint_p
 from steerboard_workers.stages.runtime import sync_file
 
 TENSORS = "tensors-00001.safetensors"  # and further ones, counted up
+BEST = "best-00001.safetensors"  # likewise, of a run that keeps its best weights
 STATE = "state.pt"
 RECORD = "record.json"
 KEEP = 2
@@ -46,20 +47,23 @@ class Restored:
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """In the order of `keys`, one at a time."""
-        for piece in _pieces(self.path):
-            with safe_open(piece, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118  it is not a mapping
-                    yield name, file.get_tensor(name)
+        yield from tensors_of(_pieces(self.path))
+
+    @property
+    def best(self) -> list[Path]:
+        """Files of the best weights until then; none of a run that keeps the last."""
+        return _pieces(self.path, BEST)
 
 
 class Checkpoints:
-    """The checkpoints of one run. `signature` names config and inputs: a checkpoint of others is not taken."""
+    """The checkpoints of one run. `signatures` name config and inputs: they are written under the first, and taken
+    under any of them. One of others is not taken."""
 
     def __init__(
         self,
         folder: Path,
         attempt: int,
-        signature: str,
+        signatures: Sequence[str],
         log: Callable[[str], None],
         *,
         reserve_mb: int | None = None,
@@ -67,13 +71,19 @@ class Checkpoints:
         self._folder = folder
         self._disk = Disk(folder, "a checkpoint", reserve_mb)
         self._attempt = attempt
-        self._signature = signature
+        self._signatures = signatures
         self._log = log
 
     def save(
-        self, step: int, tensors: Iterable[tuple[str, Tensor]], state: Mapping[str, Any], record: dict[str, Any]
+        self,
+        step: int,
+        tensors: Iterable[tuple[str, Tensor]],
+        state: Mapping[str, Any],
+        record: dict[str, Any],
+        others: Mapping[Path, str] | None = None,
     ) -> Path:
-        """Returns the folder in place. Raises `NoSpaceLeft`; older checkpoints are then untouched."""
+        """Returns the folder in place. `others`: further files, with their sums, that it holds. Raises `NoSpaceLeft`;
+        older checkpoints are then untouched."""
         self._folder.mkdir(parents=True, exist_ok=True)
         final = self._folder / checkpoint_name(self._attempt, step)
         temporary = self._folder / f".{final.name}.partial"
@@ -81,9 +91,10 @@ class Checkpoints:
         temporary.mkdir()
         try:
             # Piece by piece to the end: other processes wait for the next tensor, not for terabytes at once.
-            sums = {path.name: _settled(path) for path in _write_pieces(temporary, tensors, self._disk)}
+            sums = {path.name: sha for path, sha in write_pieces(temporary, tensors, self._disk)}
+            sums |= {link(path, temporary).name: sha for path, sha in (others or {}).items()}
             torch.save(dict(state), temporary / STATE)
-            write(temporary / RECORD, json.dumps({"step": step, "signature": self._signature, **record}).encode())
+            write(temporary / RECORD, json.dumps({"step": step, "signature": self._signatures[0], **record}).encode())
             sums |= {name: _settled(temporary / name) for name in (STATE, RECORD)}
             write(temporary / MANIFEST, json.dumps({"files": sums}).encode())
             sync_folder(temporary)
@@ -104,13 +115,13 @@ class Checkpoints:
                 self._log(f"checkpoint {path.name} is not used: {problem}")
                 continue
             record = json.loads((path / RECORD).read_bytes())
-            if record["signature"] != self._signature:
+            if record["signature"] not in self._signatures:
                 self._log(f"checkpoint {path.name} is not used: it belongs to another config or other inputs")
                 continue
             return Restored(
                 step=record["step"],
                 path=path,
-                keys=_keys(path),
+                keys=keys_of(_pieces(path)),
                 state=torch.load(path / STATE, weights_only=True, map_location="cpu"),
                 record=record,
             )
@@ -140,9 +151,11 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _write_pieces(folder: Path, tensors: Iterable[tuple[str, Tensor]], disk: Disk) -> Iterator[Path]:
-    """Into as many files as it takes, so that what is gathered for it is never in memory all at once. Yields each when
-    it is written."""
+def write_pieces(
+    folder: Path, tensors: Iterable[tuple[str, Tensor]], disk: Disk, first: str = TENSORS
+) -> Iterator[tuple[Path, str]]:
+    """Into as many files as it takes, the `first` of this name, so that what is gathered for it is never in memory all
+    at once. Yields each with its sum when it has reached the disk."""
     piece: dict[str, Tensor] = {}
     number = size = 0
     for name, tensor in tensors:
@@ -151,17 +164,27 @@ def _write_pieces(folder: Path, tensors: Iterable[tuple[str, Tensor]], disk: Dis
         if size >= PIECE_BYTES:
             number += 1
             disk.need(size)
-            yield _write_piece(folder, number, piece)
+            yield _write_piece(folder / _piece(first, number), piece)
             piece, size = {}, 0
     if piece or not number:
         disk.need(size)
-        yield _write_piece(folder, number + 1, piece)
+        yield _write_piece(folder / _piece(first, number + 1), piece)
 
 
-def _write_piece(folder: Path, number: int, tensors: dict[str, Tensor]) -> Path:
-    path = folder / _piece(number)
+def _write_piece(path: Path, tensors: dict[str, Tensor]) -> tuple[Path, str]:
     save_file(tensors, path)
-    return path
+    return path, _settled(path)
+
+
+def link(path: Path, folder: Path) -> Path:
+    """The same file in another folder; a copy where the disk has no hard links."""
+    there = folder / path.name
+    try:
+        os.link(path, there)
+    except OSError:
+        shutil.copyfile(path, there)
+        sync_file(there)
+    return there
 
 
 def _settled(path: Path) -> str:
@@ -170,18 +193,26 @@ def _settled(path: Path) -> str:
     return sha256(path)
 
 
-def _piece(number: int) -> str:
-    return TENSORS.replace("00001", f"{number:05d}")
+def _piece(first: str, number: int) -> str:
+    return first.replace("00001", f"{number:05d}")
 
 
-def _pieces(folder: Path) -> list[Path]:
-    return sorted(folder.glob(TENSORS.replace("00001", "*")))
+def _pieces(folder: Path, first: str = TENSORS) -> list[Path]:
+    return sorted(folder.glob(first.replace("00001", "*")))
 
 
-def _keys(folder: Path) -> list[str]:
+def tensors_of(files: Iterable[Path]) -> Iterator[tuple[str, Tensor]]:
+    """One at a time, in the order of their keys."""
+    for path in files:
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118  it is not a mapping
+                yield name, file.get_tensor(name)
+
+
+def keys_of(files: Iterable[Path]) -> list[str]:
     found: list[str] = []
-    for piece in _pieces(folder):
-        with safe_open(piece, framework="pt") as file:
+    for path in files:
+        with safe_open(path, framework="pt") as file:
             found += file.keys()
     return found
 

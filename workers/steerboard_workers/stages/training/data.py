@@ -38,6 +38,11 @@ class TrainingData:
     # Held-out answers under other conditions, of a method whose policies take one.
     variants: ConditionVariants | None = None
 
+    @property
+    def evaluated(self) -> int:
+        """Examples that an evaluation reads, those of the gain by the condition included."""
+        return len(self.held_out) + (self.variants.at_each_evaluation if self.variants is not None else 0)
+
 
 def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> dict[str, TrainingData]:
     """By name, each further dataset that the config uses. Raises what `load_data` does."""

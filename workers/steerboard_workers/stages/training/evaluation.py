@@ -20,13 +20,14 @@ from steerboard_workers.stages.training.update import Update, added
 _TIMES, _SHARE, _ROW = 10, 0.1, 1 / 3
 
 
-def evaluations_every(config: TrainingConfig, total: int, held_out: int) -> int:
-    """Steps between the evaluations of a run of `total` steps, on so many held-out examples; 0: only at the end."""
+def evaluations_every(config: TrainingConfig, total: int, examples: int) -> int:
+    """Steps between the evaluations of a run of `total` steps, each of which reads so many examples; 0: only at the
+    end."""
     if config.evaluate_every is not None:
         return config.evaluate_every
-    if isinstance(config, OnlineConfig) or not held_out:
+    if isinstance(config, OnlineConfig) or not examples:
         return 0
-    times = min(_TIMES, int(_SHARE * total * config.batch / (_ROW * held_out)), total)
+    times = min(_TIMES, int(_SHARE * total * config.batch / (_ROW * examples)), total)
     return math.ceil(total / times) if times > 1 else 0
 
 

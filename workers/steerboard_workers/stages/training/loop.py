@@ -7,6 +7,7 @@ world size.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import torch
@@ -14,15 +15,18 @@ import torch
 from steerboard_contracts.stage.events import HealthFound, Paused
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.health import Finding
+from steerboard_contracts.watching.kept import Kept, kept_best
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.best_weights import BestWeights
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.condition_gain import ConditionGain
 from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.evaluation import Evaluation, evaluations_every
+from steerboard_workers.stages.training.from_main import from_main
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.randomness import (
     seed_everything,
@@ -57,12 +61,14 @@ class Trainer:
         self._control = control
         self._health = HealthWatch(config.health)
         self.stopped_by: Finding | None = None
+        self.kept: Kept | None = None
         self._config = config
         self._sharing = sharing
         self._data = data
         self._phases = stage.phases
         self.total = steps_of(config, source)
-        self.evaluates_every = evaluations_every(config, self.total, len(data.held_out))
+        self._gain = ConditionGain(data.variants, passes, config.seed) if data.variants is not None else None
+        self.evaluates_every = evaluations_every(config, self.total, data.evaluated)
         self.progress = Progress()
         self.processes: int = sharing.accelerator.num_processes
         self.device: torch.device = sharing.accelerator.device
@@ -70,8 +76,8 @@ class Trainer:
         self.update = Update(sharing, objective, batcher, source, passes)
         self._steps = Steps(stage, self.total, sharing, objective, data, source, self.update)
         self._evaluation = Evaluation(stage, sharing, objective, batcher, source, self.update)
-        self._gain = ConditionGain(data.variants, passes, config.seed) if data.variants is not None else None
-        self._resumption = Resumption(stage, sharing, source, checkpoints, observers, control)
+        self._best = BestWeights(stage, sharing) if config.keep == "best" else None
+        self._resumption = Resumption(stage, sharing, source, checkpoints, observers, control, self._best)
 
     def change(self, config: TrainingConfig) -> None:
         """Another config from the next step on. Of what differs, the loop itself follows the learning rate."""
@@ -79,14 +85,16 @@ class Trainer:
 
     def run(self) -> dict[str, float] | Paused:
         """Train to the end, or until the run is to pause. Returns the last evaluation's figures (none without held-out
-        rows). Raises `StoppedByHealthRule`, which as a pause leaves a checkpoint of the step, and `FewerSteps`."""
+        rows), or those of the best one where the run keeps that. Raises `StoppedByHealthRule`, which as a pause leaves
+        a checkpoint of the step, and `FewerSteps`."""
         seed_everything(self._config.seed)
         with self._phases.measure("load"):
             self._resume()
         self._sharing.module.train()
+        share = functools.partial(from_main, self._sharing.accelerator)
         evaluated: dict[str, float] = {}
         while self.progress.step < self.total and self.stopped_by is None:
-            if self._control.before(self.progress.step + 1, self._resumption.from_main):
+            if self._control.before(self.progress.step + 1, share):
                 return self._paused(Paused(step=self.progress.step))
             values = self._steps.take(self.progress, self._config)
             self.progress.step += 1
@@ -97,15 +105,18 @@ class Trainer:
             if last or (self.evaluates_every and step % self.evaluates_every == 0):
                 evaluated = self._look(step, values, last=last)
             self._record(step, values)
+            if "eval_loss" in values:
+                self._keep_if_best()
             self._stage.progress(step, self.total, "steps", "training")
             acts = self._check_health(step, values)
             if acts is not None and acts.action == "pause":
                 return self._paused(Paused(step=step, by_rule=acts.kind, reason=acts.reason))
             if acts is not None and self._health.rules[acts.rule].succeed:
                 self.stopped_by = acts
-                if self._gain is not None or not evaluated or self._last_evaluation() != evaluated:
+                if self._gain is not None or not evaluated or self.progress.evaluated(step) != evaluated:
                     evaluated = self._look(step, values, last=True)
                     self._stage.metrics(step, values)
+                    self._keep_if_best()
             elif acts is not None:
                 self._resumption.save(self.progress)
                 raise StoppedByHealthRule(
@@ -116,7 +127,8 @@ class Trainer:
                 self._steps.check_skipped(self.progress, self._config)
                 if not last and self._resumption.is_due(step, self._config):
                     self._resumption.save(self.progress)
-        return evaluated or self._last_evaluation()
+        # Of a run that was complete when it resumed there are only the figures.
+        return self._put_back_best() or evaluated or self.progress.evaluated(self.progress.step)
 
     def _resume(self) -> None:
         progress = self._resumption.resume()
@@ -138,6 +150,26 @@ class Trainer:
         values |= {f"eval_{name}": value for name, value in evaluated.items()}
         return evaluated
 
+    def _keep_if_best(self) -> None:
+        if self._best is not None:
+            with self._phases.measure("checkpoint"):
+                self._best.look(self.progress.held_out_losses)
+
+    def _put_back_best(self) -> dict[str, float]:
+        """The best evaluation's figures, with its weights in the model; empty where the last weights are kept."""
+        self.kept = kept_best(self.progress.held_out_losses) if self._best is not None else None
+        if self._best is None or self.kept is None:
+            return {}
+        self._stage.log(f"kept the {self.kept.in_words()}")
+        evaluated = self.progress.evaluated(self.kept.step)
+        if self.kept.step < self.progress.step:
+            with self._phases.measure("checkpoint"):
+                self._best.put_back(self.kept.step)
+            if self._gain is not None:
+                with self._phases.measure("evaluate") as phase:
+                    evaluated |= self._gain.measure(phase, last=True)
+        return evaluated
+
     def _record(self, step: int, values: dict[str, float]) -> None:
         self.progress.history.append({"step": step, "values": values})
         self._stage.metrics(step, values)
@@ -155,8 +187,3 @@ class Trainer:
         if self.progress.step:
             self._resumption.save(self.progress)
         return how
-
-    def _last_evaluation(self) -> dict[str, float]:
-        """Of a run that was complete when it resumed."""
-        values = self.progress.history[-1]["values"] if self.progress.history else {}
-        return {name.removeprefix("eval_"): v for name, v in values.items() if name.startswith("eval_")}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batches.batch_source import BatchSource, check_state
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
+from steerboard_workers.stages.training.best_weights import BestWeights
+from steerboard_workers.stages.training.checkpoints import Checkpoints
+from steerboard_workers.stages.training.from_main import from_main, tensors_from_main
 from steerboard_workers.stages.training.randomness import gathered_states, random_states, restore_random_states
 from steerboard_workers.stages.training.steps import Progress
 from steerboard_workers.stages.training.watching.observer import Observer
@@ -31,6 +32,7 @@ class Resumption:
         checkpoints: Checkpoints,
         observers: Mapping[str, Observer],
         control: RunControl,
+        best: BestWeights | None,
     ) -> None:
         self._stage = stage
         self._phases = stage.phases
@@ -41,6 +43,7 @@ class Resumption:
         self._checkpoints = checkpoints
         self._observers = observers
         self._control = control
+        self._best = best
         self._saved_at = time.monotonic()
 
     def is_due(self, step: int, config: TrainingConfig) -> bool:
@@ -64,7 +67,8 @@ class Resumption:
                 record: dict[str, Any] = {"history": progress.history, "changes": self._control.state()}
                 record |= {"skipped": progress.skipped} if progress.skipped else {}
                 record |= {name: observer.state() for name, observer in self._observers.items()}
-                path = self._checkpoints.save(progress.step, tensors, state, record)
+                best = self._best.files if self._best is not None else {}
+                path = self._checkpoints.save(progress.step, tensors, state, record, best)
                 self._stage.checkpointed(progress.step, path)
             else:
                 for _ in tensors:
@@ -79,13 +83,14 @@ class Resumption:
         record = found.record if found else {}
         # Older checkpoints lack changes and skipped steps.
         of_run = (record.get("history"), record.get("changes", []), record.get("skipped", 0))
-        known = self.from_main((found.step, found.keys, found.state, *of_run) if found else None)
+        known = from_main(self._accelerator, (found.step, found.keys, found.state, *of_run) if found else None)
         if known is None:
             return None
         step, keys, state, history, changes, skipped = known
         random_of = state["random"]
         self._source.restore(state.get("source", {}))  # which older checkpoints lack
-        self._sharing.restore(self._tensors_from_main(found), set(keys), step - skipped)
+        tensors = tensors_from_main(self._accelerator, found.tensors() if found is not None else ())
+        self._sharing.restore(tensors, set(keys), step - skipped)
         if len(random_of) == self._processes:
             restore_random_states(random_of[self._accelerator.process_index])
         if found is not None:
@@ -98,26 +103,7 @@ class Resumption:
                 "the same batches, and other draws of dropout if there is any"
             )
         self._control.restore(changes)
-        return Progress(step, history, skipped)
-
-    def from_main(self, value: Any) -> Any:
-        """What the main process has, on every process."""
-        if self._processes == 1:
-            return value
-        values = [value]
-        torch.distributed.broadcast_object_list(values, src=0)
-        return values[0]
-
-    def _tensors_from_main(self, found: Restored | None) -> Iterator[tuple[str, Tensor]]:
-        """A checkpoint's tensors on every process, one at a time."""
-        if self._processes == 1:
-            assert found is not None
-            yield from found.tensors()
-            return
-        mine = found.tensors() if found else iter(())
-        while described := self.from_main(None if (item := next(mine, None)) is None else (item[0], item[1].shape)):
-            name, shape = described
-            where = self._accelerator.device
-            tensor = torch.empty(shape, device=where) if item is None else item[1].to(where)
-            torch.distributed.broadcast(tensor, src=0)
-            yield name, tensor
+        progress = Progress(step, history, skipped)
+        if self._best is not None:
+            self._best.resume(progress.held_out_losses, found)
+        return progress

@@ -64,6 +64,17 @@ class Progress:
     history: list[dict[str, Any]] = field(default_factory=list)
     skipped: int = 0
 
+    @property
+    def held_out_losses(self) -> list[tuple[int, float]]:
+        """Step and loss of each evaluation so far, in order."""
+        found = [(line["step"], line["values"].get("eval_loss")) for line in self.history]
+        return [(step, loss) for step, loss in found if loss is not None]
+
+    def evaluated(self, step: int) -> dict[str, float]:
+        """The figures of the evaluation after that step; empty without one."""
+        values: dict[str, float] = next((line["values"] for line in self.history if line["step"] == step), {})
+        return {name.removeprefix("eval_"): v for name, v in values.items() if name.startswith("eval_")}
+
 
 class Steps:
     """Those of one run, `total` in all. A step depends on the weights, the optimiser's and the source's state, the
