@@ -49,8 +49,8 @@ def test_whatever_else_differs_is_another_config(signed):
     assert signed(checkpoint_every=7) == signed(health=[{"kind": "held_out_loss"}]) == signed()
 
 
-def test_a_checkpoint_of_version_0_1_0_is_resumed_from(make_stage, base_model):
-    """Its signature had every field, and it knew no `keep`."""
+def test_a_checkpoint_with_the_former_signature_is_resumed_from(make_stage, base_model):
+    """That had every field, and there was no `keep`."""
     stage = make_stage(CONFIG, model=base_model)
     forked(stage, 1, 5, random.Random(0))
     (folder,) = stage.checkpoints.glob("a1-step-*")

@@ -160,6 +160,8 @@ class Report(BaseModel):
     quality: KnownQuality | None = None
     examples: list[Example] = []
     warnings: list[str] = []
+    training: list[str] = []
+    """A line each: which weights a policy's training kept, and what the policy gains by its condition."""
     judge: str | None = None
     """Who compared the answers in addition to the reward models: an LLM at an endpoint, or a preference model."""
     decision: RoundDecision | None = None

@@ -5789,7 +5789,8 @@ export interface components {
          * @description One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
          *
          *     `condition_gain`: nats an answer that its policy gained by the true condition over another row's, on held-out rows
-         *     at the end of its training; null where that was not measured. `trained_on`: content hashes of the reward models
+         *     after step `condition_gain_step` of its training; null where that was not measured. `kept`: which evaluation of its
+         *     training its weights are of, where it kept the best. `trained_on`: content hashes of the reward models
          *     upstream of it, and of the one that chose its answers; `origin_known`: whether those are all of them. `chosen_by`:
          *     the name of the latter.
          */
@@ -5799,10 +5800,14 @@ export interface components {
             /** Chosen By */
             chosen_by?: string | null;
             condition_gain?: components["schemas"]["Estimate"] | null;
+            /** Condition Gain Step */
+            condition_gain_step?: number | null;
             /** Content Hash */
             content_hash: string | null;
             /** Family */
             family: string | null;
+            /** Kept */
+            kept?: string | null;
             length: components["schemas"]["Estimate"];
             /** Method */
             method: string | null;
@@ -9973,6 +9978,11 @@ export interface components {
              * @default false
              */
             synthetic: boolean;
+            /**
+             * Training
+             * @default []
+             */
+            training: string[];
             /**
              * Units
              * @default z

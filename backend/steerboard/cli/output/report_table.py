@@ -45,6 +45,8 @@ def print_report(console: Console, report: Report, title: str, examples: bool | 
     if report.control is not None and report.control.requested:
         _print_control(console, report.control)
     _print_checks(console, report)
+    for line in report.training:
+        console.print(Text(line))
     if report.examples and (report.synthetic if examples is None else examples):
         console.print(_example(report, console))
     for warning in report.warnings:

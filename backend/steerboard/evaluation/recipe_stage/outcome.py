@@ -19,6 +19,7 @@ from steerboard.evaluation.recipe_stage import judge, table
 from steerboard.evaluation.recipe_stage.decision import decided, decided_by
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
 from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores
+from steerboard.evaluation.recipe_stage.training import training_lines
 from steerboard.evaluation.report.assembly import assemble
 from steerboard.evaluation.report.loading.loader import read
 from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
@@ -61,6 +62,7 @@ def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]
     document.evaluation = EvaluationRef(id=evaluation.id, name=evaluation.name)
     document.headline = found.headline
     document.decision = decision
+    document.training = training_lines(found.entrants)
     changed(session, evaluation, "report")
     for warning in document.warnings:
         session.add(RunLog(run_id=run.id, attempt=run.attempt, level="warning", message=warning))

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard.evaluation.divergence import KlTo
+from steerboard.evaluation.report.training import TrainingFacts
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.benchmark import FinishedBenchmark
-from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import Unfinished
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.sections.costs import EntrantCost
@@ -48,7 +48,7 @@ class Who:
     known_origin: bool
     trained_on: frozenset[str]
     summed_rewards: Normaliser | None = None
-    condition_gain: Estimate | None = None
+    training: TrainingFacts = field(default_factory=TrainingFacts)
     decoding: dict[str, Any] = field(default_factory=dict)
 
 

@@ -14,7 +14,8 @@ class EntrantRow(BaseModel):
     """One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
 
     `condition_gain`: nats an answer that its policy gained by the true condition over another row's, on held-out rows
-    at the end of its training; null where that was not measured. `trained_on`: content hashes of the reward models
+    after step `condition_gain_step` of its training; null where that was not measured. `kept`: which evaluation of its
+    training its weights are of, where it kept the best. `trained_on`: content hashes of the reward models
     upstream of it, and of the one that chose its answers; `origin_known`: whether those are all of them. `chosen_by`:
     the name of the latter.
     """
@@ -33,6 +34,8 @@ class EntrantRow(BaseModel):
     length: Estimate
     truncated: float | None
     condition_gain: Estimate | None = None
+    condition_gain_step: int | None = None
+    kept: str | None = None
     trained_on: list[str] = []
     origin_known: bool = False
 

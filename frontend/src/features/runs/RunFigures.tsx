@@ -14,7 +14,7 @@ export function RunFigures({ run }: { run: RunDetail }) {
   const [all, setAll] = useState(false);
   const figures = Object.entries(run.summary ?? {}).filter(
     (entry): entry is [string, number | string] =>
-      ["number", "string"].includes(typeof entry[1]) && entry[0] !== "trainable_parameters",
+      ["number", "string"].includes(typeof entry[1]) && !["trainable_parameters", "kept"].includes(entry[0]),
   );
   const learned = trained(run.summary);
   const first = FIRST + learned.length;
@@ -44,6 +44,11 @@ export function RunFigures({ run }: { run: RunDetail }) {
   const folded = cards.length > first + 3 ? cards.slice(first) : [];
   return (
     <>
+      {typeof run.summary?.kept === "string" && (
+        <Text size="sm" mb="xs">
+          The saved weights are the {run.summary.kept}.
+        </Text>
+      )}
       <Cards cards={folded.length ? cards.slice(0, first) : cards} columns={folded.length ? first : 6} />
       {folded.length > 0 && (
         <>

@@ -50,6 +50,7 @@ export function ReportBody({ report, inside }: { report: Report; inside?: "evalu
         </>
       )}
       {report.control && <ControlCurve control={report.control} units={report.units} />}
+      <Training lines={report.training ?? []} />
       <Examples examples={report.examples ?? []} />
       <Warnings warnings={report.warnings ?? []} />
     </Stack>
@@ -166,6 +167,25 @@ function ControlCurve({
       <Card withBorder p="sm" maw={720}>
         <Chart lines={lines} x="requested score" y={`achieved reward (${units})`} height={260} marks />
       </Card>
+    </div>
+  );
+}
+
+/** Which weights each policy has, and whether it uses what it is asked for. */
+function Training({ lines }: { lines: string[] }) {
+  if (!lines.length) return null;
+  return (
+    <div>
+      <Title order={2} size="h4" mb={4}>
+        Training
+      </Title>
+      <List size="sm">
+        {lines.map((line) => (
+          <List.Item key={line} style={{ overflowWrap: "anywhere" }}>
+            {line}
+          </List.Item>
+        ))}
+      </List>
     </div>
   );
 }

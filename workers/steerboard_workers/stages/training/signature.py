@@ -16,18 +16,18 @@ from steerboard_workers.stages.runtime import Stage
 
 # They say what the other fields mean, so that they count though each has but one value.
 _NAMES = ("run", "method", "kind")
-# Fields that came after version 0.1.0 signed all that it had.
-_LATER = {"keep": "last"}
+# Fields that are newer than the former signatures, which had all others, defaults too.
+_NEWER = {"keep", "condition_gain_rows", "drop_score", "score_style", "score_place", "score_words", "score_phrase"}
 
 
 def signatures(stage: Stage) -> tuple[str, str]:
-    """That of the checkpoints to write, and that by which version 0.1.0 named the same config.
+    """That of the checkpoints to write, and the former one of the same config.
 
     A field that holds its default does not count: a run that was paused before an upgrade then resumes after it, though
     its config has a new field now."""
     chosen = {name: value for name, value in _chosen(stage.spec.config).items() if name not in EXECUTION_FIELDS}
     every = stage.spec.config.model_dump(mode="json", exclude=set(EXECUTION_FIELDS))
-    former = {name: value for name, value in every.items() if name not in _LATER or value != _LATER[name]}
+    former = {name: value for name, value in every.items() if name in chosen or name not in _NEWER}
     return _signature(stage, chosen), _signature(stage, former)
 
 

@@ -30,14 +30,13 @@ from steerboard.evaluation.report.loading.positions import (
     rows_at,
     rows_by_position,
 )
+from steerboard.evaluation.report.training import training_of
 from steerboard.evaluation.tables import Entrant, Evaluation, Response, RewardAssessment, RewardValue
 from steerboard.registry.tables import Model
 from steerboard.runs.results.benchmarks import newest_benchmarks
 from steerboard.runs.tables import Run
-from steerboard_contracts.conditional import CONDITION_GAIN
 from steerboard_contracts.held_out_changes import HeldOutChange, merged
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.report.estimate import Estimate
 
 
 def read(session: Session, evaluation: Evaluation) -> EvaluationData:
@@ -102,7 +101,7 @@ def _who(entrant: Entrant, model: Model | None, upstream: dict[uuid.UUID, frozen
         known_origin=model is not None and model.role != "base",
         trained_on=(upstream.get(model.id, frozenset()) if model else frozenset()) | _chosen_by(entrant),
         summed_rewards=_summed_rewards(model) if model else None,
-        condition_gain=_condition_gain(model) if model else None,
+        training=training_of(model),
         decoding=entrant.decoding,
     )
 
@@ -120,15 +119,6 @@ def _summed_rewards(model: Model) -> Normaliser | None:
     except ValidationError:
         return None
     return normaliser if normaliser.parts else None
-
-
-def _condition_gain(model: Model) -> Estimate | None:
-    """As the run here that trained it measured it at its end."""
-    found = model.info.get("summary") if model.run_id is not None else None
-    if not isinstance(found, dict) or not isinstance(found.get(CONDITION_GAIN), float | int):
-        return None
-    ends = {"low": found.get(f"{CONDITION_GAIN}_low"), "high": found.get(f"{CONDITION_GAIN}_high")}
-    return Estimate(value=found[CONDITION_GAIN], n=found.get("condition_gain_prompts", 0), **ends)
 
 
 def _answers(session: Session, places: Subquery, row_of: np.ndarray[Any, np.dtype[np.int64]]) -> Answers:

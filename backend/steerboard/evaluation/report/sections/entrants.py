@@ -43,7 +43,9 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
                 missing=max(0, len(data.prompts) * entrant.samples - int(mine.sum())),
                 length=mean_interval(means[:, column], seed=data.seed),
                 truncated=float(truncated.mean()) if len(truncated) else None,
-                condition_gain=entrant.condition_gain,
+                condition_gain=(gain := entrant.training.condition_gain),
+                condition_gain_step=entrant.training.step if gain is not None else None,
+                kept=entrant.training.kept,
                 trained_on=sorted(entrant.trained_on),
                 origin_known=entrant.known_origin,
             )
