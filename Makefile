@@ -255,6 +255,10 @@ bench-claim: $(DEV_STAMP) ## What DT costs next to DPO, best of n, PPO and RLOO 
 tour: $(DEV_STAMP) browser ## The pictures of docs/tour.md, taken again from the demo that runs
 	@$(BIN)/python docs/tour/take.py
 
+.PHONY: tour-real
+tour-real: $(DEV_STAMP) browser ## The pictures of the real demo, from its home with `steerboard up` running
+	@$(BIN)/python docs/tour/take_real.py
+
 .PHONY: constraints
 constraints: $(DEV_STAMP) ## Renew constraints.txt from the virtual environment
 	@{ head -1 constraints.txt; $(PIP) freeze --exclude-editable | grep -v ' @ \|^#' \

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from steerboard.cli.client import Client
 
@@ -21,9 +21,7 @@ PHONE = {"width": 390, "height": 780}
 
 
 def main() -> None:
-    chromium = shutil.which("chromium") or shutil.which("chromium-headless-shell") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("no Chromium on this machine")
+    chromium = chromium_or_exit()
     client = Client()
     finished = [one for one in client.get("pipelines")["items"] if one["state"] == "succeeded"]
     if not finished:
@@ -33,17 +31,9 @@ def main() -> None:
     given = client.get(f"runs/{runs['dpo']}")["inputs"]
     pairs = next(one["label"] for one in given if one["name"] == "data")
     campaign = client.get(f"evaluations/{name}.report/campaigns")["items"][0]["id"]
-    link = client.url + client.post("/api/v1/sign-in-links")["path"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        context = browser.new_context(  # waits are functions, which the pages' policy forbids
-            base_url=f"{client.url}/p/default/", viewport=WIDE, bypass_csp=True
-        )
-        page = context.new_page()
-        page.goto(link)
-        page.get_by_role("button", name="Sign in", exact=True).click()
-        page.wait_for_url("**/p/**")
-        take = _taker(page)
+        page, take = signed_in(browser, client)
         take("home", "")
         take("launch", "launch?recipe=demo")
         take("pipeline", f"pipelines/{name}")
@@ -64,6 +54,28 @@ def main() -> None:
         page.emulate_media(color_scheme="dark")
         take("phone", f"pipelines/{name}")
         browser.close()
+
+
+def chromium_or_exit() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-headless-shell") or shutil.which("google-chrome")
+    if found is None:
+        sys.exit("no Chromium on this machine")
+    return found
+
+
+def signed_in(browser: Browser, client: Client) -> tuple[Page, Callable[..., None]]:
+    """A page of the dashboard, and what takes its pictures."""
+    link = client.url + client.post("/api/v1/sign-in-links")["path"]
+    context = browser.new_context(  # waits are functions, which the pages' policy forbids
+        base_url=f"{client.url}/p/default/",
+        viewport=WIDE,  # type: ignore[arg-type]
+        bypass_csp=True,
+    )
+    page = context.new_page()
+    page.goto(link)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/p/**")
+    return page, _taker(page)
 
 
 def _taker(page: Page) -> Callable[..., None]:
