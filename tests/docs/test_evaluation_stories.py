@@ -114,6 +114,9 @@ def test_an_evaluation_estimates_how_far_each_policy_is_from_sft(
     kinds = {name.removesuffix("_5"): one["kl"] for name, one in entrants.items()}
     assert kinds["our-sft"]["value"] == 0
     assert all(kinds[name]["value"] > 0 for name in ("our-dpo", "our-dt"))
+    fluency = reader.get("evaluations/weekly/report")["fluency"]
+    assert fluency["perplexity_by"] == "our-sft"
+    assert all(one["perplexity"]["value"] > 1 for one in fluency["entrants"])
 
 
 @runs(Named(PAGE, "steerboard arena list"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from evaluation_world import SAMPLED, SHORT, EvaluationWorld
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from steerboard.evaluation.tables import Entrant, Response
 from steerboard.platform.database import transaction
@@ -44,9 +44,12 @@ def test_sampled_answers_give_an_estimate_and_greedy_ones_say_why_they_do_not(wo
         run["name"]: {one["name"] for one in world.get(f"runs/{run['id']}")["inputs"]}
         for run in world.get("runs", kind="answer")["items"]
     }
-    # Only where it is of use, and the model is not compared with itself.
-    assert {name for name, given in inputs.items() if "kl_to" in given} == {"eval.dt_5"}
+    # All get a perplexity under it.
+    assert {name for name, given in inputs.items() if "kl_to" in given} == set(inputs)
     world.work_off()
+    # Only where it is of use, and the model is not compared with itself.
+    names = ("sft", "dt_5", "greedy", "cut")
+    assert [name for name in names if set(log_ratios(world, name)) != {None}] == ["dt_5"]
     ratios = log_ratios(world, "dt_5")
     assert len(ratios) == 6
     assert None not in ratios
@@ -91,3 +94,53 @@ def test_a_model_that_writes_no_answers_is_refused(world: EvaluationWorld) -> No
     refused = world.evaluate("eval", kl_to="reward", status=422)
     assert refused["code"] == "wrong_role"
     assert world.evaluate("eval", kl_to="nobody", status=404)["code"] == "unknown_model"
+
+
+def perplexities(world: EvaluationWorld, name: str = "eval") -> dict[str, Any]:
+    return {one["entrant"]: one for one in world.get(f"evaluations/{name}/report")["fluency"]["entrants"]}
+
+
+def test_every_entrant_of_a_model_has_a_perplexity_however_it_answered(world: EvaluationWorld) -> None:
+    world.prompt_set("one-turn", [(f"say {word}", []) for word in ("red", "apple", "tree")])
+    ways: dict[str, dict[str, Any]] = {
+        "greedy": {"decoding": SHORT},
+        "sampled": {"decoding": SAMPLED, "samples": 2},
+        "guided": {"decoding": {**SAMPLED, "guidance": 3.0}},
+        "top_p": {"decoding": {**SAMPLED, "top_p": 0.5}},
+        "best": {"decoding": SAMPLED, "best_of": 3, "reward": "reward"},
+        "by_category": {"decoding": "by_category"},
+    }
+    entrants = [{"model": "dt", "name": name, **way} for name, way in ways.items()]
+    world.evaluate(
+        "eval",
+        {"model": "sft", "decoding": SHORT},
+        *entrants,
+        kl_to="sft",
+        prompts={"set": "one-turn"},
+    )
+    world.work_off()
+    found = perplexities(world)
+    assert list(found) == ["sft", *ways]
+    assert [one["why"] for one in found.values()] == [None] * 7
+    for one in found.values():
+        assert one["perplexity"]["n"] == 3
+        assert one["perplexity"]["value"] > 1
+    with transaction(world.sessions) as session:
+        rows = session.execute(
+            select(func.sum(Response.log_prob), func.sum(Response.log_prob_tokens))
+            .join(Entrant, Entrant.id == Response.entrant_id)
+            .where(Entrant.name == "sampled")
+        ).one()
+    assert found["sampled"]["perplexity"]["value"] == pytest.approx(math.exp(-rows[0] / rows[1]))
+    # What it says greedily is what the model itself finds likeliest.
+    assert found["sft"]["perplexity"]["value"] < found["sampled"]["perplexity"]["value"]
+    # Equal answers are taken over with their log-probs.
+    world.evaluate("again", entrants[0], kl_to="sft", prompts={"set": "one-turn"})
+    settle_all(world.sessions)
+    assert world.work_off() == []
+    assert perplexities(world, "again")["greedy"]["perplexity"] == found["greedy"]["perplexity"]
+    # Without a model to read them by, nothing is read.
+    world.evaluate("plain", entrants[0], prompts={"set": "one-turn"})
+    world.work_off()
+    assert perplexities(world, "plain")["greedy"]["perplexity"]["value"] is None
+    assert perplexities(world, "plain")["greedy"]["empty"] == found["greedy"]["empty"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steerboard_statistics.texts.diversity import distinct_n
+from steerboard_statistics.texts.diversity import distinct_n, plain_words, repeats_itself
 from steerboard_statistics.texts.overlap import Match, PromptIndex
 from steerboard_statistics.texts.text_normal import normalise, words
 
@@ -123,3 +123,14 @@ def test_distinct_n_counts_over_all_texts():
     assert distinct_n(["a b a", "a b"], 1) == 2 / 5
     assert distinct_n(["a b a", "A b."], 2) == 2 / 3
     assert distinct_n(["", "a"], 2) == 0.0
+
+
+def test_a_text_repeats_itself_where_four_words_occur_three_times():
+    once = "the red house is old"
+    assert not repeats_itself(plain_words(once))
+    assert not repeats_itself(plain_words(f"{once}, and {once}"))
+    assert repeats_itself(plain_words(f"{once}, and {once}. But THE RED HOUSE IS big"))
+    # They may overlap: six times the same word.
+    assert not repeats_itself(plain_words("no " * 5))
+    assert repeats_itself(plain_words("no " * 6))
+    assert not repeats_itself([])

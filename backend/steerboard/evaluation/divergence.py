@@ -1,6 +1,8 @@
-"""The model that an evaluation's entrants are compared with, answer by answer, for an estimate of their KL to it.
+"""The model that an evaluation's entrants are compared with, answer by answer, for their perplexity under it and an
+estimate of their KL to it.
 
-An entrant's answer run has the model as its input `kl_to` and gives each answer its log-ratio.
+An entrant's answer run has the model as its input `kl_to`. It gives each answer its log-prob under the model and, where
+the answers were sampled plainly, its log-ratio.
 """
 
 from __future__ import annotations
@@ -65,11 +67,16 @@ def no_estimate(source: str, decoding: Mapping[str, Any], best_of: int | None) -
 
 
 def inputs_of(session: Session, evaluation: Evaluation, entrant: Entrant) -> dict[str, InputRef]:
-    """Of the answer run of an entrant: the model to compare with, where that gives an estimate and is another one."""
+    """Of the answer run of an entrant whose answers are made here: the model under which they get log-probs."""
     kl_to = kl_to_of(evaluation)
-    if kl_to is None or no_estimate(entrant.source, entrant.decoding, entrant.best_of) is not None:
-        return {}
-    same = entrant.content_hash == kl_to.content_hash and entrant.score is None
-    if same or session.get(Model, kl_to.id) is None:
+    if kl_to is None or entrant.source != "model" or session.get(Model, kl_to.id) is None:
         return {}
     return {INPUT: InputRef(model=kl_to.id)}
+
+
+def estimates_kl(evaluation: Evaluation, entrant: Entrant) -> bool:
+    """Whether the answers of an entrant get log-ratios: where those give an estimate and the model is another one."""
+    kl_to = kl_to_of(evaluation)
+    if kl_to is None or no_estimate(entrant.source, entrant.decoding, entrant.best_of) is not None:
+        return False
+    return entrant.content_hash != kl_to.content_hash or entrant.score is not None

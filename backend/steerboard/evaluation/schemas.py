@@ -32,8 +32,8 @@ class EvaluationCreate(BaseModel):
     kl_to: Annotated[
         Reference | None,
         Field(
-            description="A model, such as the one that entrants were trained from: the KL to it is estimated from "
-            "sampled answers."
+            description="A model, such as the one that entrants were trained from: the perplexity of all answers is "
+            "measured under it, and the KL to it estimated from sampled ones."
         ),
     ] = None
     check_against: Annotated[list[Reference] | None, Field(max_length=100)] = None

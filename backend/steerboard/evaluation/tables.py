@@ -127,7 +127,8 @@ class Entrant(Base):
 
 class Response(Base):
     """One answer, all its turns. `finished`: the model ended that turn, the token limit did not; None: unknown.
-    `log_ratio`: log pi of the answer less that by the evaluation's `kl_to`, in nats, where it was computed."""
+    `log_ratio`: log pi of the answer less that by the evaluation's `kl_to`, in nats, where it was computed. `log_prob`:
+    that by `kl_to` alone, at temperature 1, of `log_prob_tokens` tokens, the end tokens among them."""
 
     __tablename__ = "evaluation_responses"
 
@@ -140,6 +141,8 @@ class Response(Base):
     tokens: Mapped[list[int] | None] = mapped_column(JSONB)
     finished: Mapped[list[bool] | None] = mapped_column(JSONB)
     log_ratio: Mapped[float | None]
+    log_prob: Mapped[float | None]
+    log_prob_tokens: Mapped[int | None]
 
 
 class RewardAssessment(Base):

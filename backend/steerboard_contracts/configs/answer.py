@@ -16,7 +16,8 @@ class AnswerConfig(WithDecoding, AsksEndpoint):
     """An entrant of an evaluation answers its prompts. Started by the evaluation, never by a recipe.
 
     `prompts_hash` replaces the prompts where a finished equal run is looked for, `endpoint` for who is asked when
-    it is a server elsewhere. `temperatures`, by category of the prompt, override the decoding's own.
+    it is a server elsewhere. `temperatures`, by category of the prompt, override the decoding's own. `estimates_kl`:
+    with an input `kl_to`, its answers get log-ratios to it, and not only log-probs under it.
     """
 
     run: Literal["answer"] = "answer"
@@ -28,6 +29,7 @@ class AnswerConfig(WithDecoding, AsksEndpoint):
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
     best_of: BestOf = None
     temperatures: dict[str, NonNegative] = Field(default={})
+    estimates_kl: bool = True
 
 
 CONFIG = AnswerConfig

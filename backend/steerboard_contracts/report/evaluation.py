@@ -19,6 +19,7 @@ from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.sections.comparison import By
 from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
+from steerboard_contracts.report.sections.fluency import Fluency
 from steerboard_contracts.report.sections.frontier import Frontier
 from steerboard_contracts.report.sections.headline import Headline
 from steerboard_contracts.report.sections.human import HumanReport
@@ -153,5 +154,6 @@ class EvaluationReport(BaseModel):
     recipe: Report | None = None
     academic: list[EntrantAcademic] = Field([], description="Academic benchmarks of the entrants that are models.")
     frontier: Frontier | None = Field(None, description="Where the evaluation names a model to compare with.")
+    fluency: Fluency | None = Field(None, description="Whether the answers are still fluent.")
     headline: Headline | None = Field(None, description="Who wins, by how much, and with which reservations.")
     costs: list[EntrantCost] = Field([], description="Of the entrants that are models of the registry.")

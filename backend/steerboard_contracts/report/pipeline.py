@@ -24,6 +24,7 @@ _FORMER_WIN_RATES = ("win_rate_vs_sft", "independent_win_rate_vs_sft", "judge_wi
 class MethodRow(BaseModel):
     """One model at one requested score, or the best of `best_of` of its answers by the reward model `chosen_by`.
 
+    `perplexity`, `empty` and `repeated`: as the evaluation has them (`FluencyRow`).
     Win rates are against the report's `baseline`; None for the baseline itself.
     `variant`: the entrant, where several are of one method, such as those of a sweep.
     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
@@ -53,6 +54,9 @@ class MethodRow(BaseModel):
     truncated: float
     distinct_1: float
     distinct_2: float
+    perplexity: float | None = None
+    empty: float | None = None
+    repeated: float | None = None
     win_rate_vs_baseline: float | None
     independent_win_rate_vs_baseline: float | None
     judge_win_rate_vs_baseline: float | None = None

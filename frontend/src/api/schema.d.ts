@@ -5877,6 +5877,8 @@ export interface components {
             distinct_1: number;
             /** Distinct 2 */
             distinct_2: number;
+            /** Empty */
+            empty?: number | null;
             /** Entrant */
             entrant: string;
             /**
@@ -5910,6 +5912,8 @@ export interface components {
             name?: string | null;
             /** Own Device Seconds */
             own_device_seconds?: number | null;
+            /** Perplexity */
+            perplexity?: number | null;
             quality_gain?: components["schemas"]["Estimate"] | null;
             /** Quality High */
             quality_high?: number | null;
@@ -5917,6 +5921,8 @@ export interface components {
             quality_low?: number | null;
             /** Quality Mean */
             quality_mean?: number | null;
+            /** Repeated */
+            repeated?: number | null;
             /** Reward */
             reward: number;
             /** Reward High */
@@ -5966,7 +5972,7 @@ export interface components {
             entrants: components["schemas"]["EntrantIn"][];
             /**
              * Kl To
-             * @description A model, such as the one that entrants were trained from: the KL to it is estimated from sampled answers.
+             * @description A model, such as the one that entrants were trained from: the perplexity of all answers is measured under it, and the KL to it estimated from sampled ones.
              */
             kl_to?: string | null;
             /** Name */
@@ -6163,6 +6169,8 @@ export interface components {
             evaluation_id: string;
             /** Finished */
             finished: boolean;
+            /** @description Whether the answers are still fluent. */
+            fluency?: components["schemas"]["Fluency"] | null;
             /** @description Where the evaluation names a model to compare with. */
             frontier?: components["schemas"]["Frontier"] | null;
             /** Hacking */
@@ -6322,6 +6330,50 @@ export interface components {
         Flags: {
             /** Items */
             items: components["schemas"]["FlagOut"][];
+        };
+        /**
+         * Fluency
+         * @description `perplexity_by`: the model of `kl_to`, null where the evaluation names none and nobody has a perplexity.
+         */
+        Fluency: {
+            /** Entrants */
+            entrants: components["schemas"]["FluencyRow"][];
+            /**
+             * Perplexity By
+             * @description The evaluation's `kl_to`.
+             */
+            perplexity_by?: string | null;
+        };
+        /**
+         * FluencyRow
+         * @description `perplexity`: exp of the mean negative log-prob of a token of its answers under the model, the end tokens among
+         *     them, whatever they were drawn with; `why`: where there is none, the reason.
+         *
+         *     Shares of `answers`: `empty`, with a turn of nothing but blanks; `repeated`, equal to an answer of the same entrant
+         *     to another prompt, or with a run of four words three times in one turn; `cut`, ended by the token limit, null where
+         *     that is not known. `distinct_1` and `distinct_2`: distinct words, and pairs of words, over all of them in the first
+         *     answers to the prompts. `tokens`: mean of an answer, null for those from elsewhere that came without.
+         */
+        FluencyRow: {
+            /** Answers */
+            answers: number;
+            /** Cut */
+            cut: number | null;
+            /** Distinct 1 */
+            distinct_1: number | null;
+            /** Distinct 2 */
+            distinct_2: number | null;
+            /** Empty */
+            empty: number | null;
+            /** Entrant */
+            entrant: string;
+            perplexity: components["schemas"]["Estimate"];
+            /** Repeated */
+            repeated: number | null;
+            /** Tokens */
+            tokens: number | null;
+            /** Why */
+            why?: string | null;
         };
         /** Friedman */
         Friedman: {
@@ -8090,6 +8142,7 @@ export interface components {
          * MethodRow
          * @description One model at one requested score, or the best of `best_of` of its answers by the reward model `chosen_by`.
          *
+         *     `perplexity`, `empty` and `repeated`: as the evaluation has them (`FluencyRow`).
          *     Win rates are against the report's `baseline`; None for the baseline itself.
          *     `variant`: the entrant, where several are of one method, such as those of a sweep.
          *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
@@ -8112,6 +8165,8 @@ export interface components {
             distinct_1: number;
             /** Distinct 2 */
             distinct_2: number;
+            /** Empty */
+            empty?: number | null;
             /** Entrant */
             entrant: string;
             /**
@@ -8145,6 +8200,8 @@ export interface components {
             name?: string | null;
             /** Own Device Seconds */
             own_device_seconds?: number | null;
+            /** Perplexity */
+            perplexity?: number | null;
             quality_gain?: components["schemas"]["Estimate"] | null;
             /** Quality High */
             quality_high?: number | null;
@@ -8152,6 +8209,8 @@ export interface components {
             quality_low?: number | null;
             /** Quality Mean */
             quality_mean?: number | null;
+            /** Repeated */
+            repeated?: number | null;
             /** Reward High */
             reward_high: number;
             /** Reward Low */

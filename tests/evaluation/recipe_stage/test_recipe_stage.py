@@ -402,6 +402,12 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
     assert (entrants["sft_best_of_4"], entrants["sft"]) == ((4, "reward"), (None, None))
     # The recipe names the model to compare with; its best of four answers can only be so far away.
     assert found["frontier"]["kl_to"] == "sft"
+    fluency = {one["entrant"]: one for one in found["fluency"]["entrants"]}
+    for name, row in rows.items():
+        own = fluency[name]
+        assert row["perplexity"] == own["perplexity"]["value"] > 1
+        assert (row["empty"], row["repeated"]) == (own["empty"], own["repeated"])
+        assert (row["distinct_1"], row["distinct_2"]) == (own["distinct_1"], own["distinct_2"])
     kinds = {one["entrant"]: (one["kind"], one["kl"]["value"]) for one in found["frontier"]["entrants"]}
     assert kinds["sft"] == ("same", 0.0)
     assert kinds["sft_best_of_4"] == ("bound", pytest.approx(math.log(4) - 3 / 4))

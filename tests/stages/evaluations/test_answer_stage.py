@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import uuid
 
@@ -12,6 +13,7 @@ from hand_pipeline import killed_when, run_here
 
 from steerboard_contracts.stage.inputs import PromptsInput
 from steerboard_workers.engines.log_probs import AnswerLogProbs
+from steerboard_workers.stages import answer
 from steerboard_workers.stages.models import log_ratios
 from steerboard_workers.stages.models.model_io import load_policy
 
@@ -212,6 +214,88 @@ def test_a_log_ratio_is_of_all_turns_and_a_second_attempt_computes_none_again(as
     assert {row["log_ratio"] for row in itself.values()} == {0.0}
 
 
+def kept_rows(folder):
+    """What was drawn, by (position, sample, turn)."""
+    lines = (folder / "checkpoints" / "a1-rows.jsonl").read_text().splitlines()
+    return {(row["position"], row["sample"], row["turn"]): row for row in map(json.loads, filter(None, lines))}
+
+
+def by_plain_transformers(pipeline, name, prompt, turns, ids, text=None):
+    """(log-prob, tokens) of all turns of one answer, each read alone and at temperature 1."""
+    policy = load_policy(pipeline.things[name].path, "fp32", "cpu")
+    messages, log_prob, tokens = list(prompt["messages"]), 0.0, 0
+    for turn, drawn in enumerate(ids):
+        start = policy.renderer.prompt_ids(messages, text)
+        with torch.no_grad():
+            logits = policy.model(torch.tensor([start + drawn])).logits[0, len(start) - 1 : -1].double()
+        log_prob += float(logits.log_softmax(-1).gather(1, torch.tensor(drawn)[:, None]).sum())
+        tokens += len(drawn)
+        later = prompt["follow_ups"][turn : turn + 1]
+        messages += [{"role": "assistant", "content": turns[turn]}, *({"role": "user", "content": q} for q in later)]
+    return log_prob, tokens
+
+
+NO_KL = {"estimates_kl": False}
+WAYS = {
+    "greedy": ({**GREEDY, **NO_KL}, "dt", {}),
+    "sampled": (SAMPLED, "dt", {}),
+    "hotter": ({**SAMPLED, "decoding": {"temperature": 1.7, "max_new_tokens": 10}}, "dt", {}),
+    "top_p": ({**SAMPLED, **NO_KL, "decoding": {"temperature": 1.0, "top_p": 0.5, "max_new_tokens": 10}}, "dt", {}),
+    "guided": ({**GREEDY, **NO_KL, "score": 5.0, "decoding": {"guidance": 3.0, "max_new_tokens": 10}}, "dt", {}),
+    "itself": ({**GREEDY, **NO_KL}, "sft", {}),
+    "best of 4": ({**SAMPLED, **NO_KL, "samples": 1, "best_of": 4}, "sft", {"reward": "reward"}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_answers_have_the_log_prob_that_plain_transformers_give_them(ask, pipeline, way):
+    """However they were drawn, and by whomever; those that were cut, too."""
+    config, model, inputs = WAYS[way]
+    later = () if "best_of" in config else ("Why?",)
+    prompts = [prompt(0, QUESTIONS[0], *later), prompt(1, QUESTIONS[1]), prompt(2, QUESTIONS[2])]
+    folder = ask(prompts, config, model, start=False, kl_to="sft", **inputs)
+    found, drawn = responses(folder), kept_rows(folder)
+    assert ("log_ratio" in next(iter(found.values()))) == config.get("estimates_kl", True)
+    for (position, sample), row in found.items():
+        samples = range(4) if "best_of" in config else [sample]
+        # The chosen one is the drawn one of the same text.
+        n = next(n for n in samples if drawn[(position, n, 0)]["text"] == row["turns"][0])
+        ids = [drawn[(position, n, turn)]["ids"] for turn in range(len(row["turns"]))]
+        log_prob, tokens = by_plain_transformers(pipeline, "sft", prompts[position], row["turns"], ids)
+        assert row["log_prob_tokens"] == tokens
+        perplexity, expected = (math.exp(-one / tokens) for one in (row["log_prob"], log_prob))
+        assert perplexity == pytest.approx(expected, rel=1e-4)
+        # The token that ends an answer counts, and is not there where the limit ended it.
+        ends = sum(tokens_ == len(own) - 1 for tokens_, own in zip(row["tokens"], ids, strict=True))
+        assert ends == sum(row["finished"])
+
+
+def test_an_empty_answer_is_as_likely_as_its_end(ask, pipeline, monkeypatch):
+    """One that ends at once has one token, and one without any has no log-prob."""
+    prompts = [prompt(0, QUESTIONS[0]), prompt(1, QUESTIONS[1])]
+    end = load_policy(pipeline.things["sft"].path, "fp32", "cpu").renderer.end_id
+    monkeypatch.setattr(answer, "_drawn", lambda completion: [] if completion.row else [end])
+    found = ask(prompts, {**GREEDY, **NO_KL}, "dt", kl_to="sft")
+    expected, _ = by_plain_transformers(pipeline, "sft", prompts[0], [""], [[end]])
+    assert found[(0, 0)]["log_prob"] == pytest.approx(expected, abs=1e-4)
+    assert found[(0, 0)]["log_prob_tokens"] == 1
+    assert "log_prob" not in found[(1, 0)]
+
+
+def test_only_the_chosen_answer_is_read(ask, monkeypatch):
+    read = []
+    real = AnswerLogProbs.read
+    monkeypatch.setattr(AnswerLogProbs, "read", lambda *given: read.extend(given[2]) or real(*given))
+    prompts = [prompt(at, question) for at, question in enumerate(QUESTIONS)]
+    config, model, inputs = WAYS["best of 4"]
+    ask(prompts, config, model, kl_to="sft", **inputs)
+    assert len(read) == len(prompts)
+    # At temperature 1 the log-ratios have read them already: once by each model.
+    read.clear()
+    ask(prompts, {**SAMPLED, "samples": 1}, "dt", kl_to="sft")
+    assert len(read) == 2 * len(prompts)
+
+
 def test_a_model_of_other_tokens_is_refused(ask, pipeline, tmp_path):
     folder = tmp_path / "other"
     shutil.copytree(pipeline.things["sft"].path, folder)
@@ -224,3 +308,10 @@ def test_a_model_of_other_tokens_is_refused(ask, pipeline, tmp_path):
     last = json.loads(run_here(ask([prompt(0, QUESTIONS[0])], SAMPLED, start=False, kl_to="other"))[-1])
     assert (last["type"], last["code"]) == ("failed", "tokenizer_differs")
     assert "than the entrant" in last["detail"]
+    # Without an estimate there is only the perplexity to lose.
+    folder = ask([prompt(0, QUESTIONS[0])], {**GREEDY, **NO_KL}, start=False, kl_to="other")
+    said = [json.loads(line) for line in run_here(folder)]
+    assert said[-1]["type"] == "succeeded"
+    why = "the answers get no perplexity: other, the input kl_to, has another tokenizer than the entrant"
+    assert any(line.get("message", "").startswith(why) for line in said)
+    assert "log_prob" not in responses(folder)[(0, 0)]

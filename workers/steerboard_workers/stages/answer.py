@@ -14,13 +14,14 @@ from typing import Any
 
 from steerboard_contracts.configs.answer import AnswerConfig
 from steerboard_contracts.decoding import MOST_SAMPLES, Decoding
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ResponsesOutput
 from steerboard_workers.engines.protocol import Completion, Engine, Request
 from steerboard_workers.engines.rewards import RewardNotFinite
 from steerboard_workers.stages.models.conditions import score_text
-from steerboard_workers.stages.models.log_ratios import KEY, KL_TO, log_ratios
+from steerboard_workers.stages.models.log_ratios import KEY, KL_TO, Answered, Place, kl_to_log_probs, log_ratios
 from steerboard_workers.stages.models.open_models import open_policy, open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_texts
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
@@ -56,10 +57,14 @@ def run(stage: Stage) -> Succeeded:
         _generate(stage, config, prompts, samples, partial)
     rows = [_response(prompt, sample, partial) for prompt in prompts for sample in range(samples)]
     sampled = sum(count for row in rows for count in row["tokens"])
-    if stage.has_input(KL_TO):
+    if stage.has_input(KL_TO) and config.estimates_kl:
         _add_log_ratios(stage, config, prompts, partial, rows)
     if config.best_of is not None:
         rows = _best(stage, config, prompts, rows)
+    if stage.has_input(KL_TO):
+        _add_log_probs(stage, config, prompts, partial, rows)
+    if config.best_of is not None:
+        rows = [{**row, "sample": 0} for row in rows]
     with stage.output_file("responses.jsonl") as path, path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -99,19 +104,46 @@ def _add_log_ratios(
     stage: Stage, config: AnswerConfig, prompts: Sequence[Prompt], partial: ResumableRows, rows: list[dict[str, Any]]
 ) -> None:
     """To each row `log_ratio`, the sum over its turns; none to one with an answer that has no token to read."""
-    by_position = {prompt.position: prompt for prompt in prompts}
-    turns = {place: row for place, row in partial.rows.items() if row["ids"]}
-    ratios = log_ratios(
-        stage,
-        config,
-        {
-            (at, n, turn): (_history(by_position[at], n, turn, partial), row["ids"])
-            for (at, n, turn), row in turns.items()
-        },
-    )
+    ratios = log_ratios(stage, config, _answered(prompts, partial, rows))
     for row in rows:
         found = [ratios.get((row["position"], row["sample"], turn)) for turn in range(len(row["turns"]))]
         row["log_ratio"] = None if None in found else sum(one for one in found if one is not None)
+
+
+def _add_log_probs(
+    stage: Stage, config: AnswerConfig, prompts: Sequence[Prompt], partial: ResumableRows, rows: list[dict[str, Any]]
+) -> None:
+    """To each row `log_prob` under the model of input `kl_to`, the sum over its turns, and `log_prob_tokens`, how many
+    tokens that is of. A model that cannot read the entrant's tokens leaves them out: answers need no perplexity."""
+    answered = _answered(prompts, partial, rows)
+    try:
+        log_probs = kl_to_log_probs(stage, config, answered) if answered else {}
+    except BadInput as error:
+        if error.code not in ("tokenizer_differs", "window_too_small"):
+            raise
+        stage.log(f"the answers get no perplexity: {error.detail}", level="warning")
+        return
+    for row in rows:
+        places = [(row["position"], row["sample"], turn) for turn in range(len(row["turns"]))]
+        read = [place for place in places if place in log_probs]
+        if read:
+            row["log_prob"] = sum(log_probs[place] for place in read)
+            row["log_prob_tokens"] = sum(len(answered[place][1]) for place in read)
+
+
+def _answered(
+    prompts: Sequence[Prompt], partial: ResumableRows, rows: Sequence[dict[str, Any]]
+) -> dict[Place, Answered]:
+    """The turns of `rows` that have a token to read."""
+    by_position = {prompt.position: prompt for prompt in prompts}
+    found: dict[Place, Answered] = {}
+    for row in rows:
+        at, n = row["position"], row["sample"]
+        for turn in range(len(row["turns"])):
+            ids = partial.rows[(at, n, turn)]["ids"]
+            if ids:
+                found[(at, n, turn)] = _history(by_position[at], n, turn, partial), ids
+    return found
 
 
 def _answers(
@@ -167,7 +199,7 @@ def _best(
             raise RewardNotFinite(f"the reward of {row['turns'][0][:80]!r} is {value}", hint="Use precision fp32.")
         position = row["position"]
         if position not in best or value > best[position][0]:
-            best[position] = value, {**row, "sample": 0}
+            best[position] = value, row
     return [row for _, row in best.values()]
 
 

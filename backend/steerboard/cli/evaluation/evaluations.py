@@ -110,7 +110,8 @@ def create(
     ] = None,
     reward: Annotated[list[str] | None, typer.Option(help="A reward model; may be repeated.")] = None,
     kl_to: Annotated[
-        str | None, typer.Option(help="A model: the KL to it is estimated from sampled answers, for the frontier.")
+        str | None,
+        typer.Option(help="A model for the perplexity of all answers, and the KL of sampled ones to it."),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the answers and rewards are complete.")] = False,
     json: JsonOption = False,

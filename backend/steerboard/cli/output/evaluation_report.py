@@ -12,6 +12,7 @@ from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
 from steerboard_contracts.report.sections.costs import cost_cells
+from steerboard_contracts.report.sections.fluency import fluency_cells
 from steerboard_contracts.report.sections.headline import Headline
 
 _KINDS = {"human": "People of", "jury": "Jury", "judge": "Judge", "reward": "Reward model"}
@@ -40,6 +41,7 @@ def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
     for one in report.academic:
         console.print(Text(f"Academic benchmarks of {one.entrant}", style="bold"))
         print_academic(console, one.rows)
+    _print_fluency(console, report)
     _print_costs(console, report)
     for label, comparison in _comparisons(report):
         console.print(f"{label}: {comparison.why}", markup=False, soft_wrap=True)
@@ -72,6 +74,24 @@ def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Esti
     ]
     shown = [Column("Entrant"), *(Column(heading, right=True) for heading in columns)]
     print_table(console, shown, rows, heading=True)
+
+
+def _print_fluency(console: Console, report: EvaluationReport) -> None:
+    if report.fluency is None or not report.fluency.entrants:
+        return
+    by = report.fluency.perplexity_by
+    console.print(Text(f"Fluency, perplexity under {by}" if by else "Fluency", style="bold"), soft_wrap=True)
+    columns = (
+        Column("Entrant"),
+        *([Column("Perplexity", right=True)] if by else []),
+        Column("Distinct-1", right=True, drop=2),
+        Column("Distinct-2", right=True, drop=1),
+        *(Column(heading, right=True) for heading in ("Empty", "Repeated", "Cut", "Tokens")),
+    )
+    rows = [
+        (row.entrant, *([said(row.perplexity)] if by else []), *fluency_cells(row)) for row in report.fluency.entrants
+    ]
+    print_table(console, columns, rows, heading=True)
 
 
 def _print_costs(console: Console, report: EvaluationReport) -> None:

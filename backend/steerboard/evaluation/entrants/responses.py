@@ -21,7 +21,9 @@ from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
 
-_COPY = "COPY evaluation_responses (entrant_id, position, sample, turns, tokens, finished, log_ratio) FROM STDIN"
+# What `evaluation_responses` keeps of an answer, beside whose it is.
+_COLUMNS = ("position", "sample", "turns", "tokens", "finished", "log_ratio", "log_prob", "log_prob_tokens")
+_COPY = f"COPY evaluation_responses (entrant_id, {', '.join(_COLUMNS)}) FROM STDIN"
 
 
 def responses_of(session: Session, evaluation: Evaluation) -> Sequence[Response]:
@@ -53,8 +55,8 @@ def entrant_of_run(session: Session, run: Run) -> tuple[Evaluation, Entrant]:
 def store_file(session: Session, run: Run, path: Path) -> int:
     """Store the responses that an answer run made, in the transaction that ends it. Returns how many.
 
-    `path`: jsonl of `{position, sample, turns, tokens, finished}`, perhaps with `log_ratio`. Raises `BadInput`
-    (`row_count_differs`) unless there is each prompt with each sample.
+    `path`: jsonl of `{position, sample, turns, tokens, finished}`, perhaps with `log_ratio`, `log_prob` and
+    `log_prob_tokens`. Raises `BadInput` (`row_count_differs`) unless there is each prompt with each sample.
     """
     return store(session, run, _lines(path))
 
@@ -72,9 +74,9 @@ def store(session: Session, run: Run, rows: Iterator[dict[str, Any]]) -> int:
             place = int(row["position"]), int(row["sample"])
             seen.add(place)
             turns = [storable(turn) for turn in row["turns"]]
-            copy.write_row(
-                (entrant.id, *place, _json(turns), _json(row["tokens"]), _json(row["finished"]), row.get("log_ratio"))
-            )
+            lists = _json(turns), _json(row["tokens"]), _json(row["finished"])
+            log_probs = row.get("log_ratio"), row.get("log_prob"), row.get("log_prob_tokens")
+            copy.write_row((entrant.id, *place, *lists, *log_probs))
     wanted = (prompts or 0) * entrant.samples
     if len(seen) != wanted:
         raise BadInput(f"{wanted} responses were asked for, but {len(seen)} were made", code="row_count_differs")
@@ -88,10 +90,9 @@ def copy_from_equal_run(session: Session, source: Run, run: Run) -> bool:
     from_ = uuid.UUID(source.config["entrant"])
     if session.scalar(select(Response.position).where(Response.entrant_id == from_).limit(1)) is None:
         return False
-    names = ("position", "sample", "turns", "tokens", "finished", "log_ratio")
-    columns = [getattr(Response, name) for name in names]
+    columns = [getattr(Response, name) for name in _COLUMNS]
     rows = select(literal(entrant.id, postgresql.UUID(as_uuid=True)), *columns).where(Response.entrant_id == from_)
-    into = ["entrant_id", *names]
+    into = ["entrant_id", *_COLUMNS]
     session.execute(postgresql.insert(Response).from_select(into, rows).on_conflict_do_nothing())
     changed(session, evaluation, "answers")
     return True

@@ -124,6 +124,7 @@ def add(
             score=entrant.score,
             samples=entrant.samples,
             best_of=asked.best_of,
+            estimates_kl=divergence.estimates_kl(evaluation, entrant),
             seed=evaluation.seed,
             **how,
         ),

@@ -35,7 +35,6 @@ from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.baseline import BASE
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.pipeline import EvaluationRef, Report
-from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.stage.outputs import RewardSummary
 
 
@@ -83,7 +82,7 @@ def _findings(
         .order_by(EvaluationPrompt.position)
     ).all()
     places = {position: place for place, (position, _) in enumerate(prompts)}
-    entries = _entries(session, evaluation, config, places, {cost.entrant: cost for cost in found.costs})
+    entries = _entries(session, evaluation, config, places, found)
     columns = {entry.id: column for column, entry in enumerate(entries)}
     scores: dict[str, Scores] = {}
     for assessment in assessments_of(session, evaluation):
@@ -117,10 +116,12 @@ def _entries(
     evaluation: Evaluation,
     config: EvaluateConfig,
     places: Mapping[int, int],
-    costs: Mapping[str, EntrantCost],
+    found: EvaluationReport,
 ) -> list[Entry]:
     """The entrants of the recipe, with their answers in the order of the prompts."""
     rows = sum(max(1, len(set(entrant.scores))) for entrant in config.entrants)
+    costs = {cost.entrant: cost for cost in found.costs}
+    fluency = {row.entrant: row for row in found.fluency.entrants} if found.fluency is not None else {}
     entries: dict[uuid.UUID, Entry] = {}
     for entrant in entrants_of(session, evaluation):
         if entrant.position >= rows:
@@ -140,6 +141,7 @@ def _entries(
             device_seconds=(sum(training_cost(session, model)) if model is not None else 0.0)
             + _choosing_cost(session, entrant),
             cost=costs.get(entrant.name),
+            fluency=fluency.get(entrant.name),
             log_prob_seconds=log_prob_cost(session, model) if model is not None else (0.0, 0.0),
             texts=[""] * len(places),
             tokens=[0] * len(places),

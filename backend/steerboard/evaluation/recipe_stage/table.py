@@ -24,6 +24,7 @@ from steerboard_contracts.report.pipeline import (
     RewardModelSummary,
 )
 from steerboard_contracts.report.sections.costs import EntrantCost
+from steerboard_contracts.report.sections.fluency import FluencyRow
 from steerboard_contracts.stage.outputs import RewardSummary
 from steerboard_contracts.wording import listed
 from steerboard_statistics.bootstrap import Resamples
@@ -58,6 +59,7 @@ class Entry:
     chosen_by: str | None = None
     samples: int = 1
     guidance: float = 1.0
+    fluency: FluencyRow | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,9 @@ def _row(
         truncated=_mean([not finished for finished in entry.finished]),
         distinct_1=distinct_n(entry.texts, 1),
         distinct_2=distinct_n(entry.texts, 2),
+        perplexity=entry.fluency.perplexity.value if entry.fluency else None,
+        empty=entry.fluency.empty if entry.fluency else None,
+        repeated=entry.fluency.repeated if entry.fluency else None,
         win_rate_vs_baseline=None if against is None else win_rate(rewards[index], rewards[against]),
         independent_win_rate_vs_baseline=(
             win_rate(own, independent.rewards[against]) if against is not None and own and independent else None

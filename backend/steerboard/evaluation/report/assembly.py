@@ -21,6 +21,7 @@ from steerboard.evaluation.report.loading.costs import entrant_costs
 from steerboard.evaluation.report.loading.loader import read
 from steerboard.evaluation.report.sections.agreement import agreement_rows
 from steerboard.evaluation.report.sections.entrants import contamination, entrant_rows, length_ratios, mean_lengths
+from steerboard.evaluation.report.sections.fluency import fluency
 from steerboard.evaluation.report.sections.frontier import frontier
 from steerboard.evaluation.report.sections.headline import headline
 from steerboard.evaluation.report.sections.human import human_sections
@@ -97,6 +98,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         held_out_changes=merged(data.held_out_changes, *(one.held_out_changes for one in rewards)),
         recipe=data.recipe,
         frontier=frontier(data, rewards),
+        fluency=fluency(data),
         costs=data.costs,
     )
     report = against(report, None)

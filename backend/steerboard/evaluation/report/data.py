@@ -64,14 +64,29 @@ class PromptFacts:
 @dataclass(frozen=True)
 class Answers:
     """One row a response. `characters` (responses, turns), 0 where a turn is missing; `truncated`: NaN if unknown;
-    `log_ratio` to the evaluation's `kl_to` in nats, NaN where it was not computed."""
+    `tokens` of all turns, NaN if unknown; `log_ratio` to the evaluation's `kl_to`, and `log_prob` under it of
+    `log_prob_tokens` tokens, in nats, NaN where they were not computed."""
 
     row: Ints
     entrant: Ints
     sample: Ints
     characters: Ints
     truncated: Floats
+    tokens: Floats
     log_ratio: Floats
+    log_prob: Floats
+    log_prob_tokens: Floats
+
+
+@dataclass(frozen=True)
+class TextFacts:
+    """What the texts of an entrant's `answers` come to, see `FluencyRow`."""
+
+    answers: int = 0
+    empty: int = 0
+    repeated: int = 0
+    distinct_1: float = 0.0
+    distinct_2: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -226,6 +241,7 @@ class EvaluationData:
     prompts: list[PromptFacts]
     entrants: list[Who]
     answers: Answers
+    texts: list[TextFacts]
     judges: list[JudgeFacts] = field(default_factory=list)
     juries: list[JuryFacts] = field(default_factory=list)
     rewards: list[RewardFacts] = field(default_factory=list)

@@ -1,7 +1,8 @@
-"""How much likelier an entrant makes its own answers than another model does: log pi(y|x) - log pi_ref(y|x).
+"""How likely another model makes an entrant's answers, and how much likelier the entrant itself does:
+log pi(y|x) - log pi_ref(y|x).
 
-Its mean over answers that were sampled from pi estimates KL(pi || pi_ref) without bias: the estimator k1 of John
-Schulman, "Approximating KL Divergence" (2020), http://joschu.net/blog/kl-approx.html.
+The mean of the latter over answers that were sampled from pi estimates KL(pi || pi_ref) without bias: the estimator k1
+of John Schulman, "Approximating KL Divergence" (2020), http://joschu.net/blog/kl-approx.html.
 """
 
 from __future__ import annotations
@@ -34,20 +35,35 @@ def log_ratios(stage: Stage, config: AnswerConfig, answered: Mapping[Place, Answ
 
     Raises `BadInput` (`tokenizer_differs`, `window_too_small`).
     """
-    own = _log_probs(stage, config, "model", answered)
-    other = _log_probs(stage, config, KL_TO, answered)
+    temperature = config.decoding.temperature
+    own = _log_probs(stage, config, "model", answered, temperature)
+    other = _log_probs(stage, config, KL_TO, answered, temperature)
     return {place: own[place] - other[place] for place in answered}
 
 
-def _log_probs(stage: Stage, config: AnswerConfig, name: str, answered: Mapping[Place, Answered]) -> dict[Place, float]:
-    with ResumableRows(stage.checkpoints / f"log-probs-{name}", stage.spec.attempt, KEY) as partial:
+def kl_to_log_probs(stage: Stage, config: AnswerConfig, answered: Mapping[Place, Answered]) -> dict[Place, float]:
+    """Of each turn under the model of input `kl_to`, in nats, at temperature 1 however it was drawn, so that entrants
+    compare. What `log_ratios` read at that temperature is not read again. Raises as that does."""
+    return _log_probs(stage, config, KL_TO, answered, 1.0)
+
+
+def _log_probs(
+    stage: Stage, config: AnswerConfig, name: str, answered: Mapping[Place, Answered], temperature: float
+) -> dict[Place, float]:
+    at = f"log-probs-{name}" if temperature == config.decoding.temperature else f"log-probs-{name}-{temperature:g}"
+    with ResumableRows(stage.checkpoints / at, stage.spec.attempt, KEY) as partial:
         if any(place not in partial for place in answered):
-            _compute(stage, config, name, answered, partial)
+            _compute(stage, config, name, answered, temperature, partial)
         return {place: float(partial.rows[place]["log_prob"]) for place in answered}
 
 
 def _compute(
-    stage: Stage, config: AnswerConfig, name: str, answered: Mapping[Place, Answered], partial: ResumableRows
+    stage: Stage,
+    config: AnswerConfig,
+    name: str,
+    answered: Mapping[Place, Answered],
+    temperature: float,
+    partial: ResumableRows,
 ) -> None:
     """Every pass of which something is missing. Passes depend on all answers and not on which are missing: what one
     gives depends on its shape, in the last bit."""
@@ -62,7 +78,7 @@ def _compute(
     places, pad = list(answered), int(model.tokenizer.pad_token_id)
     whose = stage.model(name).name
     reader = AnswerLogProbs(
-        *(model.model, model.device, pad, config.decoding.temperature),
+        *(model.model, model.device, pad, temperature),
         log=lambda line: stage.log(f"log-probs by {whose}: {line}"),
     )
     with stage.phases.measure("reference") as phase:

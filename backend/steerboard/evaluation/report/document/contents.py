@@ -17,6 +17,7 @@ from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
 from steerboard_contracts.report.sections.costs import cost_cells
+from steerboard_contracts.report.sections.fluency import fluency_cells
 from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
 from steerboard_contracts.report.sections.judges import JudgeReport, JuryReport
 from steerboard_contracts.wording import listed
@@ -46,6 +47,7 @@ def document_of(report: EvaluationReport, *, blind: bool = False) -> Document:
             *_sources(report, found.sources),
             *several_rewards(report),
             *distances(report),
+            *_fluency(report),
             *_academic(report),
             *_agreement(report),
             *_costs(report),
@@ -217,6 +219,28 @@ def _agreement(report: EvaluationReport) -> Iterator[Fold]:
     heads = ("Sources", "Same on an item", "Spearman of means", "Entrants, items")
     words = f"{len(rows)} pairs of sources on the same items; a tie of one of them counts half."
     yield Fold("Agreement", words, (Grid("Agreement between sources", heads, rows),))
+
+
+def _fluency(report: EvaluationReport) -> Iterator[Fold]:
+    """A blind report has none."""
+    if report.fluency is None or not report.fluency.entrants:
+        return
+    by, rows = report.fluency.perplexity_by, report.fluency.entrants
+    heads = ("Distinct-1", "Distinct-2", "Empty", "Repeated", "Cut", "Tokens")
+    grid = Grid(
+        title="Fluency",
+        heads=("Entrant", *([f"Perplexity under {by}"] if by else []), *heads),
+        rows=tuple(
+            (
+                Cell(row.entrant, f"No perplexity: {row.why}" if row.why else ""),
+                *([figure(row.perplexity)] if by else []),
+                *map(Cell, fluency_cells(row)),
+            )
+            for row in rows
+        ),
+        note="Distinct words and pairs of words over all; shares of answers; tokens of an answer.",
+    )
+    yield Fold("Fluency", f"Whether the answers of {len(rows)} entrants are still fluent.", (grid,))
 
 
 def _costs(report: EvaluationReport) -> Iterator[Fold]:

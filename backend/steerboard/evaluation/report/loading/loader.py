@@ -30,6 +30,7 @@ from steerboard.evaluation.report.loading.positions import (
     rows_at,
     rows_by_position,
 )
+from steerboard.evaluation.report.loading.texts import text_facts
 from steerboard.evaluation.report.training import training_of
 from steerboard.evaluation.tables import Entrant, Evaluation, Response, RewardAssessment, RewardValue
 from steerboard.registry.tables import Model
@@ -60,6 +61,7 @@ def read(session: Session, evaluation: Evaluation) -> EvaluationData:
         prompts=prompts,
         entrants=entrants,
         answers=_answers(session, places, row_of),
+        texts=text_facts(session, places, len(entrants)),
         judges=judges,
         juries=juries_of(session, evaluation),
         rewards=_rewards(session, evaluation, places, row_of),
@@ -127,17 +129,24 @@ def _answers(session: Session, places: Subquery, row_of: np.ndarray[Any, np.dtyp
     cut: ColumnElement[Any] = Response.finished.op("@>")(type_coerce([False], JSONB))
     found = session.execute(
         select(
-            *(Response.position, places.c.place, Response.sample, cut, Response.log_ratio),
+            *(Response.position, places.c.place, Response.sample, cut),
+            *(Response.log_ratio, Response.log_prob, Response.log_prob_tokens),
             type_coerce(lengths, ARRAY(Integer)),
+            Response.tokens,
         )
         .join(places, places.c.id == Response.entrant_id)
         .order_by(places.c.place, Response.position, Response.sample)
     ).all()
-    position, entrant, sample, truncated, log_ratio = number_columns([row[:5] for row in found], 5)
-    turns = max((len(row[5] or ()) for row in found), default=1)
+    position, entrant, sample, truncated, log_ratio, log_prob, log_prob_tokens = number_columns(
+        [row[:7] for row in found], 7
+    )
+    turns = max((len(row[7] or ()) for row in found), default=1)
     characters = np.zeros((len(found), turns), dtype=np.int64)
-    for place, (*_, of_turns) in enumerate(found):
+    tokens = np.full(len(found), np.nan)
+    for place, (*_, of_turns, own) in enumerate(found):
         characters[place, : len(of_turns or ())] = of_turns or ()
+        if own and None not in own:
+            tokens[place] = sum(own)
     row = rows_at(row_of, position)
     kept = row >= 0
     return Answers(
@@ -146,7 +155,10 @@ def _answers(session: Session, places: Subquery, row_of: np.ndarray[Any, np.dtyp
         sample=sample.astype(np.int64)[kept],
         characters=characters[kept],
         truncated=truncated[kept],
+        tokens=tokens[kept],
         log_ratio=log_ratio[kept],
+        log_prob=log_prob[kept],
+        log_prob_tokens=log_prob_tokens[kept],
     )
 
 

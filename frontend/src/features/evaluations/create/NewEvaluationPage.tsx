@@ -169,7 +169,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
             />
             <Select
               label="KL to"
-              description="How far the entrants are from this model, such as the one they were trained from; estimated from sampled answers, by two forward passes per entrant"
+              description="A model such as the one that the entrants were trained from: the perplexity of their answers under it, by a forward pass per entrant, and how far they are from it, estimated from sampled answers by two"
               placeholder="none"
               data={(policies.data ?? []).map((one) => one.name)}
               onSearchChange={policies.onSearchChange}

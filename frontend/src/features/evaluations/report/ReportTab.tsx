@@ -10,6 +10,7 @@ import { Answer, sourceHeadline } from "./Answer";
 import { Agreement, Contamination, Hacking } from "./Cautions";
 import { CostsSection } from "./sections/CostsSection";
 import type { Report } from "./Figure";
+import { FluencySection, fluencyHeadline } from "./sections/FluencySection";
 import { FrontierView } from "./frontier/FrontierView";
 import { TrainingCurves } from "./frontier/TrainingCurves";
 import { HumanSection } from "./sections/HumanSection";
@@ -210,6 +211,15 @@ function Further({ report, project }: { report: Report; project: string }) {
         >
           <FrontierView report={report} frontier={report.frontier} />
           <TrainingCurves report={report} />
+        </Section>
+      )}
+      {!!report.fluency?.entrants.length && (
+        <Section
+          title="Fluency"
+          headline={fluencyHeadline(report.fluency)}
+          about="Perplexity of the answers under one model, 95% intervals over prompts; distinct words and pairs of words over all; empty answers; repeated ones, equal to another prompt's or with a run of four words three times; cut at the token limit."
+        >
+          <FluencySection fluency={report.fluency} />
         </Section>
       )}
       {report.costs.length > 0 && (
