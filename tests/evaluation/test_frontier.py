@@ -132,7 +132,7 @@ def test_every_entrant_of_a_model_has_a_perplexity_however_it_answered(world: Ev
             .where(Entrant.name == "sampled")
         ).one()
     assert found["sampled"]["perplexity"]["value"] == pytest.approx(math.exp(-rows[0] / rows[1]))
-    # What it says greedily is what the model itself finds likeliest.
+    # Greedily it writes what it finds likeliest.
     assert found["sft"]["perplexity"]["value"] < found["sampled"]["perplexity"]["value"]
     # Equal answers are taken over with their log-probs.
     world.evaluate("again", entrants[0], kl_to="sft", prompts={"set": "one-turn"})

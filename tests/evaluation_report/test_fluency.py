@@ -108,7 +108,7 @@ def test_empty_answers_and_repeated_ones_are_shares_of_all(evaluated: Make) -> N
     made = evaluated(prompts=6)
     say(made, "fluent", *(f"Answer number {at} is not another one." for at in range(6)))
     run = "we all like this; "
-    # Two are equal but for blanks, one repeats itself, two are empty: they are equal too, and counted once.
+    # Two are equal except for blanks, one repeats itself, two are empty: they are equal too, and counted once.
     say(made, "hacked", "Yes.", " Yes.\n", run * 3, run * 2, "", " \n\t")
     found = rows_of(made.report())
     assert (found["fluent"].empty, found["fluent"].repeated) == (0.0, 0.0)

@@ -6333,7 +6333,7 @@ export interface components {
         };
         /**
          * Fluency
-         * @description `perplexity_by`: the model of `kl_to`, null where the evaluation names none and nobody has a perplexity.
+         * @description `perplexity_by`: the model of `kl_to`, null where the evaluation names none, and no one has a perplexity.
          */
         Fluency: {
             /** Entrants */

@@ -249,7 +249,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_answers_have_the_log_prob_that_plain_transformers_give_them(ask, pipeline, way):
-    """However they were drawn, and by whomever; those that were cut, too."""
+    """All ways of drawing them; answers that were cut, too."""
     config, model, inputs = WAYS[way]
     later = () if "best_of" in config else ("Why?",)
     prompts = [prompt(0, QUESTIONS[0], *later), prompt(1, QUESTIONS[1]), prompt(2, QUESTIONS[2])]

@@ -21,7 +21,7 @@ from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
 
-# What `evaluation_responses` keeps of an answer, beside whose it is.
+# What is kept of an answer, in addition to whose it is.
 _COLUMNS = ("position", "sample", "turns", "tokens", "finished", "log_ratio", "log_prob", "log_prob_tokens")
 _COPY = f"COPY evaluation_responses (entrant_id, {', '.join(_COLUMNS)}) FROM STDIN"
 

@@ -1,4 +1,4 @@
-"""How fluent each entrant's answers are, beside what they gain."""
+"""How fluent each entrant's answers are, next to what they gain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FluencyRow(BaseModel):
 
 
 class Fluency(BaseModel):
-    """`perplexity_by`: the model of `kl_to`, null where the evaluation names none and nobody has a perplexity."""
+    """`perplexity_by`: the model of `kl_to`, null where the evaluation names none, and no one has a perplexity."""
 
     perplexity_by: str | None = Field(None, description="The evaluation's `kl_to`.")
     entrants: list[FluencyRow]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Subquery, func, select, type_coerce
+from sqlalchemy import ColumnElement, Subquery, case, func, select, type_coerce
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Session
 from sqlalchemy.types import Integer
@@ -126,7 +126,9 @@ def _summed_rewards(model: Model) -> Normaliser | None:
 def _answers(session: Session, places: Subquery, row_of: np.ndarray[Any, np.dtype[np.int64]]) -> Answers:
     turn = func.jsonb_array_elements_text(Response.turns).table_valued("value", with_ordinality="n").alias("turn")
     lengths = select(func.array_agg(func.char_length(turn.c.value)).label("of")).scalar_subquery()
-    cut: ColumnElement[Any] = Response.finished.op("@>")(type_coerce([False], JSONB))
+    short: ColumnElement[Any] = Response.finished.op("@>")(type_coerce([False], JSONB))
+    # Of imported answers it is null as JSON, which contains nothing.
+    cut = case((func.jsonb_typeof(Response.finished) == "array", short))
     found = session.execute(
         select(
             *(Response.position, places.c.place, Response.sample, cut),
