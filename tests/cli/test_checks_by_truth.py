@@ -71,6 +71,20 @@ def test_the_reward_model_is_held_to_its_held_out_pairs_and_answers_to_the_varie
     assert not found[words]
 
 
+def test_answers_are_at_most_five_points_more_often_empty_or_repeated_than_the_baselines() -> None:
+    def found(empty: float | None, repeated: float | None) -> list[tuple[str, bool]]:
+        base = judged(row("base", 0.0), 1.0, empty=0.01, repeated=0.02)
+        dpo = judged(row("dpo", 0.0), 2.0, (0.1, 1.9), empty=empty, repeated=repeated)
+        claims = checks(of().model_copy(update={"methods": [base, dpo]}))
+        return [(words, met) for words, met in claims if "empty or repeated" in words]
+
+    ((words, met),) = found(0.03, 0.04)
+    assert met
+    assert words == ("Most empty or repeated answers has DPO, 7.0% to 3.0% of demo-1.base (at most 5 points more)")
+    assert [met for _, met in found(0.0, 0.09)] == [met for _, met in found(0.09, 0.0)] == [False]
+    assert found(None, None) == [], "a report of an earlier version"
+
+
 def test_without_a_known_truth_and_on_synthetic_data_the_papers_claims_are_all() -> None:
     rows = [judged(row("dpo", 0.0), 2.0, (0.1, 1.9))]
     assert checks(of(*rows, quality=None)) == []

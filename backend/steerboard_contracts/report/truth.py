@@ -16,6 +16,8 @@ ACCURACY_BAR = 0.8
 SPREAD_BAR = 0.4
 # Answers are as varied as the baseline's, to this share of its distinct pairs of words.
 VARIETY_BAR = 0.8
+# At most this share more of them is empty or repeated than of the baseline's.
+SPOILT_BAR = 0.05
 # From the lowest to the highest value; None: its checks are those of the paper alone.
 _RANGES: Mapping[KnownQuality, float | None] = {"synthetic": None, "sentiment": 10.0}
 
@@ -27,7 +29,9 @@ def checks_by_truth(report: Report, labels: Sequence[str]) -> list[tuple[str, bo
     if width is None:
         return []
     found = [*_reward_model(report), *_control(report, labels, width)]
-    return found if place is None else [*found, *_gains(report, labels, place), _variety(report, labels, place)]
+    if place is None:
+        return found
+    return [*found, *_gains(report, labels, place), _variety(report, labels, place), *_spoilt(report, labels, place)]
 
 
 def _reward_model(report: Report) -> list[tuple[str, bool]]:
@@ -84,3 +88,19 @@ def _variety(report: Report, labels: Sequence[str], place: int) -> tuple[str, bo
         f"{labels[place]} (at least {VARIETY_BAR:.0%})"
     )
     return words, least >= VARIETY_BAR * base
+
+
+def _spoilt(report: Report, labels: Sequence[str], place: int) -> list[tuple[str, bool]]:
+    """Empty answers and repeated ones together: none is both. Reports of earlier versions have no such shares."""
+    shares = [(_share(row), label) for row, label in zip(report.methods, labels, strict=True)]
+    known = [(share, label) for share, label in shares if share is not None]
+    base, name = shares[place]
+    if base is None or len(known) < 2:
+        return []
+    most, label = max(known)
+    words = f"Most empty or repeated answers has {label}, {most:.1%} to {base:.1%} of {name}"
+    return [(f"{words} (at most {100 * SPOILT_BAR:g} points more)", most <= base + SPOILT_BAR)]
+
+
+def _share(row: MethodRow) -> float | None:
+    return None if row.empty is None or row.repeated is None else row.empty + row.repeated
