@@ -203,7 +203,7 @@ def test_a_log_ratio_is_of_all_turns_and_a_second_attempt_computes_none_again(as
         assert row["log_ratio"] == pytest.approx(ratio, abs=1e-3)
     # Of the second model's passes one is torn: that one is all that is computed.
     kept = folder / "checkpoints" / "log-probs-kl_to" / "a1-rows.jsonl"
-    kept.write_text("".join(kept.read_text().splitlines(keepends=True)[:-1]))
+    kept.write_text("".join(kept.read_text().rstrip().splitlines(keepends=True)[:-1]))
     passes = []
     real = AnswerLogProbs.read
     monkeypatch.setattr(AnswerLogProbs, "read", lambda *given: passes.append(given[2]) or real(*given))
