@@ -112,6 +112,16 @@ class RunKindSpec:
         return self.labels and "reward" in self.slots
 
     @property
+    def adds_up(self) -> bool:
+        """Whether it makes one reward of the rewards of several datasets over the same rows."""
+        return self.labels and any(slot.many for slot in self.slots.values())
+
+    @property
+    def grades(self) -> bool:
+        """Whether a program gives the rows of a dataset their rewards, and no model does."""
+        return self.labels and not self.scores and not self.adds_up
+
+    @property
     def mixes(self) -> bool:
         """Whether it draws rows of several datasets, pairs among them, into one of instructions."""
         several = (slot for slot in self.slots.values() if slot.many)

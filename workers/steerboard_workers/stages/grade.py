@@ -13,9 +13,9 @@ from steerboard_contracts.configs.grade import GradeConfig
 from steerboard_contracts.errors import EmptySelection
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import RewardsOutput
+from steerboard_workers.stages.rows.given_responses import scorable, summarised
 from steerboard_workers.stages.rows.known_quality import known_quality
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.score import scorable, summarised
 
 
 def run(stage: Stage) -> Succeeded:

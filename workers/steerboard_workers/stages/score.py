@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
 
 from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
@@ -14,6 +13,7 @@ from steerboard_contracts.stage.outputs import RewardsOutput
 from steerboard_workers.engines.rewards import RewardEngine, RewardNotFinite
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_batches
+from steerboard_workers.stages.rows.given_responses import scorable, summarised
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
 
@@ -60,18 +60,6 @@ def _places(stage: Stage) -> int:
     return len(range(shard.index, rows, shard.count))
 
 
-def scorable(stage: Stage, row: dict[str, Any]) -> Scorable:
-    """Raises `BadInput` (`wrong_dataset_kind`) for a row without a response."""
-    if not isinstance(row.get("response"), str):
-        dataset = stage.dataset("data")
-        raise BadInput(
-            f"dataset {dataset.name} is of kind {dataset.kind} and has no responses to score",
-            code="wrong_dataset_kind",
-            hint="Score instructions, labelled data, or a mixture; a mixture takes the sides of preferences apart.",
-        )
-    return Scorable(row["prompt"], row["response"])
-
-
 def _score(
     stage: Stage,
     config: ScoreConfig,
@@ -89,12 +77,3 @@ def _score(
                     )
             partial.add({"row": block[p][0], "value": v} for p, v in zip(places, values, strict=True))
             stage.progress(len(partial.rows), total, "rows", "scoring")
-
-
-def summarised(values: list[float]) -> dict[str, float]:
-    """Mean, sd, lowest and highest of rewards, for a run's summary."""
-    if not values:
-        return {}
-    mean = math.fsum(values) / len(values)
-    sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
-    return {"reward_mean": mean, "reward_sd": sd, "reward_min": min(values), "reward_max": max(values)}

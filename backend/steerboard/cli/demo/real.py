@@ -1,7 +1,7 @@
 """`steerboard demo-real`: score control and its rivals on a real pretrained model; `make demo-real` calls it.
 
-The controlled sentiment experiment of the DPO paper (arXiv 2305.18290, section 6.1) in a form that two CPU cores can
-run: prompts ask for one sentence about a film, a hotel or a phone, and a program knows how positive an answer is.
+The controlled sentiment experiment of arXiv 2305.18290, section 6.1, in a form that two CPU cores can run: prompts ask
+for one sentence about a film, a hotel or a phone, and a program knows how positive an answer is.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ PortOption = Annotated[int | None, typer.Option(min=0, max=65535, help="0: any f
 @dataclass(frozen=True)
 class Demo:
     """`start` imports what is needed and starts the pipeline; `instructions` are for those who rank its answers;
-    `asked` is a prompt for its Decision Transformer."""
+    `asked` is a prompt for its policy that takes scores."""
 
     start: Callable[[Client, Console], dict[str, Any]]
     instructions: str

@@ -24,7 +24,7 @@ from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import LivePairRow, Pipeline, Run, RunOutput
 from steerboard_contracts.configs.combine import CombineConfig
 from steerboard_contracts.configs.grade import GradeConfig
-from steerboard_contracts.run_config import stored_config
+from steerboard_contracts.run_kinds import kinds_that
 from steerboard_contracts.stage.outputs import (
     AcademicOutput,
     AnswersOutput,
@@ -158,14 +158,13 @@ def _model(
 
 
 def _labelled(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
-    config = stored_config(run.config)
-    if isinstance(config, CombineConfig):
-        return _combined(session, project, run, config, inputs, path)
+    if run.kind in kinds_that(lambda kind: kind.adds_up):
+        return _combined(session, project, run, inputs, path)
     data, reward = inputs.get("data"), inputs.get("reward")
     if not isinstance(data, Dataset):
         raise UnusableInput(f"run {run.name} made rewards, but has no dataset `data` as an input")
-    if isinstance(config, GradeConfig):
-        source = datasets.imported_source(session, project, _grader(config, run))
+    if run.kind in kinds_that(lambda kind: kind.grades):
+        source = datasets.imported_source(session, project, _grader(run))
     elif isinstance(reward, Model):
         source = datasets.reward_source_for_model(session, project, reward.name, reward.id)
     else:
@@ -178,15 +177,15 @@ def _labelled(session: Session, project: Project, run: Run, inputs: Things, path
     return labelled
 
 
-def _grader(config: GradeConfig, run: Run) -> str:
+def _grader(run: Run) -> str:
     """Who gave the grades: with noise every run gives others."""
+    config = GradeConfig.model_validate(run.config)
     return f"{config.quality}-noisy-{run.id.hex[-8:]}" if config.noise else config.quality
 
 
-def _combined(
-    session: Session, project: Project, run: Run, config: CombineConfig, inputs: Things, path: Path
-) -> Dataset:
+def _combined(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
     """Over the rows of the first of the labelled datasets, whose rows are those of the others."""
+    config = CombineConfig.model_validate(run.config)
     given = [inputs.get(f"data.{place}") for place in range(len(inputs))]
     data = [one for one in given if isinstance(one, Dataset) and one.reward_source_id and one.normaliser]
     if len(data) != len(given) or not data:
