@@ -54,6 +54,5 @@ def test_every_stage_succeeds_and_the_truth_is_checked(tiny: Path, tmp_path: Pat
     assert (found["synthetic"], found["quality"]) == (False, "sentiment")
     asked = [(row["guidance"], row["score"]) for row in found["methods"] if row["score"] is not None]
     assert len(set(map(str, asked))) == 10
-    gains = {row["name"]: row["quality_gain"] for row in found["methods"]}
-    assert gains.pop("base") is None
-    assert all(gain is not None for gain in gains.values())
+    # The base model is what all others are compared with.
+    assert [row["entrant"] for row in found["methods"] if row["quality_gain"] is None] == ["smollm2-135m-instruct"]

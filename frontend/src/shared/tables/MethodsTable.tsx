@@ -53,8 +53,8 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                 </Table.Th>
               </Table.Tr>
             ),
-            ...group.rows.map((row) => (
-              <Table.Tr key={`${at}-${row.entrant}-${row.score}-${row.best_of}`}>
+            ...group.rows.map((row, place) => (
+              <Table.Tr key={`${at}-${place}`}>
                 <Table.Td>
                   <Text size="sm" fw={550}>
                     {row.method}
@@ -62,6 +62,11 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                   <Link size="xs" to="/p/$project/models/$model" params={{ project, model: row.entrant }}>
                     {row.entrant}
                   </Link>
+                  {row.guidance !== undefined && row.guidance !== 1 && (
+                    <Text size="xs" c="dimmed">
+                      guidance {row.guidance}
+                    </Text>
+                  )}
                   {row.best_of && (
                     <Text size="xs" c="dimmed">
                       {bestOf(row)}
