@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from steerboard.cli.client import Client
 
 FOLDER = Path(__file__).parent
-WIDE = {"width": 1360, "height": 860}
-PHONE = {"width": 390, "height": 780}
+WIDE: ViewportSize = {"width": 1360, "height": 860}
+PHONE: ViewportSize = {"width": 390, "height": 780}
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
         take("model", f"models/{name}.dt")
         take("playground", f"playground?model={name}.dt", lambda: _compare(page))
         take("curve", "", lambda: _curve(page, name))
-        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        page.set_viewport_size(PHONE)
         page.emulate_media(color_scheme="dark")
         take("phone", f"pipelines/{name}")
         browser.close()
@@ -68,7 +68,7 @@ def signed_in(browser: Browser, client: Client) -> tuple[Page, Callable[..., Non
     link = client.url + client.post("/api/v1/sign-in-links")["path"]
     context = browser.new_context(  # waits are functions, which the pages' policy forbids
         base_url=f"{client.url}/p/default/",
-        viewport=WIDE,  # type: ignore[arg-type]
+        viewport=WIDE,
         bypass_csp=True,
     )
     page = context.new_page()

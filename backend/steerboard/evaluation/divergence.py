@@ -67,7 +67,7 @@ def no_estimate(source: str, decoding: Mapping[str, Any], best_of: int | None) -
 
 
 def inputs_of(session: Session, evaluation: Evaluation, entrant: Entrant) -> dict[str, InputRef]:
-    """Of the answer run of an entrant whose answers are made here: the model under which they get log-probs."""
+    """The model under which answers get log-probs, for the run of an entrant whose answers are made here."""
     kl_to = kl_to_of(evaluation)
     if kl_to is None or entrant.source != "model" or session.get(Model, kl_to.id) is None:
         return {}

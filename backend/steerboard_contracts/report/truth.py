@@ -43,7 +43,7 @@ def _reward_model(report: Report) -> list[tuple[str, bool]]:
 
 
 def _control(report: Report, labels: Sequence[str], width: float) -> list[tuple[str, bool]]:
-    """Of each policy at each guidance that was asked for several scores."""
+    """A claim for each policy, at each guidance at which it was asked for several scores."""
     groups: dict[tuple[str, float], list[tuple[float, MethodRow, str]]] = {}
     for row, label in zip(report.methods, labels, strict=True):
         score = row.score.score if row.score is not None else None
@@ -69,7 +69,7 @@ def _control(report: Report, labels: Sequence[str], width: float) -> list[tuple[
 
 
 def _gains(report: Report, labels: Sequence[str], place: int) -> list[tuple[str, bool]]:
-    """Of entrants without a score, paired over the prompts."""
+    """A claim for each entrant without a score, paired with the baseline over the prompts."""
     found = []
     for number, (row, label) in enumerate(zip(report.methods, labels, strict=True)):
         if number == place or row.score is not None or row.quality_gain is None:

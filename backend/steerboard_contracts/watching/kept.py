@@ -11,7 +11,7 @@ from steerboard_contracts.wording import counted
 
 @dataclass(frozen=True)
 class Kept:
-    """Those of `step`, at a held-out loss of `loss`: the lowest of so many `evaluations`. Training ended with
+    """The weights of `step`, at a held-out loss of `loss`: the lowest of so many `evaluations`. Training ended with
     `last_loss` at `last_step`."""
 
     step: int

@@ -22,7 +22,7 @@ _AT_ONCE = 500
 
 
 def text_facts(session: Session, places: Subquery, entrants: int) -> list[TextFacts]:
-    """Of each entrant in its column."""
+    """The facts of each entrant's answers, by its column."""
     found = [TextFacts()] * entrants
     for column, rows in groupby(_turns(session, places), key=itemgetter(0)):
         answers = [(position, sample, [turn.strip() for turn in turns or ()]) for _, position, sample, turns in rows]

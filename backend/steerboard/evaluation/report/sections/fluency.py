@@ -63,7 +63,7 @@ def _by_prompt(data: EvaluationData, values: Floats) -> Floats:
 
 
 def _exp(found: Estimate) -> Estimate:
-    """Of nats a token. What is beyond any number is none."""
+    """exp of the nats a token; None where that is beyond any number."""
     with np.errstate(over="ignore"):
         value, low, high = (None if one is None else float(np.exp(one)) for one in (found.value, found.low, found.high))
     return estimate(value, low, high, found.n)
