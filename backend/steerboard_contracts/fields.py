@@ -26,7 +26,15 @@ RunKind = Literal[
     "compare",
     "check_rows",
 ]
-Precision = Literal["auto", "fp32", "bf16"]
+# auto: bf16 on a GPU, fp32 on a CPU. fast: bf16 on a CPU, too, if it multiplies in it natively (AVX512-BF16, AMX).
+Precision = Literal["auto", "fp32", "bf16", "fast"]
+
+
+def planned_bf16(precision: Precision, on_gpu: bool) -> bool:
+    """Whether to plan for bf16. What a CPU is able to do is not known before its worker runs, so `fast` is planned as
+    fp32 there, which takes more memory."""
+    return precision == "bf16" or (precision != "fp32" and on_gpu)
+
 
 Positive = Annotated[Finite, Field(gt=0)]
 # A slower judge would be asked less than once in 100 minutes, and hold its process all that time.

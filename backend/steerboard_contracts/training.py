@@ -100,7 +100,13 @@ class TrainingConfig(Config):
         Literal["auto", "padded", "packed", "padding_free"],
         Field(description="How sequences share a forward pass; `auto` takes what the model and the device allow."),
     ] = "auto"
-    precision: Annotated[Precision, Field(description="`auto`: bf16 on a GPU, fp32 on a CPU.")] = "auto"
+    precision: Annotated[
+        Precision,
+        Field(
+            description="`auto`: bf16 on a GPU, fp32 on a CPU; `fast`: bf16 wherever the device multiplies in it "
+            "natively."
+        ),
+    ] = "auto"
     gradient_checkpointing: Annotated[
         bool, Field(description="Compute activations again in the backward pass: slower, with less memory.")
     ] = False
@@ -128,7 +134,7 @@ class TrainingConfig(Config):
         Annotated[int, Field(ge=0)] | None,
         Field(
             description="Optimiser steps; 0 evaluates only at the end. By default ten times in a run, or as often as "
-            "costs a tenth of its time; methods that sample answers do so only at the end."
+            "costs a tenth of its time, in short runs 30%; methods that sample answers do so only at the end."
         ),
     ] = None
     keep: Annotated[

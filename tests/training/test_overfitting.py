@@ -22,6 +22,8 @@ def config_of(method="sft", **fields):
         ({"batch": 128}, 1000, 512, 100),  # ten times
         ({"batch": 8}, 1000, 512, 250),  # a tenth of the time: 4 times 512 rows at a third each
         ({"batch": 8}, 10, 512, 0),
+        ({"batch": 16}, 75, 450, 38),  # a short run: twice, for less than 30% of its time
+        ({"batch": 16}, 75, 200, 25),  # and three times where that is so
         ({"batch": 128}, 5, 10, 1),
         ({"batch": 128}, 1000, 0, 0),
         ({"batch": 128, "evaluate_every": 7}, 1000, 512, 7),

@@ -19,7 +19,7 @@ from steerboard_contracts.conditions.score_words import (
     Writing,
     word_borders,
 )
-from steerboard_contracts.fields import Positive
+from steerboard_contracts.fields import NonNegative, Positive
 from steerboard_contracts.prompts import ScaleKind
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
@@ -101,6 +101,21 @@ class DecisionTransformerConfig(ConditionalConfig):
             "scores at most 5 times as much as others; without it, most rewards decide most of what is learned."
         ),
     ] = False
+    contrast: Annotated[
+        bool,
+        Field(
+            description="Draw all answers to one prompt in one step, wherever it does not end between them, so that it "
+            "learns what their scores change rather than what their prompts do."
+        ),
+    ] = False
+    loss_floor: Annotated[
+        NonNegative,
+        Field(
+            description="Nats a token: an answer that costs fewer already is known by heart and is not learned further "
+            "in that step; 0 learns all of them.",
+            json_schema_extra={"source": "a floor as in arXiv 2002.08709, which climbs back to it instead of waiting"},
+        ),
+    ] = 0.0
     threshold: Annotated[
         Finite | None,
         Field(

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.fields import planned_bf16
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.placement import MODEL_ROLES, Role, assign
 from steerboard_contracts.planning.memory import (
@@ -81,7 +82,7 @@ def training_load(
         processes=processes,
         # No pass is smaller than one sample, and a pair is two sequences.
         positions=max(config.micro_tokens, method.sequences * (config.max_length or window)),
-        mixed=config.precision == "bf16" or (config.precision == "auto" and on_gpu),
+        mixed=planned_bf16(config.precision, on_gpu),
         strategy=config.strategy,
         offload=config.offload,
         gradient_checkpointing=config.gradient_checkpointing,

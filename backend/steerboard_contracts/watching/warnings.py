@@ -51,6 +51,15 @@ def rows_would_be_too_long(dataset: str, checked: int, too_long: int, fate: str,
     )
 
 
+def no_native_bf16() -> RunWarning:
+    """The run computes in bf16 on a CPU without instructions for it."""
+    return RunWarning(
+        code="slow_bf16",
+        message="This CPU has no instructions for bf16, and computes it many times more slowly than fp32. Set "
+        "precision to fast, which takes bf16 only where the device has it, or to fp32.",
+    )
+
+
 def fewer_steps(asked: int | None, steps: int, epochs: float, *, counted_rows: bool = False) -> RunWarning | None:
     """`asked`: `max_steps`. `steps`: how many the epochs give; with `counted_rows`, as far as that is known before the
     rows are read, of which the run may leave some out."""

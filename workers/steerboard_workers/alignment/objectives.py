@@ -20,7 +20,7 @@ from torch import Tensor
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.losses import effective_sample_size, weighted_nll
+from steerboard_workers.alignment.losses import effective_sample_size, sequence_sums, weighted_nll
 from steerboard_workers.alignment.rendering.render import Renderer
 
 
@@ -96,14 +96,25 @@ class BatchObjective(Objective, Protocol):
 class LanguageObjective:
     """-sum w log pi(y | x): the weighted likelihood of responses, Eq. 1 and Eq. 5 of arXiv 2308.12050.
 
-    `self_normalised`: divide by sum of weight x tokens instead of tokens.
+    `self_normalised`: divide by sum of weight x tokens instead of tokens. `floor`: nats a token; sequences that cost
+    fewer have no gradient. Figures are of all sequences nevertheless, so that a floor changes what is learned and not
+    what is reported.
     """
 
     reads: Reads = "labels"
     measures: tuple[str, ...] = ("loss_sum", "nll", "correct", "labels", "count")
 
-    def __init__(self, weighted: bool = False, self_normalised: bool = False, max_weight: float | None = None) -> None:
+    def __init__(
+        self,
+        weighted: bool = False,
+        self_normalised: bool = False,
+        max_weight: float | None = None,
+        floor: float = 0.0,
+    ) -> None:
         self._weighted = weighted
+        self._floor = floor
+        if floor:
+            self.measures = (*type(self).measures, "below_floor", "sequences")
         self._self_normalised = self_normalised
         self._max_weight = max_weight
 
@@ -114,21 +125,25 @@ class LanguageObjective:
 
     def forward(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor]:
         log_probs, correct = output[:2]
-        loss = weighted_nll(log_probs, batch.sequence, batch.weights)
+        loss = shown = weighted_nll(log_probs, batch.sequence, batch.weights)
         labels = torch.tensor(len(log_probs), dtype=torch.float64, device=loss.device)
         weight = batch.weights.double()[batch.sequence].sum() if self._self_normalised else labels
-        sums = torch.stack(
-            [loss.detach().double(), -log_probs.detach().double().sum(), correct.double().sum(), labels, weight]
-        )
-        return loss, sums
+        measured = [shown.detach().double(), -log_probs.detach().double().sum(), correct.double().sum(), labels, weight]
+        if self._floor:
+            costs = sequence_sums(-log_probs.detach(), batch.label_counts) / batch.label_counts.clamp(min=1)
+            above = costs >= self._floor
+            loss = weighted_nll(log_probs, batch.sequence, batch.weights * above)
+            measured += [(~above).double().sum(), torch.ones_like(costs, dtype=torch.float64).sum()]
+        return loss, torch.stack(measured)
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
         labels = sums["labels"]
-        return {
+        figures = {
             "loss": sums["loss_sum"] / sums["count"],
             "perplexity": math.exp(min(sums["nll"] / labels, 700.0)),
             "token_accuracy": sums["correct"] / labels,
         }
+        return figures | ({"below_floor": sums["below_floor"] / sums["sequences"]} if self._floor else {})
 
     def batch_metrics(self, examples: Sequence[Example]) -> dict[str, float]:
         if not self._weighted:

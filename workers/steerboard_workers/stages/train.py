@@ -17,7 +17,7 @@ from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_contracts.watching.warnings import RunWarning, fewer_steps, mixture_warnings, overfitted
+from steerboard_contracts.watching.warnings import RunWarning, fewer_steps, mixture_warnings, no_native_bf16, overfitted
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.methods import training_of
@@ -25,6 +25,7 @@ from steerboard_workers.alignment.modules import JointModule, PolicyModule, with
 from steerboard_workers.alignment.rollouts import LivePolicy, SourceContext
 from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.distributed.choice import strategy_of
+from steerboard_workers.stages.models.model_io import multiplies_bf16, pick_device, pick_dtype
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.best_weights import check_can_keep_best
@@ -204,6 +205,9 @@ def _report_prepared(
     """How much of the model learns, and what the owner of the run must know before it ends. Returns the warnings."""
     warnings = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
     warnings += {one.message: one for data in read for one in data.warnings}.values()
+    device = pick_device(stage.spec.device)
+    if pick_dtype(config.precision, device) is torch.bfloat16 and not multiplies_bf16(device):
+        warnings.append(no_native_bf16())
     ends_early = fewer_steps(config.max_steps, source.steps, config.epochs)
     if ends_early is not None:
         warnings.append(ends_early)

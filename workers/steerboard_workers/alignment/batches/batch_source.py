@@ -7,8 +7,9 @@ it is asked for, also from the weights as they are at that step (rollouts.py).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -99,14 +100,22 @@ class ListSource(BatchSource):
     """A finished list: every example once an epoch, in an order that needs no state.
 
     Examples of one row, such as the two sides of a pair, come in the same step wherever it does not end between them:
-    they can share their prompt then.
+    they can share their prompt then. `together`: what examples have in common that come so, where it is not their row.
     """
 
-    def __init__(self, train: Sequence[Example], held_out: Sequence[Example], config: TrainingConfig) -> None:
+    def __init__(
+        self,
+        train: Sequence[Example],
+        held_out: Sequence[Example],
+        config: TrainingConfig,
+        together: Callable[[Example], Hashable] = attrgetter("row"),
+    ) -> None:
         self._train = train
         self._held_out = held_out
         self._batch = config.batch
-        self._order = order_of(train, config)
+        self._order = Order(
+            len(train), config.batch, config.epochs, config.seed, Together.by(together(one) for one in train)
+        )
         self.steps = min(self._order.steps, config.max_steps or self._order.steps)
 
     def batch(self, step: int) -> Batch:
@@ -123,12 +132,6 @@ class ListSource(BatchSource):
             : self._batch
         ]
         return [longest, *(self.batch(step).examples for step in range(min(self.steps, REHEARSED_STEPS)))]
-
-
-def order_of(train: Sequence[Example], config: TrainingConfig) -> Order:
-    """In which a finished list is drawn."""
-    together = Together.by(example.row for example in train)
-    return Order(len(train), config.batch, config.epochs, config.seed, together)
 
 
 # -- what a source keeps, and whether processes agree ------------------------------------------------------------------

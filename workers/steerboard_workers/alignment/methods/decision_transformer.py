@@ -3,6 +3,7 @@ the attribute-conditioned SFT of SteerLM (arXiv 2310.05344, step 3), behind `hel
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,11 +14,13 @@ from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
 from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_workers.alignment.attributes import described, fit_attribute, grade
+from steerboard_workers.alignment.batches.batch_source import BatchSource, ListSource
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.filtering import NOTHING_LEFT, above
 from steerboard_workers.alignment.losses import effective_sample_size
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective
 from steerboard_workers.alignment.rendering.render import RenderedGroup
+from steerboard_workers.alignment.rollouts import SourceContext
 from steerboard_workers.alignment.score_balance import ScoreBalance
 from steerboard_workers.alignment.training_method import RewardedMethod, Row, Selection, Source
 
@@ -30,6 +33,10 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
     """
 
     _balance: ScoreBalance | None = None
+
+    def __init__(self, config: DecisionTransformerConfig) -> None:
+        super().__init__(config)
+        self._prompts: dict[int, str] = {}
 
     def select(self, rows: list[Row], source: Source) -> Selection:
         self._dataset = source.name
@@ -76,13 +83,25 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
         return replace(kept, info=info, notes=[*kept.notes, *notes])
 
     def example(self, number: int, row: Row, group: RenderedGroup) -> Example:
+        if self.config.contrast:
+            self._prompts[number] = json.dumps(row["prompt"], sort_keys=True)
         # Held-out rows weigh the same, so that the held-out loss of all runs is one figure.
         if self._balance is None or row["split"] == "held_out":
             return Example.of(number, group)
         return Example.of(number, group, weight=self._balance.of(self._scale.score(row["reward"])))
 
+    def source(self, context: SourceContext) -> BatchSource:
+        if not self.config.contrast:
+            return super().source(context)
+        return ListSource(context.train, context.held_out, self.config, lambda example: self._prompts[example.row])
+
+    @property
+    def shares_prompt(self) -> bool:
+        """Scores that open the answer leave its prompt the same."""
+        return self.config.contrast
+
     def objective(self) -> Objective:
-        return LanguageObjective(weighted=self._balance is not None)
+        return LanguageObjective(weighted=self._balance is not None, floor=self.config.loss_floor)
 
     def nothing_left(self) -> str:
         return super().nothing_left() if self.config.threshold is None else NOTHING_LEFT

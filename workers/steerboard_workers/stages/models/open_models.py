@@ -16,6 +16,7 @@ from steerboard_contracts.engine import VllmOptions, WithEngine
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.watching.warnings import no_native_bf16
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import end_ids
 from steerboard_workers.engines.protocol import Engine
@@ -29,6 +30,7 @@ from steerboard_workers.stages.models.model_io import (
     load_policy,
     load_reward_model,
     load_tokenizer,
+    multiplies_bf16,
     pick_device,
     pick_dtype,
     read_info,
@@ -57,6 +59,8 @@ def open_policy(stage: Stage, name: str, config: WithDecoding) -> Iterator[OpenP
 
         with stage.phases.measure("load"), stage.using_model(name, "opening"):
             policy = load_policy(folder, config.precision, stage.spec.device)
+        if policy.model.dtype is torch.bfloat16 and not multiplies_bf16(policy.device):
+            stage.log(no_native_bf16().message, "warning")
         _watch(stage, name, policy.renderer)
         yield OpenPolicy(
             TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size), policy.info

@@ -18,6 +18,8 @@ from steerboard_workers.stages.training.update import Update, added
 
 # By default: how often in a run, and at most which share of its time. A row costs a third of what it costs to learn.
 _TIMES, _SHARE, _ROW = 10, 0.1, 1 / 3
+# A short run may take more, for one evaluation shows no course.
+_FEWEST, _SHORT_SHARE = 3, 0.3
 
 
 def evaluations_every(config: TrainingConfig, total: int, examples: int) -> int:
@@ -27,7 +29,8 @@ def evaluations_every(config: TrainingConfig, total: int, examples: int) -> int:
         return config.evaluate_every
     if isinstance(config, OnlineConfig) or not examples:
         return 0
-    times = min(_TIMES, int(_SHARE * total * config.batch / (_ROW * examples)), total)
+    affordable = total * config.batch / (_ROW * examples)
+    times = min(_TIMES, max(int(_SHARE * affordable), min(_FEWEST, int(_SHORT_SHARE * affordable))), total)
     return math.ceil(total / times) if times > 1 else 0
 
 
