@@ -15,7 +15,7 @@ from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.architecture import architecture_of
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import WorkerRow
-from steerboard_contracts.fields import planned_bf16
+from steerboard_contracts.fields import Precision, planned_bf16
 from steerboard_contracts.planning.memory import (
     MemoryEstimate,
     ModelShape,
@@ -105,7 +105,7 @@ def _processes(config: RunConfig, pool: _Pool) -> int:
 def _estimate(
     config: RunConfig, given: Container[str], shape: ModelShape, window: int, on_gpu: bool, processes: int
 ) -> MemoryEstimate | None:
-    precision = getattr(config, "precision", "auto")
+    precision: Precision = getattr(config, "precision", "auto")
     mixed = planned_bf16(precision, on_gpu)
     if isinstance(config, TrainingConfig):
         load = training_load(config, shape, given, window, processes, on_gpu)
