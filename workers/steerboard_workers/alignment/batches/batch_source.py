@@ -21,6 +21,7 @@ from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batches.order import Order, Together
 from steerboard_workers.alignment.examples import Example
 
+BY_ROW: Callable[[Example], Hashable] = attrgetter("row")
 # Among the passes of so many steps a rehearsal looks for the fullest.
 REHEARSED_STEPS = 8
 
@@ -108,14 +109,12 @@ class ListSource(BatchSource):
         train: Sequence[Example],
         held_out: Sequence[Example],
         config: TrainingConfig,
-        together: Callable[[Example], Hashable] = attrgetter("row"),
+        together: Callable[[Example], Hashable] = BY_ROW,
     ) -> None:
         self._train = train
         self._held_out = held_out
         self._batch = config.batch
-        self._order = Order(
-            len(train), config.batch, config.epochs, config.seed, Together.by(together(one) for one in train)
-        )
+        self._order = order_of(train, config, together)
         self.steps = min(self._order.steps, config.max_steps or self._order.steps)
 
     def batch(self, step: int) -> Batch:
@@ -132,6 +131,13 @@ class ListSource(BatchSource):
             : self._batch
         ]
         return [longest, *(self.batch(step).examples for step in range(min(self.steps, REHEARSED_STEPS)))]
+
+
+def order_of(
+    train: Sequence[Example], config: TrainingConfig, together: Callable[[Example], Hashable] = BY_ROW
+) -> Order:
+    """In which a finished list is drawn."""
+    return Order(len(train), config.batch, config.epochs, config.seed, Together.by(together(one) for one in train))
 
 
 # -- what a source keeps, and whether processes agree ------------------------------------------------------------------
