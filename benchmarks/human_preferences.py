@@ -68,6 +68,11 @@ def pair(prompt: str, first: str, second: str, first_is_better: bool) -> Pair:
     return {"prompt": prompt, "chosen": better, "rejected": worse}
 
 
+def told_apart(one: Any, other: Any) -> bool:
+    """Some files have numbers or nothing where an answer is expected."""
+    return all(isinstance(text, str) and text.strip() for text in (one, other)) and one != other
+
+
 SOURCES = {"hh": hh, "pandalm": pandalm, "llmbar": llmbar}
 
 
@@ -84,7 +89,7 @@ def files(data: Path) -> dict[str, list[Pair]]:
     found: dict[str, list[Pair]] = defaultdict(list)
     for source, read in SOURCES.items():
         for row in read(data):
-            if not (row["chosen"].strip() and row["rejected"].strip()) or row["chosen"] == row["rejected"]:
+            if not told_apart(row["chosen"], row["rejected"]):
                 continue
             part, row = part_of(row["prompt"]), {**row, "source": source}
             found[part].append(row)
