@@ -19,9 +19,11 @@ from steerboard.accounts.tables import Project
 from steerboard.cli.client import ApiError
 from steerboard.cli.data import datasets
 from steerboard.cli.models import models
+from steerboard.cli.models.files import GUIDED_SCRIPT
 from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service as registry
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
 from support.processes.terminal import on_terminal
@@ -142,15 +144,20 @@ def test_a_deleted_dataset_is_gone(pairs: Path) -> None:
         run(datasets.app, "show", "x")
 
 
+def model_folder(folder: Path) -> Path:
+    folder.mkdir()
+    header = b'{"w":{"dtype":"U8","shape":[7],"data_offsets":[0,7]}}'
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"weights")
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
 @pytest.mark.usefixtures("server")
 def test_an_exported_model_is_whole_or_not_there(
     sessions: sessionmaker[Session], project: Project, store: ArtifactStore, home: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "model"
-    (folder / "sub").mkdir(parents=True)
-    header = b'{"w":{"dtype":"U8","shape":[7],"data_offsets":[0,7]}}'
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"weights")
-    (folder / "config.json").write_text("{}")
+    folder = model_folder(tmp_path / "model")
+    (folder / "sub").mkdir()
     (folder / "sub" / "note #1.txt").write_text("a name that must be quoted")
     info = ModelInfo(role="sft", method="sft", architecture="LlamaForCausalLM", parameters=7, max_length=64)
     (folder / "steerboard.json").write_text(info.model_dump_json())
@@ -182,6 +189,23 @@ def test_an_exported_model_is_whole_or_not_there(
         run(models.app, "export", "m", str(tmp_path / "damaged"))
     assert not (tmp_path / "damaged").exists()
     assert list(tmp_path.glob(".damaged*")) == []
+
+
+@pytest.mark.usefixtures("server")
+def test_a_policy_that_takes_scores_is_exported_with_the_script_that_guides_it(
+    sessions: sessionmaker[Session], project: Project, store: ArtifactStore, tmp_path: Path
+) -> None:
+    folder, target = model_folder(tmp_path / "model"), tmp_path / "out"
+    info = ModelInfo(role="policy", architecture="LlamaForCausalLM", parameters=7, max_length=64)
+    info = info.model_copy(update={"condition": ConditionFormat.of_score()})
+    (folder / "steerboard.json").write_text(info.model_dump_json())
+    with transaction(sessions) as session:
+        registry.register_model(
+            session, store, project, name="dt", folder=folder, role="policy", method=None, parent_id=None, run_id=None
+        )
+    assert "sample_guided.py in it samples with guidance" in run(models.app, "export", "dt", str(target))
+    assert {path.name for path in target.iterdir()} == {path.name for path in folder.iterdir()} | {GUIDED_SCRIPT.name}
+    assert (target / GUIDED_SCRIPT.name).read_bytes() == GUIDED_SCRIPT.read_bytes()
 
 
 @pytest.mark.usefixtures("server")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +13,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from steerboard.cli.client import Client
 from steerboard.platform.storage.artifacts import CorruptArtifact, safe_member
+
+# Never imported: it is written into exports, and needs torch.
+GUIDED_SCRIPT = Path(__file__).with_name("sample_guided.py")
 
 
 def download_model(client: Client, model: dict[str, Any], folder: Path) -> None:
@@ -26,3 +30,13 @@ def download_model(client: Client, model: dict[str, Any], folder: Path) -> None:
             with target.open("rb") as content:
                 if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
                     raise CorruptArtifact(f"{file['path']} did not arrive as it was stored", hint="Try again.")
+
+
+def add_guided_script(model: dict[str, Any], folder: Path) -> Path | None:
+    """Write the script that samples with guidance into the folder of a policy that takes a condition, unless the model
+    has a file of this name. Returns its path, None where none was written."""
+    target = folder / GUIDED_SCRIPT.name
+    if not (model["info"] or {}).get("condition") or target.exists():
+        return None
+    shutil.copyfile(GUIDED_SCRIPT, target)
+    return target

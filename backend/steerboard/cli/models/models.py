@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.models.files import download_model
+from steerboard.cli.models.files import add_guided_script, download_model
 from steerboard.cli.models.fit import fit
 from steerboard.cli.models.importing import import_
 from steerboard.cli.models.serving import serve
@@ -182,7 +182,8 @@ def export(
     folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
     json: JsonOption = False,
 ) -> None:
-    """Write a model as a folder that transformers and vLLM load as it is; every file's hash is verified."""
+    """Write a model as a folder that transformers and vLLM load as it is; every file's hash is verified. With a policy
+    that takes scores comes sample_guided.py, which samples with guidance."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} exists and is not empty", code="target_exists", hint="Name another folder.")
     client = Client()
@@ -190,11 +191,14 @@ def export(
     temporary = folder.absolute().with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
         download_model(client, found, temporary)
+        script = add_guided_script(found, temporary)
         folder.parent.mkdir(parents=True, exist_ok=True)
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     words = f"Wrote {found['name']} to {folder} ({counted(len(found['files']), 'file')}, {found['size']:,} bytes)"
+    if script is not None:
+        words += f"; {script.name} in it samples with guidance"
     tell(words, {"model": found["name"], "folder": str(folder), "bytes": found["size"]}, json=json)
 
 
