@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate.utils import other
 from pydantic import ValidationError
 from safetensors import safe_open
 from transformers import (
@@ -280,6 +279,8 @@ def save_model(folder: Path, model: Any, tokenizer: Any, info: ModelInfo) -> Non
 def save_weights(folder: Path, model: Any) -> None:
     """The weights and the model's config. `save_pretrained` imports DeepSpeed where it is installed, to unwrap its
     engine: seconds and a warning in the log. A model can be such an engine only if DeepSpeed is loaded already."""
+    from accelerate.utils import other  # the environment of vLLM, which saves no models, does without
+
     asked, other.is_deepspeed_available = other.is_deepspeed_available, lambda: "deepspeed" in sys.modules
     try:
         model.save_pretrained(folder)
