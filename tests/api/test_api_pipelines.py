@@ -78,8 +78,9 @@ def test_a_failure_half_way_through_a_start_leaves_nothing(world: ApiWorld) -> N
     with transaction(world.sessions) as session:
         from steerboard.recipes import service
         from steerboard.recipes.planning.plan import make_plan
+        from steerboard.runs.launch.catalogue import ProjectCatalogue
 
-        catalogue = service.ProjectCatalogue(session, world.project, None, None)
+        catalogue = ProjectCatalogue(session, world.project, None, None)
         planned = make_plan(RECIPE, ["base=tiny", "data=hh"], catalogue)
     broken = planned.stages[1].inputs
     broken["model"] = type(broken["model"])(world.project.id, "gone", "base")

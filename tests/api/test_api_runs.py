@@ -158,6 +158,7 @@ def test_a_wrong_run_is_refused_with_every_field_at_fault(world: ApiWorld) -> No
     assert {error["location"] for error in problem["errors"]} == {
         "config.shards",
         "config.nonsense",
+        "config.prompts",
         "inputs.model",
         "inputs.data",
         "inputs.stuff",

@@ -110,8 +110,8 @@ def test_data_of_the_wrong_kind_are_refused_with_the_conversion_that_fits(world:
     place, message = fault_of(world, {"run": "train", "method": "dpo"}, model="tiny", data="thumbs")
     assert (place, message) == (
         "inputs.data",
-        "needs a dataset of kind preferences; `thumbs` is of kind unpaired. Convert it: `steerboard datasets convert "
-        "thumbs pairs_from_thumbs`",
+        "needs a dataset of kind preferences; `thumbs` is a dataset of kind unpaired. Convert it: "
+        "`steerboard datasets convert thumbs pairs_from_thumbs`",
     )
     recipe = KTO_RECIPE.replace("unpaired", "instructions").replace("kto", "sft")
     refused = world.post("recipes/check", {"text": recipe, "set": ["base=tiny", "data=hh"]}, status=422)

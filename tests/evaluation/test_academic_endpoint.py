@@ -213,7 +213,7 @@ def test_what_does_not_fit_an_endpoint_is_refused_before_anything_starts(
 
     assert "inputs.model" in faults(start(world, None, model="nobody", status=422))
     assert faults(start(world, None, model="sft", endpoint="remote", tasks=["gsm8k"], status=422)) == {
-        "inputs.model": "give either this or config.endpoint"
+        "config.endpoint": "an endpoint takes the place of `model`"
     }
     assert "config.endpoint" in faults(start(world, None, model="sft", endpoint="nobody", status=422))
     # The suite has tasks that are known to need log-probs.

@@ -82,8 +82,8 @@ def test_wrong_inputs_are_refused_by_field(bench: EvaluationWorld) -> None:
     assert problem["code"] == "invalid_run"
     messages = {error["location"]: error["message"] for error in problem["errors"]}
     assert set(messages) == {"config.limit", "inputs.reward", "inputs.pairs"}
-    assert "of role preference or reward; `sft` is of role sft" in messages["inputs.reward"]
-    assert "of kind labelled or preferences; `questions` is of kind prompts" in messages["inputs.pairs"]
+    assert "of role preference or reward; `sft` is a model of role sft" in messages["inputs.reward"]
+    assert "of kind labelled or preferences; `questions` is a dataset of kind prompts" in messages["inputs.pairs"]
     missing = bench.post("runs", {"config": {"run": "benchmark"}}, status=422)
     assert [error["location"] for error in missing["errors"]] == ["inputs.reward", "inputs.pairs"]
 

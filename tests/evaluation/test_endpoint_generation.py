@@ -122,10 +122,10 @@ def test_what_does_not_fit_an_endpoint_is_said_before_anything_starts(
         return {place["location"] for place in problem["errors"]}
 
     assert "inputs.model" in faults(start(prompts, 422, model="nobody"))
-    assert faults(start(prompts, 422, model="sft", endpoint="remote")) == {"inputs.model"}
+    assert faults(start(prompts, 422, model="sft", endpoint="remote")) == {"config.endpoint"}
     assert "config.endpoint" in faults(start(prompts, 422, model="sft", endpoint="nobody"))
     body = {"config": {"run": "generate", "prompts": ["hello"], "endpoint": "remote"}, "inputs": {}}
-    assert faults(prompts.post("runs", body, status=422)) == {"config.prompts"}
+    assert faults(prompts.post("runs", body, status=422)) == {"config.endpoint"}
 
 
 def test_a_score_that_the_served_policy_does_not_know_is_refused_and_nobody_is_asked(

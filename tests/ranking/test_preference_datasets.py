@@ -99,7 +99,8 @@ def test_pairs_of_held_out_prompts_are_counted_before_and_refused_at_launch(held
     refused = train_reward_model(held_out, made)
     problem = refused.json()
     assert (refused.status_code, problem["code"]) == (422, "no_training_rows")
-    assert problem["errors"] == [{"location": "inputs.data", "message": "9 rows, all of them held out"}]
+    message = f"`{made['name']}` has 9 rows, all of them held out, so none are left for training"
+    assert problem["errors"] == [{"location": "inputs.data", "message": message}]
     assert "held out" in problem["detail"]
     assert "threshold" not in problem["hint"]
     recipe = "name: r\nstages:\n  reward: {run: train, method: reward_model, model: $m, data: $d}\n"

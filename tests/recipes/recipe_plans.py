@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from steerboard.recipes.errors import InvalidRecipe
-from steerboard.recipes.lookup import Catalogue
 from steerboard.recipes.planning.plan import Plan, PlannedStage, make_plan
+from steerboard.runs.launch.lookup import Catalogue
 
 # Verbatim from CONTRACTS.md.
 CONTRACT = """\

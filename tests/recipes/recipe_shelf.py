@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uuid
 
-from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.registry.base_sources import PinnedSource
+from steerboard.runs.launch.lookup import KnownDataset, KnownModel
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
@@ -49,3 +49,6 @@ class Shelf:
 
     def endpoint_names(self) -> list[str]:
         return ["gpt"]
+
+    def has_endpoint(self, ref: str) -> bool:
+        return ref in self.endpoint_names()

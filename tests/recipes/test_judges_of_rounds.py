@@ -9,7 +9,7 @@ from recipe_plans import refused, stage
 from recipe_shelf import Shelf
 from test_recipe_rounds import INPUTS, PAIRS, STOP, inputs, plan
 
-from steerboard.recipes.lookup import KnownModel
+from steerboard.runs.launch.lookup import KnownModel
 
 LLM = STOP.replace("judge: independent", "judge: {endpoint: gpt, criteria: honesty}")
 TRAINED = STOP.replace("judge: independent", "judge: comparer").replace(

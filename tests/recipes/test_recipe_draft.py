@@ -11,9 +11,9 @@ from recipe_plans import CONTRACT
 from recipe_shelf import Shelf
 
 from steerboard.recipes.errors import InvalidRecipe
-from steerboard.recipes.lookup import Catalogue
 from steerboard.recipes.planning.plan import read_recipe
 from steerboard.recipes.schemas import DraftOut, RecipeOut
+from steerboard.runs.launch.lookup import Catalogue
 
 
 def test_a_form_knows_which_models_every_stage_takes() -> None:

@@ -11,9 +11,9 @@ from recipe_plans import CONTRACT, refused
 from recipe_shelf import Shelf
 
 from steerboard.recipes.errors import InvalidRecipe
-from steerboard.recipes.lookup import Catalogue, KnownModel
 from steerboard.recipes.planning.plan import make_plan
 from steerboard.recipes.schemas import RecipeOut
+from steerboard.runs.launch.lookup import Catalogue, KnownModel
 from steerboard_contracts.files.local_folders import LocalFolders
 
 

@@ -13,8 +13,8 @@ from recipe_plans import CONTRACT, refused, stage
 from recipe_shelf import Shelf
 
 from steerboard.recipes.inputs import StageRef
-from steerboard.recipes.lookup import Catalogue
 from steerboard.recipes.planning.plan import Plan, make_plan
+from steerboard.runs.launch.lookup import Catalogue
 from steerboard_contracts.files.local_folders import LocalFolders
 
 SHIPPED = Path(__file__).parents[2] / "recipes" / "offline-rlhf.yaml"
@@ -60,10 +60,10 @@ def test_the_shipped_recipe_is_the_contract_one_with_the_papers_batch_everywhere
 
 
 def test_an_endpoint_may_generate_in_place_of_a_model(shelf: Catalogue) -> None:
-    text = CONTRACT.replace("model: sft, data: $prompts", "endpoint: served, data: $prompts")
+    text = CONTRACT.replace("model: sft, data: $prompts", "endpoint: gpt, data: $prompts")
     plan = make_plan(text, ["preferences=hh", "base=tiny", "prompts=questions"], shelf)
     assert inputs(plan, "generated") == {"data": "$questions"}
-    assert config(plan, "generated")["endpoint"] == "served"
+    assert config(plan, "generated")["endpoint"] == "gpt"
 
 
 def test_a_registered_base_model_is_used_as_it_is(shelf: Catalogue) -> None:
@@ -302,7 +302,7 @@ def test_several_rewards_of_the_same_answers_are_combined_for_training(shelf: Sh
     assert list(combined.inputs) == ["data.0", "data.1"]
     assert combined.config.model_dump()["weights"] == [1.0, -2.0]
     wrong = refused(shelf, recipe.replace("[1, -2]", "[1]"), *SELECTED)
-    assert wrong == ["stages.kept.weights (line 10): has 1 items for 2 of `data`"]
+    assert wrong == ["stages.kept.weights (line 10): has 1 item for 2 of `data`"]
     pairs = refused(shelf, recipe.replace("decision_transformer", "dpo"), *SELECTED)
     assert any("`kept` (combine) makes a dataset of kind" in one for one in pairs)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from recipe_plans import stage
 from recipe_shelf import Shelf
 
-from steerboard.recipes.lookup import KnownDataset
 from steerboard.recipes.planning.plan import make_plan
+from steerboard.runs.launch.lookup import KnownDataset
 
 RECIPE = Path(__file__).resolve().parents[2] / "recipes" / "small-base.yaml"
 

@@ -10,8 +10,8 @@ from recipe_shelf import Shelf
 
 from steerboard.evaluation.sweeps.halving import halving_in_words
 from steerboard.recipes.inputs import StageRef
-from steerboard.recipes.lookup import KnownDataset
 from steerboard.recipes.planning.plan import Plan, make_plan
+from steerboard.runs.launch.lookup import KnownDataset
 
 RECIPE = """\
 name: halved

@@ -28,6 +28,7 @@ from steerboard.recipes.schemas import (
     StagesRowCheck,
 )
 from steerboard.recipes.starting_stage import stages_from
+from steerboard.runs.launch.catalogue import ProjectCatalogue
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.schemas.runs import PipelineDetail
 from steerboard_contracts.wording import listed
@@ -126,9 +127,9 @@ def _plan(body: RecipeRequest, request: Request, session: Session, access: Acces
     return plans.make_plan(_text(body), body.set, catalogue, Budget(gone=has_left(request)))
 
 
-def _catalogue(request: Request, session: Session, access: Access) -> service.ProjectCatalogue:
+def _catalogue(request: Request, session: Session, access: Access) -> ProjectCatalogue:
     folders, store = folders_for(request, access), request.app.state.store
-    return service.ProjectCatalogue(session, access.project, folders, store)
+    return ProjectCatalogue(session, access.project, folders, store)
 
 
 def _foresee(request: Request, session: Session) -> Foresee:

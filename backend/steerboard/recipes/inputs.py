@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_INPUTS, refuse_many
-from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.recipes.places import Path
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import misfit
+from steerboard.runs.launch.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.samples import SampleKind

@@ -15,10 +15,10 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.recipes.errors import InvalidRecipe
 from steerboard.recipes.inputs import StageRef
-from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.recipes.planning.plan import Plan, PlannedStage
 from steerboard.recipes.schemas import StagesRowCheck
 from steerboard.recipes.sources import Source
+from steerboard.runs.launch.lookup import KnownDataset, KnownModel
 from steerboard.runs.schemas.runs import RowCheck
 from steerboard.runs.standalone.row_checks import check_of, finished_check
 from steerboard.runs.state.lifecycle import InputRef

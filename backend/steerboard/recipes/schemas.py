@@ -13,12 +13,12 @@ from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.limits import MAX_BYTES
-from steerboard.recipes.lookup import KnownDataset
 from steerboard.recipes.overrides import MAX_OVERRIDES
 from steerboard.recipes.planning.plan import Plan, PlannedStage, Reading, check_size
 from steerboard.recipes.planning.rounds import unroll
 from steerboard.recipes.sources import Source
 from steerboard.runs.kinds import needs_whole
+from steerboard.runs.launch.lookup import KnownDataset
 from steerboard.runs.schemas.runs import RowCheck
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.watching.warnings import RunWarning

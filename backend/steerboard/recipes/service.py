@@ -2,112 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.conversions.launch import rows_fault
-from steerboard.datasets.lookup import dataset_names
-from steerboard.datasets.service import get_dataset
-from steerboard.datasets.tables import Dataset
-from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import names_like, next_name
 from steerboard.platform.package_files import folder as shipped_folder
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.recipes.errors import UnknownRecipe
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.limits import MAX_BYTES
-from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.recipes.planning.plan import Plan
 from steerboard.recipes.row_checks import refuse_failing
 from steerboard.recipes.sources import Source
 from steerboard.recipes.starting_stage import check_made, read_by, stages_from
-from steerboard.registry.base_sources import PinnedSource, pinned
-from steerboard.registry.endpoints.service import endpoints_of
-from steerboard.registry.service import get_model, model_names
-from steerboard.registry.tables import Model
-from steerboard.registry.tokenizers import tokenizer_fault
+from steerboard.runs.launch.lookup import KnownDataset
 from steerboard.runs.standalone.foreseen import foreseen_warnings
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
 from steerboard_contracts.complaints import did_you_mean
-from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.run_config import RunConfig
-from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.watching.warnings import RunWarning
 
 SHIPPED = shipped_folder("recipes")
 T = TypeVar("T")
-
-
-class ProjectCatalogue:
-    """The `Catalogue` of a project in the database, asked once for what many stages need.
-
-    `folders`: which folders of this machine may be read for the caller; with None, none. `store`: where the files of
-    models are; without it their tokenizers are left to the runs."""
-
-    def __init__(
-        self, session: Session, project: Project, folders: LocalFolders | None, store: ArtifactStore | None
-    ) -> None:
-        self._session = session
-        self._project = project
-        self._folders = folders
-        self._store = store
-        self._known: dict[tuple[Any, ...], Any] = {}
-
-    def dataset(self, ref: str) -> KnownDataset | None:
-        try:
-            found = get_dataset(self._session, self._project, ref)
-        except NotFound:
-            return None
-        return KnownDataset(found.id, found.name, found.kind, found.rows, found.held_out_rows)
-
-    def model(self, ref: str) -> KnownModel | None:
-        try:
-            found = get_model(self._session, self._project, ref)
-        except NotFound:
-            return None
-        adapter, window = found.info.get("lora") is not None, found.info.get("max_length")
-        return KnownModel(found.id, found.name, found.role, adapter=adapter, window=window)
-
-    def pinned(self, source: str) -> PinnedSource:
-        return self._once(("pinned", source), lambda: pinned(self._session, self._project, source, self._folders))
-
-    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str, config: RunConfig | None) -> str | None:
-        def ask() -> str | None:
-            return rows_fault(self._session, self._session.get_one(Dataset, dataset.id), kind, slot, config)
-
-        settings = None if config is None else config.model_dump_json()
-        return self._once(("rows", dataset.id, kind.run, kind.method, slot, settings), ask)
-
-    def tokenizer_fault(self, model: KnownModel, other: KnownModel) -> str | None:
-        store = self._store
-        if store is None:
-            return None
-
-        def ask() -> str | None:
-            both = (self._session.get_one(Model, one.id) for one in (model, other))
-            return tokenizer_fault(self._session, store, *both)
-
-        return self._once(("tokenizers", model.id, other.id), ask)
-
-    def dataset_names(self) -> list[str]:
-        return self._once(("datasets",), lambda: dataset_names(self._session, self._project))
-
-    def model_names(self) -> list[str]:
-        return self._once(("models",), lambda: model_names(self._session, self._project))
-
-    def endpoint_names(self) -> list[str]:
-        return self._once(("endpoints",), lambda: [one.name for one in endpoints_of(self._session, self._project)])
-
-    def _once(self, key: tuple[Any, ...], ask: Callable[[], T]) -> T:
-        if key not in self._known:
-            self._known[key] = ask()
-        found: T = self._known[key]
-        return found
 
 
 def start(

@@ -17,8 +17,8 @@ from typing import Any
 from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import DatasetDeclaration, Declaration, Outside, StageRef, Value
-from steerboard.recipes.lookup import Catalogue, KnownDataset
 from steerboard.recipes.places import Path, Place
+from steerboard.runs.launch.lookup import Catalogue, KnownDataset
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import RANDOM_BASES, source_type

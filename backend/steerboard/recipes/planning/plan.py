@@ -15,18 +15,18 @@ from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, Value, declarations, resolve
 from steerboard.recipes.limits import MAX_STAGES, refuse_large, refuse_many, size_of
-from steerboard.recipes.lookup import Catalogue, KnownModel
 from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
 from steerboard.recipes.places import Path
 from steerboard.recipes.planning.graph import cycles, ordered
 from steerboard.recipes.planning.implied import Implied
 from steerboard.recipes.planning.left_out import LeftOut, leave_out
 from steerboard.recipes.planning.rounds import ROUND, unroll, without_stages
-from steerboard.recipes.planning.stop_rule import ROUNDS, await_checks, check_endpoints, check_judge, judge_by_comparing
+from steerboard.recipes.planning.stop_rule import ROUNDS, await_checks, check_judge, judge_by_comparing
 from steerboard.recipes.planning.sweep.block import SWEEP, set_sweep
 from steerboard.recipes.planning.sweep.halving import await_rungs
 from steerboard.recipes.planning.sweep.variants import summary_of, variant_of, write_variants
 from steerboard.recipes.sources import Source, Sources
+from steerboard.runs.launch.lookup import Catalogue, KnownModel
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.recipes.sweep import PlannedSweep
@@ -135,7 +135,6 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue, budget: B
     _apply_later(document, list(declared), implied.stages, later, sweep, faults)
 
     drafts = read_stages(document, faults)
-    check_endpoints(document, drafts, catalogue, faults)
     sources = Sources(document, drafts, values, catalogue, faults)
     inputs = {name: sources.of(draft) for name, draft in drafts.items()}
     if rounds is not None:

@@ -18,11 +18,10 @@ from steerboard.recipes.document import Document
 from steerboard.recipes.draft import Draft
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef, Value
-from steerboard.recipes.lookup import Catalogue, KnownModel
 from steerboard.recipes.places import Path, Place
 from steerboard.recipes.sources import Source
 from steerboard.runs.inputs import AFTER
-from steerboard_contracts.complaints import did_you_mean
+from steerboard.runs.launch.lookup import KnownModel
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.run_kinds import kind_that
@@ -77,18 +76,6 @@ def _compares(reference: Any, stages: Mapping[str, Any], values: Mapping[str, Va
     fields = stages.get(value.stage) if isinstance(value, StageRef) else None
     method = method_of(fields.get("method")) if isinstance(fields, dict) else None
     return method is not None and method.role == PREFERENCE
-
-
-def check_endpoints(document: Document, drafts: Mapping[str, Draft], catalogue: Catalogue, faults: Faults) -> None:
-    """An endpoint that judges is one of the project's."""
-    for draft in drafts.values():
-        judge = getattr(draft.config, JUDGE, None)
-        if judge is None:
-            continue
-        known = catalogue.endpoint_names()
-        if judge.endpoint not in known:
-            message = f"there is no endpoint `{judge.endpoint}` in the project" + did_you_mean(judge.endpoint, known)
-            document.fault(faults, (*draft.path, JUDGE, "endpoint"), message)
 
 
 def write_check_places(document: Document, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a recipe's inputs can name: datasets, models and folders. The planner asks; it never queries itself."""
+"""What the inputs of runs and recipes can name: datasets, models and folders. Checks ask; they never query."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from steerboard_contracts.specs.run_kind import RunKindSpec
 
 @dataclass(frozen=True)
 class KnownDataset:
+    """`fields`: those of its rows, where they are known."""
+
     id: uuid.UUID
     name: str
     kind: str
     rows: int
     held_out_rows: int = 0
+    fields: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -55,3 +58,5 @@ class Catalogue(Protocol):
     def model_names(self) -> list[str]: ...
 
     def endpoint_names(self) -> list[str]: ...
+
+    def has_endpoint(self, ref: str) -> bool: ...
