@@ -1,6 +1,6 @@
-"""Whether a stage may start, by its config and by what is given for its inputs.
+"""Whether a stage may start, given its config and its inputs.
 
-A run of its own is a plan of one stage. Whoever asks maps the faults to where a person looks for them: a form to its
+A run of its own is a plan of one stage. The caller maps the faults to where a person looks for them: a form to its
 fields, a recipe to its lines.
 """
 
