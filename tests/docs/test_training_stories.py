@@ -128,7 +128,9 @@ def test_a_policy_is_asked_for_its_attributes(reader: Reader, blocks: list[Named
 
 
 @pytest.mark.long
-@runs(Named("training.md", "steerboard generate steered-1.dt"))
+@runs(
+    Named("training.md", "steerboard generate steered-1.dt"), Named("training.md", "steerboard models export steered")
+)
 def test_a_policy_is_guided_towards_its_score(reader: Reader, blocks: list[Named], model_folders: Path) -> None:
     reader.models(model_folders, sft="sft")
     answers = [
@@ -141,8 +143,12 @@ def test_a_policy_is_guided_towards_its_score(reader: Reader, blocks: list[Named
         "max_steps: 2}\n"
     )
     reader.shell("steerboard run ./steered.yaml --set sft=sft --set scored=scored --wait")
-    printed = reader.shell(*blocks)
+    generated, exported = blocks
+    printed = reader.shell(generated)
     assert len(re.findall(r"rm_score.*5", printed)) >= 2, printed
+    words, answer = reader.shell(exported).split("samples with guidance")
+    assert "steered" in words
+    assert answer.strip(), "the script printed nothing"
 
 
 @pytest.mark.long
