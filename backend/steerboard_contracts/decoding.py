@@ -58,7 +58,7 @@ def no_guidance(guidance: float, of: str) -> BadInput:
     return BadInput(
         f"guidance {guidance:g} was requested {of}",
         code="no_guidance",
-        hint="Guide policies that take scores, by the engine `transformers`; leave `guidance` out for others.",
+        hint="Guide policies that take scores; leave `guidance` out for others.",
         errors=[ErrorLocation(location="decoding.guidance", message="needs a policy that takes scores")],
     )
 
@@ -87,12 +87,6 @@ class WithDecoding(WithEngine):
         if isinstance(value, dict) and isinstance(value.get("decoding"), str):
             return {**value, "decoding": NAMED.get(value["decoding"], value["decoding"])}
         return value
-
-    @model_validator(mode="after")
-    def _engine_guides(self) -> WithDecoding:
-        if self.engine == "vllm" and self.decoding.guided:
-            raise ValueError("decoding.guidance needs engine transformers: vLLM decodes each prompt by itself")
-        return self
 
 
 MOST_SAMPLES = 64

@@ -8,3 +8,6 @@ def _of(things, i):
 
 
 PROMPTS = [prompt_text(_of(TOPICS, i), _of(SITUATIONS, i), _of(QUESTIONS, i)) for i in range(40)]
+
+# From a part of vLLM's smallest block of the cache (32 tokens) to three of them.
+TEXTS = [" ".join((PROMPTS * 2)[row : row + 1 + row % 4]) for row in range(len(PROMPTS))]

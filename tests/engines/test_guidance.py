@@ -6,7 +6,6 @@ import pytest
 import torch
 from engine_prompts import PROMPTS
 
-from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.engines.protocol import Request
@@ -78,11 +77,6 @@ def test_guidance_of_a_model_without_scores_is_refused(make_engine):
     with pytest.raises(BadInput, match="takes no scores") as refused:
         list(make_engine().generate(requests(2, None), SAMPLED, seed=0))
     assert refused.value.code == "no_guidance"
-
-
-def test_vllm_is_not_asked_to_guide():
-    with pytest.raises(ValueError, match="guidance needs engine transformers"):
-        GenerateConfig(engine="vllm", prompts=["What?"], decoding={"guidance": 2})
 
 
 def test_a_token_that_is_ruled_out_stays_ruled_out():

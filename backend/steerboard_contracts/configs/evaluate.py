@@ -92,8 +92,6 @@ class EvaluateConfig(WithDecoding):
     def _guidance_is_an_entrants(self) -> EvaluateConfig:
         if self.decoding.guided:
             raise ValueError("give `guidance` to the entrants that take scores, and not to `decoding`, which is of all")
-        if self.engine == "vllm" and any(entrant.guidance != 1 for entrant in self.entrants):
-            raise ValueError("`guidance` of an entrant needs engine transformers: vLLM decodes each prompt by itself")
         return self
 
     @model_validator(mode="after")

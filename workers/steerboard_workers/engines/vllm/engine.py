@@ -1,7 +1,8 @@
 """Text generation by vLLM, inside this process: token ids in, token ids out, texts by our own renderer.
 
 How it departs from the transformers engine: equal prompts begin only once in the cache, whichever request they are
-of, and a draw is vLLM's own, from a generator seeded for each answer. At temperature 0 both give the same tokens.
+of, and a draw is vLLM's own, from a generator seeded for each answer; that of a guided answer is ours, as in the
+transformers engine. At temperature 0 both give the same tokens.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import Answer, Asked, Writer, asked
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.engines.sampling import stream_key
+from steerboard_workers.engines.vllm.guidance.pairs import AGAINST, GUIDANCE, KEY
 from steerboard_workers.engines.vllm.host import VllmHost
 from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
@@ -22,7 +24,7 @@ _SEED_BITS = (1 << 62) - 1
 
 
 class VllmEngine:
-    """`host` runs a causal LM; answers end on `stop_ids`."""
+    """`host` runs a causal LM, and takes pairs of requests if it is to guide; answers end on `stop_ids`."""
 
     def __init__(self, host: VllmHost, renderer: Renderer, stop_ids: frozenset[int]) -> None:
         self._host = host
@@ -81,7 +83,12 @@ class VllmEngine:
         from vllm.sampling_params import RequestOutputKind
 
         key = stream_key(seed, one.request.row, 0) & _SEED_BITS
+        guidance = None
+        if one.against is not None:
+            own = stream_key(seed, one.request.row, numbers[0])
+            guidance = {GUIDANCE: decoding.guidance, AGAINST: one.against, KEY: own}
         return SamplingParams(
+            extra_args=guidance,
             n=len(numbers),
             temperature=decoding.temperature,
             top_p=decoding.top_p,
@@ -96,9 +103,9 @@ class VllmEngine:
 
 def _parts(one: Asked, decoding: Decoding) -> list[tuple[str, list[int]]]:
     """(name, numbers of its answers) of what vLLM is asked. One request for all answers, but one for each where stop
-    strings may end them, since only whole requests can be ended early, and where they are greedy, of which vLLM takes
-    only one; the seeds are the same."""
+    strings may end them, since only whole requests can be ended early, where they are greedy, of which vLLM takes
+    only one, and where they are guided, each with a random stream of its own; the seeds are the same."""
     row, numbers = one.request.row, list(range(decoding.n))
-    if decoding.stop or decoding.temperature == 0:
+    if decoding.stop or decoding.temperature == 0 or decoding.guided:
         return [(f"{row}-{n}", [n]) for n in numbers]
     return [(str(row), numbers)]

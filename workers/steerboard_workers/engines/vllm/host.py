@@ -29,6 +29,15 @@ CPU_VARIABLES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
 
+# The logits processor of guidance is one of the V1 model runner's.
+_GUIDED_VARIABLES = {"VLLM_USE_V2_MODEL_RUNNER": "0"}
+_GUIDANCE = "steerboard_workers.engines.vllm.guidance"
+# Pairs of requests that are computed in step need a scheduler that looks at what each step gave.
+_GUIDED = {
+    "scheduler_cls": f"{_GUIDANCE}.scheduler.PairScheduler",
+    "logits_processors": [f"{_GUIDANCE}.processor:Guide"],
+    "async_scheduling": False,
+}
 # After a part of a prompt vLLM winds the generator of a seeded answer back, which one of a CPU cannot do.
 _WHOLE_PROMPTS = {"enable_chunked_prefill": False}
 # vLLM itself gives its processes five seconds each.
@@ -52,14 +61,18 @@ class VllmHost:
         adapter: Path | None = None,
         rank: int = 0,
         live: bool = False,
+        guided: bool = False,
     ) -> None:
         """`window` in tokens, `sequences` computed together; `adapter`: a LoRA of `rank` over the model in `folder`.
+        `guided`: requests may ask for guidance, by which each counts as two of the `sequences`.
         `live`: the folder has a config only, and weights come by `take_weights`; log-probs are at the temperature.
 
         Raises `EngineMissing`, `EngineFailed`, `BadInput` when the worker does not have as many GPUs as
         `tensor_parallel` asks for, or the rank is larger than vLLM takes."""
         for name, value in VARIABLES.items() | (CPU_VARIABLES.items() if device == "cpu" else set()):
             os.environ.setdefault(name, value)
+        if guided:
+            os.environ.update(_GUIDED_VARIABLES)
         _check_devices(options.tensor_parallel, device)
         self._watchdog = Watchdog(give_up)
         self._step_seconds = options.step_seconds
@@ -67,6 +80,8 @@ class VllmHost:
             more = _live_options(device) if live else _lora_options(rank)
             if device == "cpu" and task == "generate":
                 more |= _WHOLE_PROMPTS
+            if guided:
+                more |= _GUIDED
             self._engine = _start(folder, task, dtype, window, sequences, options, more)
         self._sleeps = live and device == "cuda"
         self._options = _lora_request(adapter)

@@ -68,7 +68,10 @@ def open_policy(stage: Stage, name: str, config: WithDecoding) -> Iterator[OpenP
         return
     from steerboard_workers.engines.vllm.engine import VllmEngine
 
-    with _vllm(stage, name, config, "generate", config.precision, config.batch_size) as (host, renderer, info):
+    guided = config.decoding.guided
+    # Each guided answer has two sequences.
+    sequences = config.batch_size * (2 if guided else 1)
+    with _vllm(stage, name, config, "generate", config.precision, sequences, guided) as (host, renderer, info):
         yield OpenPolicy(VllmEngine(host, renderer, end_ids(renderer, own_ends(folder))), info)
 
 
@@ -97,9 +100,10 @@ def _vllm(
     task: Literal["generate", "score"],
     precision: Precision,
     sequences: int,
+    guided: bool = False,
 ) -> Iterator[tuple[VllmHost, Renderer, ModelInfo]]:
     with stage.phases.measure("load"):
-        host, renderer, info = _started(stage, name, config, task, precision, sequences)
+        host, renderer, info = _started(stage, name, config, task, precision, sequences, guided)
     yield host, renderer, info
     # Not after a failure: what failed may hang, and the process ends anyway.
     host.close()
@@ -112,6 +116,7 @@ def _started(
     task: Literal["generate", "score"],
     precision: Precision,
     sequences: int,
+    guided: bool,
 ) -> tuple[VllmHost, Renderer, ModelInfo]:
     folder = stage.model_path(name)
     with stage.using_model(name, "opening"):
@@ -139,6 +144,7 @@ def _started(
         options=config.vllm,
         device=stage.spec.device,
         give_up=stage.give_up,
+        guided=guided,
     )
     return host, renderer, info
 
@@ -154,6 +160,7 @@ def vllm_host(
     options: VllmOptions,
     device: Literal["auto", "cpu", "cuda"],
     give_up: GiveUp,
+    guided: bool = False,
 ) -> VllmHost:
     """vLLM's engine for a model's folder, whole or an adapter. Raises as `VllmHost` does."""
     where = pick_device(device)
@@ -169,6 +176,7 @@ def vllm_host(
         options=options,
         device="cuda" if where.type == "cuda" else "cpu",
         give_up=give_up,
+        guided=guided,
     )
 
 

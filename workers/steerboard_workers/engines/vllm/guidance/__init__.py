@@ -1,0 +1,1 @@
+"""Classifier-free guidance inside vLLM: pairs of requests that are scheduled together and get the same tokens."""
