@@ -18,7 +18,7 @@ from steerboard.platform.names import as_id, find_by_id_end
 from steerboard.registry.tables import Model
 from steerboard.runs import queue
 from steerboard.runs.checkpoints.resumption import resumption
-from steerboard.runs.inputs import AFTER, main_first
+from steerboard.runs.inputs import AFTER, main_first, resolve_all
 from steerboard.runs.ledger import ledger_of, phases_of
 from steerboard.runs.results.academic import without_scores
 from steerboard.runs.schemas.runs import (
@@ -198,15 +198,20 @@ def _inputs(session: Session, run: Run) -> list[RunInputOut]:
         .outerjoin(Model, Model.id == RunInput.model_id)
         .order_by(RunInput.name)
     )
+    things = resolve_all(session, [run]).get(run.id, {})
+    content = {
+        name: thing.content_hash if isinstance(thing, Dataset) else thing.artifact_hash
+        for name, thing in things.items()
+    }
     found = []
     for row, run_name, dataset_name, model_name in rows:
+        label, type_, id_ = model_name, "model", row.model_id
         if row.upstream_run_id is not None:
             label = f"{run_name}.{row.upstream_output}" if row.upstream_output else run_name
-            found.append(RunInputOut(name=row.name, type="run", id=row.upstream_run_id, label=label))
+            type_, id_ = "run", row.upstream_run_id
         elif row.dataset_id is not None:
-            found.append(RunInputOut(name=row.name, type="dataset", id=row.dataset_id, label=dataset_name))
-        else:
-            found.append(RunInputOut(name=row.name, type="model", id=row.model_id, label=model_name))
+            label, type_, id_ = dataset_name, "dataset", row.dataset_id
+        found.append(RunInputOut(name=row.name, type=type_, id=id_, label=label, content=content.get(row.name)))
     return found
 
 

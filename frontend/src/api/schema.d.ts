@@ -11075,9 +11075,12 @@ export interface components {
         };
         /**
          * RunInputOut
-         * @description `label` is the name of the dataset, model or upstream run.
+         * @description `label` is the name of the dataset, model or upstream run. `content`: the hash of what was read, equal where two
+         *     runs read the same under other names; None until it is made.
          */
         RunInputOut: {
+            /** Content */
+            content?: string | null;
             /**
              * Id
              * Format: uuid

@@ -79,12 +79,14 @@ class RunSummary(_Out):
 
 
 class RunInputOut(BaseModel):
-    """`label` is the name of the dataset, model or upstream run."""
+    """`label` is the name of the dataset, model or upstream run. `content`: the hash of what was read, equal where two
+    runs read the same under other names; None until it is made."""
 
     name: str
     type: Literal["run", "dataset", "model"]
     id: uuid.UUID
     label: str
+    content: str | None = None
 
 
 class RunOutputOut(BaseModel):

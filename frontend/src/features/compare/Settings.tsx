@@ -1,4 +1,5 @@
 import { Code, Group, Switch, Table, Title } from "@mantine/core";
+import { deviceTime } from "../../shared/format/runTime";
 import { useState } from "react";
 import { result, seconds } from "../../shared/format/format";
 import { Link } from "../../shared/links";
@@ -15,6 +16,9 @@ export function Settings({ project, runs, labels }: Compared) {
       ...Object.fromEntries(run.inputs.map((input) => [`input ${input.name}`, input.label])),
     })),
     all,
+    runs.map((run) =>
+      Object.fromEntries(run.inputs.map((input) => [`input ${input.name}`, input.content ?? input.label])),
+    ),
   );
   const results = [
     ...new Set(
@@ -63,7 +67,7 @@ export function Settings({ project, runs, labels }: Compared) {
             <Table.Tr>
               <Table.Th scope="row">device time</Table.Th>
               {runs.map((run) => (
-                <Table.Td key={run.id}>{seconds(run.device_seconds)}</Table.Td>
+                <Table.Td key={run.id}>{seconds(deviceTime(run))}</Table.Td>
               ))}
             </Table.Tr>
             {results.map((name) => (

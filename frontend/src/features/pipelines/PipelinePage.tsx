@@ -18,7 +18,7 @@ import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/tables/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
-import { pipelineTime, timeTaken } from "../../shared/format/runTime";
+import { deviceTime, pipelineTime, timeTaken } from "../../shared/format/runTime";
 import { WithCode } from "../../shared/text/WithCode";
 import { ReportView } from "./ReportView";
 import { RoundsView } from "./rounds/RoundsView";
@@ -94,7 +94,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
     <Page
       title={pipeline.name}
       beside={<StateBadge state={pipeline.state} />}
-      about={`Recipe ${pipeline.recipe}, launched by ${pipeline.created_by}; ${timeOf(pipeline, now)}, ${seconds(pipeline.device_seconds)} of device time${active ? " so far" : ""}`}
+      about={`Recipe ${pipeline.recipe}, launched by ${pipeline.created_by}; ${timeOf(pipeline, now)}, ${seconds(deviceTime(pipeline))} of device time${active ? " so far" : ""}`}
       actions={
         mayRun && (
           <Group gap="xs">

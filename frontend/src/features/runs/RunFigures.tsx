@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { RunDetail } from "../../api/runs/runs";
 import { useNow } from "../../shared/format/clock";
 import { between, count, percent, result, seconds } from "../../shared/format/format";
-import { timeTaken } from "../../shared/format/runTime";
+import { deviceTime, timeTaken } from "../../shared/format/runTime";
 
 /** How many figures are shown where there are many; the others unfold. */
 const FIRST = 5;
@@ -22,9 +22,7 @@ export function RunFigures({ run }: { run: RunDetail }) {
   // An attempt that still runs is not in the sum yet.
   const attempt = run.attempts.find((one) => !one.ended_at);
   const spent =
-    run.device_seconds +
-    run.failed_device_seconds +
-    (attempt ? attempt.devices * (between(attempt.started_at, null, now) ?? 0) : 0);
+    deviceTime(run) + (attempt ? attempt.devices * (between(attempt.started_at, null, now) ?? 0) : 0);
   const cards: [string, string][] = [
     [run.state === "running" ? "Running for" : "Took", taken],
     ["Device time", run.reused_from_id ? "reused" : spent ? seconds(spent) : "–"],

@@ -1,7 +1,7 @@
 import { useMantineTheme } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { layered, type GraphEdge } from "./graph";
+import { layered, type GraphEdge, type Route } from "./graph";
 
 export interface GraphNode {
   id: string;
@@ -20,6 +20,7 @@ const LETTER = 7.8;
 const HEIGHT = 52;
 const GAP_X = 34;
 const GAP_Y = 18;
+const LANE = 4;
 
 export function Graph({ nodes, edges, label }: { nodes: GraphNode[]; edges: GraphEdge[]; label: string }) {
   const theme = useMantineTheme();
@@ -29,21 +30,31 @@ export function Graph({ nodes, edges, label }: { nodes: GraphNode[]; edges: Grap
       layered(
         nodes.map((node) => node.id),
         edges,
+        { node: HEIGHT, lane: LANE, gap: GAP_Y },
       ),
     [nodes, edges],
   );
   // As wide as the longest name needs, within reason; the rest of a longer one is in its tooltip.
   const longest = Math.max(0, ...nodes.map((node) => node.title.length));
   const nodeWidth = Math.round(Math.min(WIDEST, Math.max(NARROWEST, 29 + LETTER * longest)));
-  const place = new Map(
-    shape.nodes.map((node) => {
-      const inColumn = shape.nodes.filter((other) => other.column === node.column).length;
-      const offset = ((shape.rows - inColumn) * (HEIGHT + GAP_Y)) / 2;
-      return [node.id, { x: node.column * (nodeWidth + GAP_X), y: offset + node.row * (HEIGHT + GAP_Y) }];
-    }),
-  );
-  const width = shape.columns * (nodeWidth + GAP_X) - GAP_X;
-  const height = shape.rows * (HEIGHT + GAP_Y) - GAP_Y;
+  const left = (column: number) => column * (nodeWidth + GAP_X);
+  const place = new Map(shape.nodes.map(({ id, column, y }) => [id, { x: left(column), y }]));
+  const width = left(shape.columns) - GAP_X;
+  const { height } = shape;
+  const line = ({ source, target, crossings }: Route): string => {
+    const [from, to] = [place.get(source)!, place.get(target)!];
+    let [x, y] = [from.x + nodeWidth, from.y + HEIGHT / 2];
+    let path = `M${x},${y}`;
+    for (const [toX, toY, across] of [
+      ...crossings.map((one) => [left(one.column), one.y, nodeWidth] as const),
+      [to.x, to.y + HEIGHT / 2, 0] as const,
+    ]) {
+      const bend = Math.max(GAP_X / 2, (toX - x) / 2);
+      path += ` C${x + bend},${y} ${toX - bend},${toY} ${toX},${toY}${across ? ` h${across}` : ""}`;
+      [x, y] = [toX + across, toY];
+    }
+    return path;
+  };
   return (
     <div className="scroll-x" tabIndex={0} role="group" aria-label={label}>
       <svg
@@ -52,20 +63,9 @@ export function Graph({ nodes, edges, label }: { nodes: GraphNode[]; edges: Grap
         height={height + 4}
         viewBox={`-2 -2 ${width + 4} ${height + 4}`}
       >
-        {edges.map(({ source, target }, at) => {
-          const a = place.get(source);
-          const b = place.get(target);
-          if (!a || !b) return null;
-          const [x1, y1, x2, y2] = [a.x + nodeWidth, a.y + HEIGHT / 2, b.x, b.y + HEIGHT / 2];
-          const bend = Math.max(24, (x2 - x1) / 2);
-          return (
-            <path
-              key={at}
-              className="graph-edge"
-              d={`M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`}
-            />
-          );
-        })}
+        {shape.routes.map((route, at) => (
+          <path key={at} className="graph-edge" d={line(route)} />
+        ))}
         {nodes.map((node) => {
           const at = place.get(node.id)!;
           const color = theme.colors[node.color]?.[6] ?? "currentColor";

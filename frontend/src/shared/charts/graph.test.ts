@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { layered, withoutShortcuts } from "./graph";
 
+const SIZES = { node: 50, lane: 4, gap: 18 };
 const edge = (source: string, target: string) => ({ source, target });
 
 it("puts each node right of everything it needs", () => {
@@ -14,6 +15,7 @@ it("puts each node right of everything it needs", () => {
       edge("dt", "report"),
       edge("sft", "report"),
     ],
+    SIZES,
   );
   const column = Object.fromEntries(nodes.map((node) => [node.id, node.column]));
   expect(column).toEqual({ base: 0, sft: 1, reward: 2, dt: 3, report: 4 });
@@ -21,13 +23,42 @@ it("puts each node right of everything it needs", () => {
 });
 
 it("gives nodes of one column rows of their own and ends on a cycle", () => {
-  const { nodes } = layered(["a", "b", "c"], [edge("a", "b"), edge("a", "c"), edge("c", "a")]);
-  const places = nodes.map((node) => `${node.column}/${node.row}`);
+  const { nodes } = layered(["a", "b", "c"], [edge("a", "b"), edge("a", "c"), edge("c", "a")], SIZES);
+  const places = nodes.map((node) => `${node.column}/${node.y}`);
   expect(new Set(places).size).toBe(3);
 });
 
 it("ignores edges from what is not shown", () => {
-  expect(layered(["a"], [edge("gone", "a")]).nodes).toEqual([{ id: "a", column: 0, row: 0 }]);
+  const { nodes, routes } = layered(["a"], [edge("gone", "a")], SIZES);
+  expect([nodes, routes]).toEqual([[{ id: "a", column: 0, y: 0 }], []]);
+});
+
+it("leads no edge behind a node", () => {
+  const ids = ["base", "answers", "graded", "pairs", "reward", "labelled", "mle", "dt", "dpo", "report"];
+  const edges = [
+    edge("base", "answers"),
+    edge("answers", "graded"),
+    edge("graded", "pairs"),
+    edge("pairs", "reward"),
+    edge("answers", "labelled"),
+    edge("reward", "labelled"),
+    edge("labelled", "mle"),
+    edge("labelled", "dt"),
+    edge("pairs", "dpo"),
+    edge("base", "dpo"),
+    ...["mle", "dt", "dpo", "base", "reward"].map((id) => edge(id, "report")),
+  ];
+  const { nodes, routes, height } = layered(ids, edges, SIZES);
+  const crossings = routes.flatMap((route) => route.crossings);
+  expect(crossings.length).toBeGreaterThan(10);
+  for (const { column, y } of crossings) {
+    const behind = nodes.filter(
+      (node) => node.column === column && y > node.y - 1 && y < node.y + SIZES.node + 1,
+    );
+    expect(behind).toEqual([]);
+    expect(y).toBeGreaterThanOrEqual(0);
+    expect(y).toBeLessThanOrEqual(height);
+  }
 });
 
 it("leaves out what a longer path implies, and nothing else", () => {

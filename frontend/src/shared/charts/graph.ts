@@ -8,14 +8,94 @@ export interface GraphEdge {
 export interface Placed {
   id: string;
   column: number;
-  row: number;
+  /** Of its top. */
+  y: number;
 }
 
-/** Each node is one column after the last of its dependencies; rows follow the mean row of these. */
+/** An edge, and at which height it crosses each column between those of its ends. */
+export interface Route extends GraphEdge {
+  crossings: { column: number; y: number }[];
+}
+
+/** Heights of a node, of the lane in which an edge crosses a column, and of the space between two of these. */
+export interface Sizes {
+  node: number;
+  lane: number;
+  gap: number;
+}
+
+/**
+ * Each node is one column after the last of its dependencies, and near their mean height. An edge over several columns
+ * has a lane of its own in those between, so it passes behind no node.
+ */
 export function layered(
   ids: string[],
   edges: GraphEdge[],
-): { nodes: Placed[]; columns: number; rows: number } {
+  sizes: Sizes,
+): { nodes: Placed[]; routes: Route[]; columns: number; height: number } {
+  const columnOf = columnsOf(ids, edges);
+  const columns = ids.length ? Math.max(...columnOf.values()) + 1 : 0;
+  const stacks: Member[][] = Array.from({ length: columns }, () => []);
+  const nodes = new Map<string, Member>();
+  for (const id of ids) {
+    const node: Member = { size: sizes.node, before: [], y: 0 };
+    nodes.set(id, node);
+    stacks[columnOf.get(id)!]!.push(node);
+  }
+  const routes = edges
+    .filter(({ source, target }) => nodes.has(source) && nodes.has(target) && source !== target)
+    .map((edge) => {
+      let last = nodes.get(edge.source)!;
+      const lanes: [number, Member][] = [];
+      for (let at = columnOf.get(edge.source)! + 1; at < columnOf.get(edge.target)!; at += 1) {
+        const lane: Member = { size: sizes.lane, before: [last], y: 0 };
+        stacks[at]!.push(lane);
+        lanes.push([at, lane]);
+        last = lane;
+      }
+      nodes.get(edge.target)!.before.push(last);
+      return { edge, lanes };
+    });
+  const heights = stacks.map((stack) => stacked(stack, sizes.gap));
+  const height = Math.max(0, ...heights);
+  // Every column is centred.
+  stacks.forEach((stack, at) => stack.forEach((one) => (one.y += (height - heights[at]!) / 2)));
+  return {
+    nodes: ids.map((id) => ({ id, column: columnOf.get(id)!, y: nodes.get(id)!.y })),
+    routes: routes.map(({ edge, lanes }) => ({
+      ...edge,
+      crossings: lanes.map(([column, lane]) => ({ column, y: lane.y + lane.size / 2 })),
+    })),
+    columns,
+    height,
+  };
+}
+
+/** A node or a lane, and what leads to it from the column before. */
+interface Member {
+  size: number;
+  before: Member[];
+  y: number;
+}
+
+/** Places the members of a column from the top down, by the mean height of what leads to them; gives its height. */
+function stacked(stack: Member[], gap: number): number {
+  const wish = new Map(
+    stack.map((one, place) => {
+      const above = one.before.map((other) => other.y + other.size / 2);
+      return [one, above.length ? above.reduce((a, b) => a + b, 0) / above.length : place];
+    }),
+  );
+  stack.sort((a, b) => wish.get(a)! - wish.get(b)!);
+  let y = 0;
+  for (const one of stack) {
+    one.y = y;
+    y += one.size + gap;
+  }
+  return Math.max(0, y - gap);
+}
+
+function columnsOf(ids: string[], edges: GraphEdge[]): Map<string, number> {
   const known = new Set(ids);
   const sources = new Map<string, string[]>(ids.map((id) => [id, []]));
   for (const { source, target } of edges) {
@@ -32,23 +112,7 @@ export function layered(
     return at;
   };
   for (const id of ids) visit(id, new Set());
-
-  const columns = Math.max(0, ...column.values()) + 1;
-  const row = new Map<string, number>();
-  let rows = 0;
-  for (let at = 0; at < columns; at += 1) {
-    const members = ids.filter((id) => column.get(id) === at);
-    const wish = new Map(
-      members.map((id, place) => {
-        const above = sources.get(id)!.map((source) => row.get(source) ?? 0);
-        return [id, above.length ? above.reduce((a, b) => a + b, 0) / above.length : place];
-      }),
-    );
-    members.sort((a, b) => wish.get(a)! - wish.get(b)!);
-    members.forEach((id, place) => row.set(id, place));
-    rows = Math.max(rows, members.length);
-  }
-  return { nodes: ids.map((id) => ({ id, column: column.get(id)!, row: row.get(id)! })), columns, rows };
+  return column;
 }
 
 /** The edges without those that a longer path implies: they would only cross the nodes on that path. */

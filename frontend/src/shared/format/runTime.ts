@@ -11,6 +11,13 @@ export function timeTaken(run: Timed, now: number): number | null {
   return Math.max(0, whole / 1000 - run.paused_seconds);
 }
 
+type Spending = Pick<Schemas["RunSummary"], "device_seconds" | "failed_device_seconds">;
+
+/** Seconds on devices of the attempts that have ended, failed ones included: what a run or a pipeline cost. */
+export function deviceTime(one: Spending): number {
+  return one.device_seconds + one.failed_device_seconds;
+}
+
 type TimedPipeline = Pick<Schemas["PipelineSummary"], "created_at" | "started_at" | "ended_at">;
 
 /**

@@ -2,7 +2,7 @@ import { Group, Progress, Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { useNow } from "../format/clock";
 import { seconds } from "../format/format";
-import { pipelineTime } from "../format/runTime";
+import { deviceTime, pipelineTime } from "../format/runTime";
 import { Link } from "../links";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";
@@ -69,9 +69,7 @@ export function PipelinesTable({ project, items }: { project: string; items: Sum
                   </Group>
                 </Table.Td>
                 <Table.Td visibleFrom="sm">{seconds(pipelineTime(one, now).took)}</Table.Td>
-                <Table.Td visibleFrom="sm">
-                  {seconds(one.device_seconds || (one.ended_at ? 0 : null))}
-                </Table.Td>
+                <Table.Td visibleFrom="sm">{seconds(deviceTime(one) || (one.ended_at ? 0 : null))}</Table.Td>
                 <Table.Td visibleFrom="sm">
                   <When at={one.created_at} />
                 </Table.Td>

@@ -4,7 +4,7 @@ import { useNow } from "../format/clock";
 import { seconds } from "../format/format";
 import { Link, useProject } from "../links";
 import { RunProgress } from "../Progress";
-import { timeTaken } from "../format/runTime";
+import { deviceTime, timeTaken } from "../format/runTime";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";
 import { WithCode } from "../text/WithCode";
@@ -85,10 +85,7 @@ export function RunsTable({ runs, chosen, onChoose, label, places }: Properties)
                   </Text>
                 ) : (
                   // An attempt is counted when it ends, one that failed too.
-                  seconds(
-                    run.device_seconds + run.failed_device_seconds ||
-                      (run.ended_at && run.started_at ? 0 : null),
-                  )
+                  seconds(deviceTime(run) || (run.ended_at && run.started_at ? 0 : null))
                 )}
               </Table.Td>
               <Table.Td visibleFrom="sm">

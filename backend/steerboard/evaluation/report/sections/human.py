@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 
 from steerboard.evaluation.report.data import CampaignFacts, EvaluationData, Floats, Ints
+from steerboard.evaluation.report.sections.outcomes import few_items
 from steerboard.evaluation.report.sections.ranks import rank_shares
 from steerboard.evaluation.report.sources import Source, longer_share_of_scores, names_of, share, signs_of
 from steerboard_contracts.report.estimate import Estimate
@@ -23,7 +24,6 @@ from steerboard_statistics.ranks import rank_scores
 LOW_ALPHA = 0.667
 # Above it, half of the pairs of known order are little more than guessing.
 LOW_GOLD = 0.7
-MIN_ITEMS = 10
 
 
 class Rankings:
@@ -184,8 +184,7 @@ def _warnings(report: HumanReport) -> list[str]:
     found = []
     if report.done_items < report.items:
         found.append(f"{report.done_items} of {report.items} items are ranked")
-    if 0 < report.done_items < MIN_ITEMS:
-        found.append(f"{report.done_items} items are too few to tell entrants apart")
+    found += few_items(report.comparison)
     if report.alpha.value is not None and report.alpha.value < LOW_ALPHA:
         found.append(f"annotators agree little: Krippendorff's alpha is {report.alpha.value:.2f}, below {LOW_ALPHA}")
     for row in report.annotators:

@@ -6,9 +6,21 @@ from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
 from steerboard_contracts.report.sections.headline import Margin, Outcome
-from steerboard_contracts.wording import listed
+from steerboard_contracts.wording import counted, listed
 
 _KINDS: dict[By, str] = {"human": "people of", "judge": "judge", "jury": "jury", "reward": "reward model"}
+
+
+# Fewer items are called few, unless they suffice for some pair.
+MIN_ITEMS = 10
+
+
+def few_items(comparison: Comparison) -> list[str]:
+    """A warning where so few items tell no two entrants apart; none where a test of a pair is significant."""
+    if not 0 < comparison.items < MIN_ITEMS or any(row.significant for row in comparison.pairs):
+        return []
+    verb = "is" if comparison.items == 1 else "are"
+    return [f"{counted(comparison.items, 'item')} {verb} too few to tell entrants apart"]
 
 
 def outcome_of(comparison: Comparison) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, RewardFacts
+from steerboard.evaluation.report.sections.outcomes import few_items
 from steerboard.evaluation.report.sections.several_rewards import reward_curves, reward_grid
 from steerboard.evaluation.report.sources import Source, moved, names_of, signs_of
 from steerboard_contracts.report.estimate import Estimate
@@ -14,8 +15,6 @@ from steerboard_statistics.bootstrap import divide
 from steerboard_statistics.comparison import compare_scores
 from steerboard_statistics.proportions import proportion_interval
 from steerboard_statistics.rewards import MIN_SAMPLES, best_of_n, calibration, histograms, length_cells, pair_accuracy
-
-MIN_ITEMS = 10
 
 
 def reward_sections(data: EvaluationData) -> tuple[list[RewardReport], list[Source]]:
@@ -113,6 +112,5 @@ def _warnings(report: RewardReport) -> list[str]:
         found.append(
             f"it is right on {report.accuracy.value:.1%} of {report.accuracy.n} held-out pairs, which may be chance"
         )
-    if 0 < report.comparison.items < MIN_ITEMS:
-        found.append(f"{report.comparison.items} items are too few to tell entrants apart")
+    found += few_items(report.comparison)
     return found

@@ -12,6 +12,7 @@ from steerboard.evaluation.judges.calibrations import uncalibrated
 from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, JudgeFacts, Repeats, Verdicts
 from steerboard.evaluation.report.sections.benchmarks import alpaca_rows, arena_rows, single_rows
 from steerboard.evaluation.report.sections.judging.validity import invalid_entrants, without
+from steerboard.evaluation.report.sections.outcomes import few_items
 from steerboard.evaluation.report.sections.ranks import rank_shares
 from steerboard.evaluation.report.sources import (
     Source,
@@ -39,7 +40,6 @@ from steerboard_contracts.report.sections.judges import JudgeBiases, JudgeReport
 from steerboard_statistics.comparison import compare_pairs, compare_scores
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD, assess
 
-MIN_ITEMS = 10
 # Above it, position decides about as often as the answers do.
 HIGH_FLIP_RATE = 0.3
 NOTHING = Estimate(value=None, n=0)
@@ -266,8 +266,7 @@ def _warnings(report: JudgeReport, half: int, one_order: int) -> list[str]:
         found.append(f"{half} pairs were judged in one order only, though both were requested, and are left out")
     if one_order:
         found.append(f"{one_order} questions were reviewed in one order only: their scores have position bias")
-    if 0 < report.comparison.items < MIN_ITEMS:
-        found.append(f"{report.comparison.items} items are too few to tell entrants apart")
+    found += few_items(report.comparison)
     flips = report.biases.flip_rate
     if flips.value is not None and flips.value > HIGH_FLIP_RATE:
         found.append(f"{flips.value:.0%} of verdicts change with the order of the answers")

@@ -1,5 +1,6 @@
 import { Box, Group, Stack, Text, Title } from "@mantine/core";
 import { asPercent, Figure, type Report } from "../Figure";
+import { mirrored } from "./pairs";
 
 // Dark to light: the order reads without telling hues apart.
 const SHADES = ["#0b7285", "#1098ad", "#3bc9db", "#99e9f2", "#ced4da", "#adb5bd", "#868e96", "#495057"];
@@ -20,6 +21,9 @@ export function RankShares({ shares }: { shares: Report["ranks"] }) {
                 {rows[0]!.by === "human" ? "people" : rows[0]!.by}
               </Text>
             </Title>
+            <Text size="xs" c="dimmed" ta="right" visibleFrom="sm">
+              mean rank, 1 is best
+            </Text>
             <Stack gap={6}>
               {rows.map((row) => (
                 <Group key={row.entrant} gap="sm" wrap="nowrap" align="center">
@@ -28,7 +32,7 @@ export function RankShares({ shares }: { shares: Report["ranks"] }) {
                   </Text>
                   <Bar row={row} />
                   <Box w={120} ta="right" style={{ flexShrink: 0 }} visibleFrom="sm">
-                    <Figure of={row.mean_score} />
+                    <Figure of={row.mean_score && mirrored(row.mean_score, row.shares.length + 1)} />
                   </Box>
                 </Group>
               ))}

@@ -26,7 +26,8 @@ function turned(row: Pair): { [Field in keyof Required<Pair>]: Pair[Field] } {
   };
 }
 
-function mirrored(found: Estimate, around: number): Estimate {
+/** The estimate of `around` less what was estimated, its interval turned with it. */
+export function mirrored(found: Estimate, around: number): Estimate {
   const turn = (value: number | null | undefined) =>
     value === null || value === undefined ? null : around - value;
   return { n: found.n, value: turn(found.value), low: turn(found.high), high: turn(found.low) };
