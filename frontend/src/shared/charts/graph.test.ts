@@ -61,6 +61,10 @@ it("leads no edge behind a node", () => {
   }
 });
 
+it("draws equal edges once", () => {
+  expect(layered(["a", "b"], [edge("a", "b"), edge("a", "b")], SIZES).routes).toHaveLength(1);
+});
+
 it("leaves out what a longer path implies, and nothing else", () => {
   const edges = [edge("sft", "reward"), edge("reward", "dt"), edge("sft", "dt"), edge("sft", "mix")];
   expect(withoutShortcuts(edges)).toEqual([edge("sft", "reward"), edge("reward", "dt"), edge("sft", "mix")]);

@@ -26,7 +26,7 @@ export interface Sizes {
 
 /**
  * Each node is one column after the last of its dependencies, and near their mean height. An edge over several columns
- * has a lane of its own in those between, so it passes behind no node.
+ * has a lane of its own in those between, so it passes behind no node. Equal edges are drawn once.
  */
 export function layered(
   ids: string[],
@@ -42,7 +42,8 @@ export function layered(
     nodes.set(id, node);
     stacks[columnOf.get(id)!]!.push(node);
   }
-  const routes = edges
+  const once = [...new Map(edges.map((edge) => [`${edge.source} ${edge.target}`, edge])).values()];
+  const routes = once
     .filter(({ source, target }) => nodes.has(source) && nodes.has(target) && source !== target)
     .map((edge) => {
       let last = nodes.get(edge.source)!;
