@@ -204,10 +204,15 @@ def test_k1_and_k3_are_the_exact_divergence_on_average_and_the_gradient_of_k2_is
 # -- losses -----------------------------------------------------------------------------------------------------------
 
 
+def reinforce(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
+    """-A log pi of each token (N,): what the gradient at ratio 1 is held to."""
+    return -advantages * log_probs
+
+
 def test_hand_worked_losses():
     ratio = losses.ratios(NEW, OLD)
     assert losses.clipped_surrogate(ratio, A).mean().item() == pytest.approx(-0.6333, abs=1e-4)
-    assert losses.reinforce(torch.tensor([-0.5, -1, -1.5]), A).mean().item() == pytest.approx(0.8333, abs=1e-4)
+    assert reinforce(torch.tensor([-0.5, -1, -1.5]), A).mean().item() == pytest.approx(0.8333, abs=1e-4)
     steep, weights = torch.tensor([1.0, -1, -4]), torch.tensor([0.5, 1, 10])
     assert losses.clipped_surrogate(weights, steep, dual=3.0).mean().item() == pytest.approx(4.1667, abs=1e-4)
     assert losses.clipped_surrogate(weights, steep).mean().item() == pytest.approx(40.5 / 3)
@@ -223,7 +228,7 @@ def test_the_first_pass_over_new_answers_has_ratio_1_and_the_gradient_of_reinfor
     assert ratio.tolist() == [1, 1, 1]
     assert not losses.clipped_tokens(ratio, A).any()
     (ours,) = torch.autograd.grad(losses.clipped_surrogate(ratio, A).sum(), log_probs)
-    (theirs,) = torch.autograd.grad(losses.reinforce(log_probs, A).sum(), log_probs)
+    (theirs,) = torch.autograd.grad(reinforce(log_probs, A).sum(), log_probs)
     torch.testing.assert_close(ours, theirs)
 
 
@@ -295,7 +300,7 @@ def test_leaving_one_out_gives_the_gradient_of_the_expected_reward_and_a_standar
     for drawn in itertools.product(range(3), repeat=2):
         chance = log_pi[list(drawn)].sum().exp().detach()
         weights = torch.from_numpy(getattr(adv, name)(rewards[None, list(drawn)])[0])
-        loss = losses.reinforce(log_pi[list(drawn)], weights).mean()
+        loss = reinforce(log_pi[list(drawn)], weights).mean()
         total += chance * torch.autograd.grad(loss, logits, retain_graph=True)[0]
     cosine = torch.nn.functional.cosine_similarity(total, exact, dim=0).item()
     if unbiased:

@@ -25,7 +25,7 @@ from steerboard_workers.alignment.methods.preference_model import (
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison, PreferencePrompt, context_text
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.preferences import TransformersPreferences
-from steerboard_workers.stages.models.comparing import compare, prefers
+from steerboard_workers.stages.models.comparing import compare
 
 TURNS = [
     {"role": "user", "content": "Bread?"},
@@ -188,8 +188,9 @@ def test_the_preferences_of_two_responses_add_up_to_one(engine):
     texts = ["Eggs.", "Salt and water.", "Bake it.", "Short waves scatter most, so the sky is blue."]
     for a in texts:
         for b in texts:
-            assert prefers(engine, TURNS, a, b) + prefers(engine, TURNS, b, a) == pytest.approx(1.0, abs=1e-6)
-        assert prefers(engine, TURNS, a, a) == 0.5
+            found = compare(engine, [Comparison(TURNS, a, b), Comparison(TURNS, b, a)])
+            assert found[0].p + found[1].p == pytest.approx(1.0, abs=1e-6)
+        assert compare(engine, [Comparison(TURNS, a, a)])[0].p == 0.5
 
 
 def test_a_preference_does_not_depend_on_what_it_is_batched_with(engine):

@@ -11,7 +11,7 @@ export function listOf(value: unknown): string[] | undefined {
   return list.length ? list : undefined;
 }
 
-export function numberOf(value: unknown): number | undefined {
+function numberOf(value: unknown): number | undefined {
   const number = typeof value === "string" && value.trim() ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }

@@ -1,7 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { api, data, type Schemas } from "../client";
-
-export type RunKindCard = Schemas["RunKindCard"];
+import { api, data } from "../client";
 
 /** Every run kind that can be started, training once for each method, in the order of lists. */
 export const runKindsQuery = (project: string) =>

@@ -5,7 +5,7 @@ export type PoolMemory = Schemas["PoolMemory"];
 export type RunEstimate = Schemas["RunEstimate"];
 export type Run = Schemas["RunSummary"];
 export type RunDetail = Schemas["RunDetail"];
-export type RunState = Run["state"];
+type RunState = Run["state"];
 export type Series = Schemas["MetricSeries"];
 
 /** States that a run stays in. */

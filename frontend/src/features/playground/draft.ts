@@ -16,7 +16,7 @@ export interface Column {
   guidance: number;
 }
 
-export interface Message {
+interface Message {
   role: string;
   content: string;
 }
@@ -101,7 +101,7 @@ function firstAsked(attributes: Attribute[]): Condition[] {
 
 /** The reward model that labelled what the policy was trained on, or else the newest one that shares an ancestor with
  * the policy, or else the newest one. */
-export function rewardFor(target: Target | undefined, models: Model[]): string | null {
+function rewardFor(target: Target | undefined, models: Model[]): string | null {
   const rewards = models.filter((model) => model.role === "reward");
   const policy = models.find((model) => `model:${model.name}` === target?.value);
   const hash = policy?.info.normaliser?.reward_model_hash ?? policy?.info.lineage?.reward_model;

@@ -1,6 +1,6 @@
 /** A run kind's JSON Schema as form fields. */
 
-export type FieldType = "number" | "integer" | "boolean" | "choice" | "text" | "list" | "json";
+type FieldType = "number" | "integer" | "boolean" | "choice" | "text" | "list" | "json";
 
 export interface Field {
   name: string;

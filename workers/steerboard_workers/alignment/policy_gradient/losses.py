@@ -59,11 +59,6 @@ def clipped_tokens(
     return ((ratio > 1 + high) & (advantages > 0)) | (beyond & (advantages < 0))
 
 
-def reinforce(log_probs: Tensor, advantages: Tensor) -> Tensor:
-    """-A log pi of each token (N,)."""
-    return -advantages * log_probs
-
-
 def value_loss(values: Tensor, returns: Tensor, old: Tensor | None = None, clip: float | None = None) -> Tensor:
     """(V - G)^2 / 2 of each token (N,). With `clip`, the larger one of this and that of V within +-clip of the value
     `old` before the update: of the first implementation of arXiv 1707.06347, no part of the paper."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from steerboard_contracts.fields import Precision
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
-from steerboard_workers.alignment.rendering.templates import Prompt
 from steerboard_workers.engines.preferences import Preference, TransformersPreferences
 from steerboard_workers.engines.rewards import CPU_BATCH_TOKENS
 from steerboard_workers.stages.models.model_io import LoadedModel, load_comparing_model
@@ -41,8 +40,3 @@ def compare(
         if on_progress:
             on_progress(len(found))
     return [found[place] for place in range(len(comparisons))]
-
-
-def prefers(engine: TransformersPreferences, prompt: Prompt, a: str, b: str) -> float:
-    """The probability that `a` is the better response, both orders averaged; that of `b` is the rest."""
-    return compare(engine, [Comparison(prompt, a, b)])[0].p

@@ -1,6 +1,6 @@
 /** The axes of parallel coordinates: where a value is on one, from 0 at the bottom to 1 at the top. */
 
-export interface Tick {
+interface Tick {
   label: string;
   at: number;
 }

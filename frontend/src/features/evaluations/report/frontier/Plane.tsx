@@ -9,7 +9,7 @@ const RIGHT = 24;
 const TOP = 16;
 const BOTTOM = 48;
 
-export interface Axis {
+interface Axis {
   label: string;
   /** All that is drawn, in any order: the range has some air around them. */
   values: number[];
@@ -17,7 +17,7 @@ export interface Axis {
 }
 
 /** From values to pixels. `right`: where the plane ends. */
-export interface Scale {
+interface Scale {
   x: (value: number) => number;
   y: (value: number) => number;
   right: number;
