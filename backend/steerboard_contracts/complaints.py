@@ -70,7 +70,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _likeness(name: str, word: str) -> tuple[float, int]:
-    """Of two that are equally like the word, the nearest begins as it does."""
+    """How like a word a name is; of two equally like ones, the nearest begins as the word does."""
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(name, word, strict=False))
     return difflib.SequenceMatcher(None, name, word).ratio(), len(list(alike))
 

@@ -41,7 +41,7 @@ from typing import NamedTuple
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
 FIRST_DEADLINE_SECONDS = 30.0
-# Of patience for each signal when the owner is gone.
+# The patience for each signal when the owner is gone.
 ORPHAN_SECONDS = 2.0
 # How soon memory is looked at again: the less is left, the sooner, since it may be filled at this rate.
 _FILL_BYTES_PER_SECOND = 4 << 30

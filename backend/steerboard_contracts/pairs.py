@@ -57,7 +57,7 @@ REFERENCE = Frozen(
 
 
 class PairConfig(TrainingConfig):
-    """Of methods that make the chosen response of a pair likelier than the rejected one."""
+    """The config of methods that make the chosen response of a pair likelier than the rejected one."""
 
     batch: Annotated[Count, Field(description="Pairs in one optimiser step.", json_schema_extra=WORKFLOW)] = 128
     learn: Annotated[Literal["last"], Field(description="Of a pair, the last turn is learned.")] = "last"
@@ -67,7 +67,7 @@ class PairConfig(TrainingConfig):
 
 
 class ReferencedPairConfig(PairConfig):
-    """Of those that compare the policy with a reference, by log-ratios of whole responses."""
+    """The config of methods that compare the policy with a reference, by log-ratios of whole responses."""
 
     lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=WORKFLOW)] = 5e-7
     reduction: Reduction = "sum"
@@ -75,7 +75,7 @@ class ReferencedPairConfig(PairConfig):
 
 
 class BetaPairConfig(ReferencedPairConfig):
-    """Of those whose rewards are beta times the log-ratio."""
+    """The config of methods whose rewards are beta times the log-ratio."""
 
     beta: Beta = None
 

@@ -12,13 +12,13 @@ from steerboard_contracts.fields import Config
 
 Role = Literal["rollout", "rewards", "reference"]
 ROLES: tuple[Role, ...] = get_args(Role)
-# Those of models that do not change.
+# The roles of models that do not change.
 MODEL_ROLES: tuple[Role, ...] = ("rewards", "reference")
 # What the nodes of a run know each other by, in the environment of a stage.
 TOKEN_VARIABLE = "RAY_AUTH_TOKEN"
 # How long the first node waits for the others, and they for it, before a run's attempt is given up.
 MEET_SECONDS = 300
-# Of engines or copies of a role; no worker has more devices.
+# The most engines or copies of a role; no worker has more devices.
 _MOST = 4096
 
 _Copies = Annotated[int, Field(ge=0, le=_MOST)]

@@ -54,7 +54,7 @@ RUN_CONFIG: TypeAdapter[RunConfig] = TypeAdapter(RunConfig)
 
 
 def stored_config(config: Mapping[str, Any]) -> RunConfig:
-    """Of a run that was created, perhaps where another package was installed.
+    """The config of a run that was created, perhaps where another package was installed.
 
     Raises `BadInput` (`unknown_method`) where its method is not known here.
     """

@@ -191,7 +191,7 @@ class TrainingConfig(Config):
 
 
 class OnlineConfig(TrainingConfig):
-    """Of methods that learn from answers which are sampled from the weights in training."""
+    """The config of methods that learn from answers that are sampled from the weights in training."""
 
     batch: Annotated[Count, Field(description="Prompts in one step.")] = 128
     max_steps: Annotated[

@@ -31,7 +31,7 @@ MIN_ITEMS = 8
 MOST_GROUPS = 2000
 _DRAWN_AT_ONCE = 500
 _TAIL = 0.025
-# Of the ends: rounding errors of draws.
+# The ends of an interval that differ by no more than this, relative to their size, differ by rounding errors of draws.
 _FLAT = 1e-12
 
 

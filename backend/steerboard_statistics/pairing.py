@@ -9,7 +9,7 @@ import numpy as np
 from steerboard_statistics.bootstrap import Floats
 from steerboard_statistics.bradley_terry import log_strengths
 
-# Of each entrant over each other one, before any vote: all strengths are finite then.
+# Wins of each entrant over each other one, before any vote: all strengths are finite then.
 _PRIOR_WINS = 0.5
 
 

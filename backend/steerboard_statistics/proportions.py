@@ -14,7 +14,8 @@ import scipy
 from steerboard_contracts.report.estimate import Estimate
 
 _Z = NormalDist().inv_cdf(0.975)
-# Of the scale from -1 to 1. At the estimate itself both ends of an interval are a root where no one has lost or won.
+# The distance from the estimate, on the scale from -1 to 1, at which the search for each end starts. At the estimate
+# itself both ends of an interval are a root where no one has lost or won.
 _APART = 1e-9
 
 

@@ -40,7 +40,7 @@ class AnswerGroups:
         self._blocks: dict[int, Ints] = {size: np.array(rows) for size, rows in sorted(by_size.items())}
 
     def mean(self, name: str) -> Estimate:
-        """Of a value over a group's answers, the mean over groups."""
+        """The mean of a value over a group's answers, averaged over groups."""
         return mean_interval(self._of(lambda block: self._values[name][block].mean(axis=1)))
 
     def best(self, name: str) -> Estimate:
@@ -77,7 +77,7 @@ class AnswerGroups:
         return histograms({"margin": self._of(margin)})["margin"]
 
     def correlations(self, names: Sequence[str], titles: Sequence[str]) -> Correlations:
-        """Of values over all answers of all groups."""
+        """Correlations of values over all answers of all groups."""
         rows = np.concatenate([block.ravel() for block in self._blocks.values()])
         return correlations(titles, [self._values[name][rows] for name in names])
 

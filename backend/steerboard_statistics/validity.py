@@ -24,7 +24,8 @@ class Validity:
 def assess(
     usable: int, unusable: Mapping[str, int], threshold: float = UNUSABLE_THRESHOLD, *, what: str = "judgments"
 ) -> Validity:
-    """Of counts of what can be used and, by reason, of what cannot. Nothing usable at all is never valid."""
+    """The validity from counts of what can be used and, by reason, of what cannot. Nothing usable at all is never
+    valid."""
     lost = sum(unusable.values())
     total = usable + lost
     if not total:

@@ -118,7 +118,7 @@ def until(points: Sequence[Point], target: float) -> Cost | None:
 
 
 def best_of_n(answering: Ledger, answers: int, samples: int) -> Cost:
-    """Of sampling and scoring `samples` answers, by a run that did so for `answers`; its start counts once."""
+    """The cost of sampling and scoring `samples` answers, by a run that did so for `answers`; its start counts once."""
     taken = add_up([answering])
     work = [one for one in taken.phases if one.phase in _READING]
     once = taken.device_seconds - sum(one.device_seconds for one in work)

@@ -34,7 +34,7 @@ ONLINE = ("ppo", "rloo")
 # What DT's cost is made of.
 DT_STAGES = ("generated", "mixture", "labelled", "dt")
 _SOURCES = {"reward": "reward", "judge": "independent", "quality": "known quality"}
-# Of a step of an online run.
+# The metrics of a step of an online run.
 _METRICS = (
     *("tokens", "tokens_per_second", "generate_tokens", "score_tokens", "score_seconds", "reference_tokens"),
     *("value_tokens", "kl", "eval_reward_model", "eval_reward_model_2"),
@@ -164,7 +164,7 @@ def steps_of(client: httpx.Client, detail: Mapping[str, Any]) -> list[dict[str, 
 
 
 def outcome(client: httpx.Client, runs: Mapping[str, Mapping[str, Any]]) -> Outcome:
-    """Of a pipeline of the whole recipe, from the API."""
+    """The outcome of a pipeline of the whole recipe, from the API."""
     pipeline = runs["sft"]["pipeline"]["name"]
     reports = {}
     ledgers = {name: Ledger.model_validate(one["ledger"]) for name, one in runs.items()}

@@ -18,7 +18,7 @@ LETTER = "a"
 LEARNING_RATE = 1e-6
 KL_WEIGHT = 0.04
 TEMPERATURE = 1.0
-# Of the repository, made by `make bench-online`.
+# The Python of the repository's environment that `make bench-online` makes.
 TRL_PPO_PYTHON = Path(__file__).resolve().parents[2] / ".venv-trl-ppo" / "bin" / "python"
 # TRL's candidates for its best, none of which checkpoints gradients: answers of a training pass (`rows`, as many passes
 # as add up to the step's), of a sampling pass (`rollout`, PPO's), and sampling by transformers' continuous batching.

@@ -11,7 +11,7 @@ from typing import Any
 
 from contests.online_setup import KL_WEIGHT, LEARNING_RATE, LETTER, MODEL, ROWS, TEMPERATURE, TRL_OPTIONS, Sizes
 
-# Of TRL's trainers, the methods that are a phase.
+# The methods of TRL's trainers that are a phase.
 _PHASES = {"_generate": "generate", "_calculate_rewards": "score"}
 
 

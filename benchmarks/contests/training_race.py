@@ -20,7 +20,7 @@ OURS = "ours"
 WARM_STEPS = 2
 # The last step is not timed either: its end is that of the run.
 FEWEST_STEPS = WARM_STEPS + 4
-# Of each of TRL's candidates, before the race; all but the first decide which of them is in it.
+# The steps of each of TRL's candidates before the race; all but the first decide which of them is in it.
 SWEEP_STEPS = 3
 # What a race takes of its time before its first step, and after its last one.
 _AROUND_SECONDS = 45.0

@@ -13,7 +13,7 @@ from typing import Any
 
 METHODS = ("sft", "reward_model", "dpo", "kto")
 PRECISIONS = ("fp32", "bf16")
-# Those that compare the policy with a reference. They get fewer rows: the reference reads all of them first.
+# Methods that compare the policy with a reference. They get fewer rows: the reference reads all of them first.
 REFERENCED = ("dpo", "kto")
 MAX_LENGTH = 256
 SEQUENCES = 32

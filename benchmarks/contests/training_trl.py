@@ -211,7 +211,7 @@ def _with_reference(start: Any, examples: list[Any], precision: str) -> list[Any
 
 
 def _held_out_loss(start: Any, config: Any, examples: list[Any]) -> float:
-    """Of what TRL trained, by the code that computes ours."""
+    """The held-out loss of what TRL trained, by the code that computes ours."""
     import torch
 
     from steerboard_workers.alignment.batches.batching import Batcher

@@ -34,7 +34,7 @@ _ORDER = (
     "run_transitions",
     "run_attempts",
 )
-# Of these every new dataset takes the values of the imported one.
+# The fields whose values every new dataset takes from the imported one.
 _OF_SEED = ("project_id", "rows", "held_out_rows", "content_hash", "origin")
 
 

@@ -249,7 +249,7 @@ def _whole_page(pool: ThreadPoolExecutor, client: httpx.Client, run: str) -> htt
 
 
 def _deep_token(client: httpx.Client, experiment: str) -> str:
-    """That of a page in the middle of all runs."""
+    """The token of a page in the middle of all runs."""
     asked: dict[str, Any] = {"experiment_ids": [experiment], "max_results": 250}
     tokens: list[str] = []
     while True:

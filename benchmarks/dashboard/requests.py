@@ -83,7 +83,7 @@ def _sample_asks(rows: int) -> list[Ask]:
 
 
 def _deep_cursor(client: httpx.Client, path: str) -> str:
-    """That of the page past the middle of a list, as someone gets it who scrolls that far."""
+    """The cursor of the page past the middle of a list, as someone gets it who scrolls that far."""
     cursors: list[str] = []
     page: dict[str, Any] = {"next": None}
     while page["next"] or not cursors:

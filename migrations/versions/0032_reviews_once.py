@@ -12,7 +12,7 @@ down_revision = "0031"
 branch_labels = None
 depends_on = None
 
-# Of evaluations whose figures change.
+# Forgets the reports of evaluations whose figures change.
 _FORGET_REPORTS = """
     DELETE FROM evaluation_reports USING evaluation_judges AS judge
     WHERE judge.evaluation_id = evaluation_reports.evaluation_id
@@ -21,8 +21,8 @@ _FORGET_REPORTS = """
 
 
 def upgrade() -> None:
-    # Of two answers to a question the newest review, as imports do now. Questions on which more entrants were reviewed
-    # stay as they are: who was reviewed together is not known any longer.
+    # Keeps the newest review of two answers to a question, as imports do now. Questions on which more entrants were
+    # reviewed stay as they are: who was reviewed together is not known any longer.
     op.execute(
         """
         UPDATE evaluation_verdicts AS older SET superseded = true

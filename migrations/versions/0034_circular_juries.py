@@ -12,7 +12,8 @@ down_revision = "0033"
 branch_labels = None
 depends_on = None
 
-# Of evaluations whose report differs now. They are computed again from the same data when someone looks.
+# Forgets the reports of evaluations whose report differs now. They are computed again from the same data when someone
+# looks.
 _FORGET_REPORTS = """
     DELETE FROM evaluation_reports
     WHERE EXISTS (SELECT 1 FROM evaluation_juries AS jury WHERE jury.evaluation_id = evaluation_reports.evaluation_id)

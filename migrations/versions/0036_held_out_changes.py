@@ -48,7 +48,7 @@ _MARK = """
         END LOOP;
     END $$
 """
-# Of projects with such a dataset. They are computed again from the same data when someone looks.
+# Forgets the reports of projects with such a dataset. They are computed again from the same data when someone looks.
 _FORGET_REPORTS = """
     DELETE FROM evaluation_reports USING evaluations, datasets
     WHERE evaluations.id = evaluation_reports.evaluation_id AND datasets.project_id = evaluations.project_id

@@ -13,7 +13,7 @@ down_revision = "0040"
 branch_labels = None
 depends_on = None
 
-# Those that were computed before know nothing of fluency. They are computed again when someone looks.
+# Reports that were computed before do not include fluency. They are computed again when someone looks.
 _FORGET_REPORTS = "DELETE FROM evaluation_reports"
 
 

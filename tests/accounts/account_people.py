@@ -87,7 +87,7 @@ class Endpoint:
 
 
 def endpoints(app: FastAPI) -> Iterator[Endpoint]:
-    """Of the whole app, whether the API's description lists them or not."""
+    """The endpoints of the whole app, whether the API's description lists them or not."""
     yield from _walk(app.routes, "")
 
 

@@ -118,8 +118,8 @@ def test_opening_a_link_uses_nothing_and_its_button_signs_in(
 
 
 def test_every_post_that_makes_something_takes_an_idempotency_key(app: FastAPI) -> None:
-    """Those of `UnkeptRoute` ask another server how it is, change nothing, or may be sent again in a way of their own:
-    rankings carry the browser's key of each submission."""
+    """The routes of `UnkeptRoute` ask another server how it is, change nothing, or may be sent again in a way of their
+    own: rankings carry the browser's key of each submission."""
     unkept = set()
     for route in app.routes:
         included = getattr(route, "effective_route_contexts", None)

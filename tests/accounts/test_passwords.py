@@ -20,7 +20,7 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture(autouse=True)
 def _quick_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Of argon2 still, at hardly any cost, except where the cost is what is tested."""
+    """The hashes are still argon2's, at hardly any cost, except where the cost is what is tested."""
     if "takes_as_long" in request.node.name:
         yield
         return

@@ -30,7 +30,7 @@ class Context:
 
 
 def prompts_in_order(contrast: bool, batch: int = 4, epochs: float = 2.0) -> list[list[str]]:
-    """Of each step, the prompts of its rows; 16 rows of 3 prompts, one of them written in two ways."""
+    """The prompts of the rows of each step; 16 rows of 3 prompts, one of them written in two ways."""
     given = {"run": "train", "method": "decision_transformer", "contrast": contrast, "batch": batch, "epochs": epochs}
     method = DecisionTransformer(DecisionTransformerConfig.model_validate(given))
     rows = [{"row": n, "split": "train", "prompt": PROMPTS[n % 4], "response": "x"} for n in range(16)]

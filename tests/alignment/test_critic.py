@@ -101,8 +101,8 @@ def test_the_loss_of_a_critic_is_that_of_the_returns_within_its_clip():
 
 
 def test_a_reward_models_values_are_brought_to_the_scale_of_the_rewards_that_are_learned():
-    """Of one reward model and a rule, normalised, less a penalty for length: where the critic gives an answer its own
-    reward, and the others are the same for all, it knows what is learned."""
+    """The rewards are those of one reward model and a rule, normalised, less a penalty for length: where the critic
+    gives an answer its own reward, and the others are the same for all, it knows what is learned."""
     given, rule, penalty = np.array([[1.0], [4.0], [-2.0]]), np.full((3, 1), 5.0), np.full((3, 1), -0.25)
     mean, divisor = 2.0, 3.0
     learned = (2 * given + 0.5 * rule - mean) / divisor + penalty

@@ -354,7 +354,7 @@ class Modules:
 
 @pytest.mark.parametrize("mix", ["both", "one class"])
 def test_loss_and_gradient_equal_trls(own_tokenizer, tmp_path, mix):
-    """Of TRL's KTOTrainer, given its own mismatches: those of the batch, shifted by one."""
+    """The oracle is TRL's KTOTrainer, given its own mismatches: those of the batch, shifted by one."""
     trl, datasets = pytest.importorskip("trl"), pytest.importorskip("datasets")
     torch.manual_seed(0)
     shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}

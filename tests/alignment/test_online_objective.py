@@ -42,7 +42,7 @@ def test_dual_clip_and_asymmetric_clip_reach_the_loss_through_the_objective():
     assert objective.metrics(dict(zip(objective.measures, sums.tolist(), strict=True)))["clip_share"] == pytest.approx(
         1 / 3
     )
-    # Of ratio 10 and advantage -4: a gradient without the bound, none with it.
+    # A token of ratio 10 and advantage -4 has a gradient without the bound and none with it.
     unbounded = PolicyGradientObjective(config_of(reducer="token"), Turn(False), 8)
     _, sums = unbounded.forward((log_probs, None), batch)
     assert unbounded.metrics(dict(zip(unbounded.measures, sums.tolist(), strict=True)))["clip_share"] == 0

@@ -113,8 +113,8 @@ TWO_ANSWERS = {
 
 
 def expected_loss(name: str, logit: torch.Tensor, preferred: float, **config) -> torch.Tensor:
-    """Of the policy sigma(logit), 1 - sigma(logit) where the first answer is preferred with probability `preferred`,
-    and the objective sees one pair of each order."""
+    """The expected loss of the policy sigma(logit), 1 - sigma(logit) where the first answer is preferred with
+    probability `preferred`, and the objective sees one pair of each order."""
     objective = PairObjective(method(name, **config))
     log_probs = torch.cat([F.logsigmoid(logit), F.logsigmoid(-logit)])
     reference = BASE_LOG if name in REFERENCED else None

@@ -76,7 +76,7 @@ def test_a_tokenizer_that_does_not_tell_the_verdicts_apart_is_refused():
 
 
 def test_what_both_verdicts_begin_with_belongs_to_the_question():
-    """Of a tokenizer of bytes: the space before a verdict."""
+    """With a tokenizer of bytes, both verdicts begin with the space before a verdict."""
     bytes_only = Tokenizer(models.BPE())
     bytes_only.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(

@@ -1,5 +1,5 @@
-"""Of every method that computes several responses behind one copy of their prompt, loss and gradients are those of
-plain forwards. The methods are those of the registry, so that a new one is covered by being there."""
+"""Methods that compute several responses behind one copy of their prompt have the loss and gradients of plain forwards.
+The methods are those of the registry, so that a new one is covered by being there."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def loss_and_gradients(name: str, layout: str, share: bool) -> tuple[float, dict
 @pytest.mark.parametrize("layout", ["padding_free", "packed"])
 @pytest.mark.parametrize("name", SHARING)
 def test_loss_and_gradients_are_those_of_plain_forwards(name: str, layout: str) -> None:
-    """Of all parameters, to within 1e-5 of the largest gradient."""
+    """The gradients of all parameters agree to within 1e-5 of the largest one."""
     shared, ours, fewer = loss_and_gradients(name, layout, share=True)
     plain, theirs, positions = loss_and_gradients(name, "padded", share=False)
     assert fewer < 0.8 * positions

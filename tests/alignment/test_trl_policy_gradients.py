@@ -49,7 +49,7 @@ def model(own_tokenizer):
 
 
 def answered(vocabulary: int, on_policy: bool, model) -> list[Example]:
-    """Of different lengths, with log-probs before the update that make some ratios leave their bounds."""
+    """Answers of different lengths, with log-probs before the update that make some ratios leave their bounds."""
     draw = np.random.default_rng(0)
     found = []
     for row in range(6):

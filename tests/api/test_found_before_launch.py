@@ -27,7 +27,7 @@ GRADED = [
 
 
 def refusals(world: ApiWorld, config: dict[str, Any], data: str, kind: str) -> list[str]:
-    """Of a run of its own, and of the stage of a recipe."""
+    """The refusals of a run of its own, and of the stage of a recipe."""
     alone = world.post("runs", {"config": config, "inputs": {"model": "tiny", "data": data}}, status=422)
     fields = ", ".join(f"{name}: {value}" for name, value in config.items())
     text = (

@@ -78,7 +78,7 @@ def test_a_start_from_a_stage_takes_what_was_made_before_and_runs_the_rest_again
     found = world.get("pipelines/small-2")
     states = {run["name"]: (run["state"], run["reused_from_id"] is not None) for run in found["runs"]}
     assert states == {"chosen": ("succeeded", True), "sft": ("queued", False), "reward": ("pending", False)}
-    # Of what the stage does not need, and nothing after it does, there is no run.
+    # What neither the stage nor anything after it needs has no run.
     assert shell(*recipe, "--from", "reward").returncode == 0
     last = {run["name"]: run["state"] for run in world.get("pipelines/small-3")["runs"]}
     assert last == {"chosen": "succeeded", "sft": "succeeded", "reward": "queued"}

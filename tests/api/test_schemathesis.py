@@ -36,7 +36,7 @@ _LEFT_OUT = (
     ("DELETE", "/api/v1/projects/{project}/tokens/{token}"),
     ("DELETE", "/api/v1/session"),
 )
-# Of other services, which a test does not ask.
+# Ids of other services, which a test does not ask.
 _ELSEWHERE = ("hub", "known")
 # Fields of bodies that name a thing -> the parameter of paths that names such a thing.
 _NAMING = {

@@ -82,7 +82,7 @@ def test_thumbs_of_one_kind_are_refused_with_what_lacks(world: ApiWorld, up: boo
 
 
 def test_held_out_rows_of_the_other_kind_make_no_two_sides(world: ApiWorld) -> None:
-    """Of many prompts some are held out, and the only undesirable answers are to those."""
+    """Some of many prompts are held out, and the only undesirable answers are to those."""
     rows = thumbs(*[True] * 40)
     imported(world, "plain", "instructions", [{"prompt": r["prompt"], "response": "x"} for r in rows], held_out=0.3)
     with transaction(world.sessions) as session:

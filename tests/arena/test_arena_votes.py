@@ -152,7 +152,7 @@ def test_exported_battles_give_the_figures_of_the_leaderboard(world: ArenaWorld,
     assert "quokka.battles.jsonl" in exported.headers["Content-Disposition"]
     path = tmp_path / "battles.jsonl"
     lines = exported.content.splitlines(keepends=True)
-    # Of three, a vote for one is two pairs and a tie three.
+    # With three sides, a vote for one is two pairs and a tie three.
     assert len(lines) == (12 if sides == 2 else 9 * 2 + 3 * 3)
     path.write_bytes(b"".join(lines))
     found = figures([path], "auto", Options())

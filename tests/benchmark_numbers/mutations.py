@@ -70,7 +70,7 @@ def broken_share(rows: list[Row]) -> float:
 
 
 def lost_share(rows: list[Row], kept: dict[Any, Row], usable: Callable[[Row], bool]) -> float:
-    """Of what counts and of lines that no one can read, together."""
+    """The lost share of what counts and of lines that no one can read, together."""
     silent = sum(not usable(row) for row in kept.values()) / len(kept) if kept else 1.0
     return together(silent, broken_share(rows))
 

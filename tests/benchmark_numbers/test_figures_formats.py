@@ -55,7 +55,8 @@ def test_pandalm_with_unparsed_verdicts_as_ties_or_as_wrong(published: Path, tmp
 
 
 def battles(number: int = 400, *, longer: float = 0.0) -> list[dict[str, Any]]:
-    """Of three models, each better than the next by 100 points; the longer answer wins as if it had `longer` more."""
+    """Battles of three models, each better than the next by 100 points; the longer answer wins as if it had `longer`
+    more."""
     draw = random.Random(5)
     rating = {"best": 1100.0, "mid": 1000.0, "low": 900.0}
     found = []

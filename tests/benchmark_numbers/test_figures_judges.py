@@ -33,7 +33,8 @@ def test_annotations_name_their_judge_as_annotator_or_as_judge(tmp_path: Path, n
 
 
 def battles(who: Any, kept: str, field: str = "judge") -> list[dict[str, Any]]:
-    """Of MT-Bench's questions, as its human judgments have them: one id for all pairs of models and both turns."""
+    """Battles on MT-Bench's questions, as its human judgments have them: one id for all pairs of models and both
+    turns."""
     return [
         {"question_id": 81 + n, "model_a": a, "model_b": b, "turn": turn, field: who}
         | {"winner": ("model_a" if a == kept else "model_b") if n % 5 and kept in (a, b) else "tie"}

@@ -18,7 +18,7 @@ C = 2.7825594022071245
 
 
 def annotations(published: Path, model: str, **more: Any) -> list[dict[str, Any]]:
-    """Of the published table, with a text for each prompt."""
+    """The annotations of the published table, with a text for each prompt."""
     with gzip.open(published / "alpaca_eval" / "preferences_compact.csv.gz", "rt") as file:
         table = [row for row in csv.DictReader(file) if row["model"] == model]
     return [

@@ -38,7 +38,7 @@ def test_rows_that_another_turn_took_are_no_figure(tmp_path: Path) -> None:
     (model,) = invalid(write(tmp_path / "a.jsonl", *damaged))["models"]
     assert (model["average"], model["turns"]) == (None, None)
     assert "20 of an unknown turn" in model["reason"]
-    # Of a judge that was asked again, the newest counts.
+    # The newest rating counts of a judge that was asked again.
     again = [{**row, "score": 5, "tstamp": 1000} for row in rows[:60]]
     assert figures(write(tmp_path / "b.jsonl", *rows, *again))["models"][0]["n"] == 160
     # Where few of the questions have a second turn, none is missing.

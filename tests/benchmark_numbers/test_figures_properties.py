@@ -96,7 +96,7 @@ def test_pairs(published: Path, tmp_path: Path, changes: list[Change]) -> None:
         return {**row, "model_1": row["model_2"], "model_2": row["model_1"], **said}
 
     def value(row: Row) -> float | None:
-        """Of model a."""
+        """The value of a row for model a."""
         said = row["g1_winner"]
         return {"tie": 0.5, "error": None}.get(said, float(row[said if said in row else "model_1"] == "a"))
 
@@ -141,7 +141,7 @@ def test_annotations(published: Path, tmp_path: Path, changes: list[Change], pla
         return
     difficulty = read_difficulty(folder / "instruction_difficulty_recovered.csv")
     weights = read_weights(folder / "glm_weights_published.csv")
-    # Of rows all of which are turned, the model is the other one.
+    # Where all rows are turned, the model is the other one.
     weights["base"] = weights["claude-2"]
     control = LengthControl(difficulty=difficulty, weights=weights)
     found = figures([write(tmp_path / "a.jsonl", *rows)], "alpaca_eval", Options(control=control))

@@ -22,7 +22,7 @@ def row(domain: str, id_: str, scores: list[Any], right: int = 1) -> dict[str, A
     return {"subset": domain, "id": id_, "num_correct": right, "scores": scores}
 
 
-# Of the twins 1: apart by 2 and 2, the right ones by 1. Of the twins 2: apart by -1 and 1, the right ones by 5.
+# The twins 1 are apart by 2 and 2, their right answers by 1. The twins 2 are apart by -1 and 1, their right ones by 5.
 TIES = [
     row("Ties", "ref:1", [3, 1]),
     row("Ties", "tied:1", [5, 4, 2], 2),

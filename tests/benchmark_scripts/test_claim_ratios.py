@@ -45,7 +45,7 @@ def recorded(claim) -> Any:
 
 
 def sizes(claim: SimpleNamespace, *, quick: bool = True) -> Any:
-    """Those of the record."""
+    """The sizes of the record."""
     return claim.platform.Sizes(samples=128, reach=2, looks=2, quick=quick)
 
 
@@ -114,7 +114,7 @@ def test_a_curve_is_what_the_steps_took_without_the_judge_and_with_the_start_of_
     assert [one.samples for one in points] == [64, 64, 128, 128]
     # Half of the scoring was the judge's.
     assert [one.cost.seconds for one in points] == pytest.approx([6.8, 7.8, 10.6, 11.6])
-    # Of a sampling: 2 x 480 read or sampled; 6 x 2 models x 50 a step.
+    # The cost of a sampling: 2 x 480 read or sampled; 6 x 2 models x 50 a step.
     assert [one.cost.arithmetic for one in points] == pytest.approx([1560, 2160, 3720, 4320])
     assert [one.kl for one in points] == [0.1, 0.1, 0.3, 0.3]
 

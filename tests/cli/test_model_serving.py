@@ -51,7 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 port = int(sys.argv[sys.argv.index("--port") + 1])
 http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 """
-# Of the person running the command, and of the platform.
+# The credentials of the person running the command, and of the platform.
 CREDENTIALS = {
     name: f"hidden-{name}"
     for name in (

@@ -75,7 +75,7 @@ def test_a_graded_file_becomes_a_policy_of_two_attributes(world: Any, tmp_path: 
     rows = source()
     longest = max(len(row["response"]) for row in rows)
     for row in rows:
-        # Of some, no one judged the length.
+        # For some rows no one judged the length.
         length = len(row["response"])
         row["words"] = None if length % 5 == 0 else min(4, 8 * length // longest)
     name = source.__name__

@@ -13,7 +13,7 @@ from steerboard.datasets.imports.execution import jobs as import_jobs
 from steerboard.datasets.imports.execution.faults import FAULTS
 from steerboard.datasets.imports.execution.limits import bounded_time
 
-# Of so many different words that comparing it with others takes many times its size.
+# A text of so many different words that comparing it with others takes many times its size.
 SWOLLEN = " ".join(f"w{number}" for number in range(300_000))
 WIDE = [{"prompt": "Where to?", "chosen": SWOLLEN, "rejected": "No."}, *ROWS]
 

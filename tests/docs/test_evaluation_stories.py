@@ -94,7 +94,7 @@ def test_a_judge_has_prices_and_a_budget_that_can_be_raised(
     )
     assert "gpt-pairwise: a budget of 8" in reader.shell(*blocks)
     judge = judgments(reader, "gpt-pairwise")
-    # Of 12 questions, each drawn with a tenth to be asked again, of 100 and 3 tokens.
+    # Each of 12 questions is asked again with a probability of a tenth; a request has 100 and 3 tokens.
     requests = round(judge["quality"]["cost"] / (100 * 2.5e-6 + 3 * 10e-6))
     assert 12 <= requests == len(chat_server.seen)
 

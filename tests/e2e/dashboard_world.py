@@ -53,7 +53,7 @@ class World:
     """`steerboard up` as a process of its own, with one worker and embedded servers."""
 
     home: Path
-    # That of the tests, if their environment is this one's.
+    # The stage parent of the tests, if their environment is this one's.
     stage_parent: Path | None = None
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
@@ -72,7 +72,7 @@ class World:
             "STEERBOARD_POLL_SECONDS": "1.5",
             "STEERBOARD_RETRY_SECONDS": "0.1",
             "STEERBOARD_STAGE_THREADS": "1",
-            # Of 40 prompts under a random salt, some are held out and most are not.
+            # Some of 40 prompts under a random salt are held out and most are not.
             "STEERBOARD_HELD_OUT_FRACTION": "0.3",
         }
         if self.stage_parent is not None:

@@ -13,7 +13,7 @@ _AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "a
 
 
 def faults_of(page: Page, what: str) -> dict[str, Any]:
-    """Of what the page shows now, on a wide screen; keys say where and which rule."""
+    """The faults of what the page shows now, on a wide screen; keys say where and which rule."""
     settle(page)
     _shoot(page, f"{what}-1440-light")
     if not page.evaluate("'axe' in window"):

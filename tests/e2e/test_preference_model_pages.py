@@ -10,7 +10,7 @@ from dashboard_world import World
 from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
 
-# Of lower case, so that the tokenizer writes the verdicts "A" and "B" alike.
+# The recipe is in lower case, so that the tokenizer writes the verdicts "A" and "B" alike.
 RECIPE = """
 name: comparing
 inputs:

@@ -34,7 +34,7 @@ def gsm8k(scores: list[int], **fields: Any) -> AcademicTask:
 
 
 def trial(scores: list[int], **fields: Any) -> AcademicTask:
-    """Of the first items only."""
+    """A trial of the first items only."""
     return gsm8k(scores, **{"of": 1319, "items_hash": "first items", **fields})
 
 

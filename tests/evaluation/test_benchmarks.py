@@ -51,7 +51,7 @@ def test_a_benchmark_ends_with_a_result_on_the_run_and_the_model(bench: Evaluati
         "alpacaeval-easy": (4, 1),
         "my-own": (4, 1),
     }
-    # Of each source the same texts; a section of one subset is that subset.
+    # The texts are the same for each source; a section of one subset is that subset.
     assert result["rewardbench"]["sections"]["Chat"] == result["accuracy"]["value"]
     assert (result["rewardbench"]["overall"], result["rewardbench"]["unknown"]) == (None, ["my-own"])
     assert (run["summary"]["pairs"], run["summary"]["accuracy"]) == (8, result["accuracy"]["value"])

@@ -105,7 +105,7 @@ def test_a_killed_process_goes_on_and_asks_nothing_twice(prompts: EvaluationWorl
     assert (run.state, run.reason_code) == ("queued", "stage_killed")
     run = prompts.supervise(**LOCAL)
     assert run.state == "succeeded", run.reason
-    # Those that were under way when it was killed may have been answered to no one.
+    # Requests that were under way when it was killed may have been answered to no one.
     assert set(answered) == set(PROMPTS)
     assert [response for _, response in made_by(prompts, run)] == [f"answer to {prompt}" for prompt in PROMPTS]
     kept = Path(prompts.settings.home / "work" / run_id)

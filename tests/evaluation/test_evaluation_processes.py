@@ -22,7 +22,7 @@ LOCAL = {"allowed_private": "127.0.0.1"}
 
 
 def processes_of(run_id: object) -> list[int]:
-    """Of a run's attempts, except for their guardian."""
+    """The processes of a run's attempts, except for their guardian."""
     mark = f"STEERBOARD_STAGE={run_id}:".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):

@@ -72,7 +72,7 @@ def test_perplexity_is_over_all_tokens_with_an_interval_over_prompts(evaluated: 
     assert found.perplexity.value == pytest.approx(math.exp(nats / tokens))
     assert found.perplexity.low is not None
     assert found.perplexity.high is not None
-    # Of ten prompts with 1 to 10 nats a token the mean is known to about one: Student's 2.26 x 2.87 / 3.
+    # The mean of ten prompts with 1 to 10 nats a token is known to about one: Student's 2.26 x 2.87 / 3.
     assert math.log(found.perplexity.low) == pytest.approx(5.5 - 2.17, abs=0.3)
     assert math.log(found.perplexity.high) == pytest.approx(5.5 + 2.17, abs=0.3)
 

@@ -66,7 +66,7 @@ def test_each_annotator_has_times_biases_and_gold(evaluated: Make) -> None:
     assert ann.expected_first_best == pytest.approx(1 / 3)
     assert ann.longer_better.value == 1.0
     assert ann.gold.value == 1.0
-    # Of the two pairs of known order bob has one the wrong way round and one as a tie.
+    # Bob has one of the two pairs of known order the wrong way round and one as a tie.
     assert bob.gold.value == pytest.approx(0.25)
     assert bob.first_best.value == 1.0
 

@@ -54,7 +54,8 @@ def test_the_clock_of_these_tests_is_wrong_where_it_should_be_and_nowhere_else(c
 
 @both_ways
 def test_a_jump_of_an_hour_moves_no_lease_and_ends_no_stage(stack: Stack, clock: WrongClock, by: int) -> None:
-    """Of the worker that has the run, its guardian and its stage; another one sweeps with a clock that is right."""
+    """The clock of the worker that has the run, of its guardian and of its stage jumps; another worker sweeps with a
+    right clock."""
     expected = stack.undisturbed(LONGER)
     run_id = stack.create("sft", LONGER)
     worker = stack.start_worker("jumps", **LEASE, **clock.environment)

@@ -86,7 +86,7 @@ def test_ratings_of_arena_bench_equal_their_stored_scores_where_it_read_one() ->
             unread.append(verdict_parser.rating(row["judgment"]))
         else:
             assert verdict_parser.rating(row["judgment"]) == row["score"]
-    # Of those that it did not read one has 9.5; a list index, which FastChat takes for a rating, is none.
+    # One of those that it did not read has 9.5; a list index, which FastChat takes for a rating, is not one.
     assert (total, len(unread)) == (1500, 18)
     assert [score for score in unread if score is not None] == [9.5]
 

@@ -219,7 +219,7 @@ def test_the_commands_of_the_page_install_it_and_train_by_it(world: Any, source:
 
 @pytest.mark.long
 def test_a_run_finds_the_log_probs_that_another_has_computed(world: Any) -> None:
-    """Of the page's method with a reference, which is by default the start model."""
+    """The log-probs are those of the reference of the page's method, by default the start model."""
     inputs = ["--input", "model=tiny", "--input", "data=graded"]
     lines = []
     for beta in (0.5, 0.25):

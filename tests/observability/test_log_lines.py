@@ -25,7 +25,8 @@ def written() -> Iterator[io.StringIO]:
     LOG.removeHandler(handler)
 
 
-# Of no tree of loggers: what is not valid Unicode must not reach the test run's own log, which cannot carry it.
+# A logger outside the tree of loggers: what is not valid Unicode must not reach the test run's own log, which cannot
+# carry it.
 LOG = logging.Logger("steerboard.test-lines")
 
 

@@ -30,7 +30,7 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """Of our own loggers: the test's client logs what it asks for."""
+    """The lines of our own loggers: the test's client logs what it asks for."""
     caplog.set_level(logging.WARNING)
     caplog.set_level(logging.INFO, "steerboard")
     return caplog

@@ -28,7 +28,7 @@ def pairs(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def rank(person: Any, campaign: Any, ranks: dict[str, int], **more: Any) -> None:
-    """Of the next item, by the place of the entrant in the evaluation."""
+    """Ranks the next item, by the place of the entrant in the evaluation."""
     task = person.one(campaign)
     given = [ranks[answer["turns"][0].split()[2]] for answer in task["answers"]]
     assert person.submit(task, given, **more).status_code == 200

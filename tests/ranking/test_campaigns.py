@@ -112,7 +112,7 @@ def test_the_owner_sees_how_annotators_do_and_how_well_they_know_gold(world: Ran
     mine, theirs = world.figures(campaign)["annotators"]
     figures = ("annotator", "done", "skipped", "flagged", "median_seconds", "gold", "gold_pairs")
     assert [mine[field] for field in figures] == ["ann", 2, 1, 1, 20.0, 1.0, 2]
-    # Of the two pairs whose order is known, bob ties one and has the other the wrong way round.
+    # Bob ties one of the two pairs whose order is known and has the other the wrong way round.
     assert [theirs[field] for field in figures] == ["bob", 1, 0, 0, 10.0, 0.25, 2]
     out = world.figures(campaign)
     assert [out[field] for field in ("items", "done_items", "rankings", "gold_items")] == [4, 1, 3, 1]

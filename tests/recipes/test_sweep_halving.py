@@ -73,7 +73,7 @@ def test_other_stages_read_the_last_rung(shelf: Shelf) -> None:
     assert "5 for 10, 2 for 20, 1 for 40, the best by eval_loss continuing" in made.notes[-1]
 
 
-# Of `dt` on the shared policy there is one, whatever `mle` does.
+# There is one `dt` on the shared policy, whatever `mle` does.
 SHARED = ("sweep.vary={dt.model: [mle, $policy], mle.lr: [1.0e-6, 2.0e-6, 3.0e-6, 4.0e-6]}",)
 
 

@@ -39,7 +39,7 @@ def up(start: Start, disk: Path) -> Up:
 
 
 def rows(path: Path, megabytes: int) -> Path:
-    """Of texts that no one can make smaller."""
+    """Rows of texts that no one can make smaller."""
     draw = random.Random(7)
     with path.open("w") as file:
         for number in range(megabytes * 16):

@@ -34,7 +34,7 @@ def chosen(counts: dict[str, int], name: str) -> list[Pair]:
 
 
 def test_choices_in_proportion_to_strengths_give_these_strengths() -> None:
-    """Of 1, 2, 3 and 6, no matter which others are among the sides."""
+    """Strengths of 1, 2, 3 and 6, no matter which others are among the sides."""
     pairs = [
         *chosen({"k": 10, "l": 20, "m": 30, "n": 60}, "four"),
         *chosen({"k": 10, "m": 30, "n": 60}, "three"),
@@ -50,7 +50,7 @@ def test_choices_in_proportion_to_strengths_give_these_strengths() -> None:
 
 
 def test_intervals_of_choices_among_four_are_those_of_as_many_votes_and_not_of_as_many_pairs() -> None:
-    """Of n equal choices among k a log strength has the variance (k - 1) / n, by Fisher's information."""
+    """A log strength from n equal choices among k has the variance (k - 1) / n, by Fisher's information."""
     pairs = chosen(dict.fromkeys("klmn", 100), "four")
     width = 2 * 1.96 * LOG * math.sqrt(3 / 400)
     for one in leaderboard(pairs).ratings:

@@ -35,7 +35,7 @@ def test_the_curve_is_the_mean_over_all_subsets(scores, data):
 
 def test_hand_made_rewards_give_known_numbers():
     curve = best_of_k([[1.0, 0.0, 3.0, 2.0]], [[1.0, 0.0, 3.0, 2.0]], 4)[0]
-    # Of six pairs, three have the 3, two the 2, one the 1.
+    # Three of six pairs have the 3, two the 2, one the 1.
     assert curve == pytest.approx([1.5, (3 * 3 + 2 * 2 + 1) / 6, 2.75, 3.0])
     lengths = best_of_k([[1.0, 0.0, 3.0, 2.0]], [[10.0, 20.0, 30.0, 40.0]], 4)[0]
     assert lengths == pytest.approx([25, (3 * 30 + 2 * 40 + 10) / 6, (3 * 30 + 40) / 4, 30])

@@ -140,8 +140,9 @@ def test_ties_narrow_the_interval_but_a_few_of_them_do_not_close_it():
 
 
 def test_a_win_rate_with_ties_has_tangos_interval():
-    """Of patients before and after a transplantation (Bentur et al. 2009), as Fagerland, Lydersen and Laake give it in
-    "Recommended tests and confidence intervals for paired binomial proportions" (Statistics in Medicine 33, 2014)."""
+    """The data are of patients before and after a transplantation (Bentur et al. 2009), as Fagerland, Lydersen and
+    Laake give it in "Recommended tests and confidence intervals for paired binomial proportions" (Statistics in
+    Medicine 33, 2014)."""
     found = win_rate_interval(1, 13, 7)
     assert (2 * found.low - 1, 2 * found.high - 1) == pytest.approx((-0.517, -0.026), abs=5e-4)
     assert (found.value, found.n) == (pytest.approx(7.5 / 21), 21)

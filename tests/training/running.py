@@ -35,7 +35,7 @@ METRICS = b'"type":"metrics"'
 
 
 def preference_methods() -> list[str]:
-    """Of the registry, and so with those that are added: every method that learns from pairs or thumbs."""
+    """Every method of the registry that learns from pairs or thumbs, and so those that are added."""
     offline = {name: spec for name, spec in methods().items() if not issubclass(spec.config, OnlineConfig)}
     return [name for name, spec in offline.items() if {"preferences", "unpaired"} & set(spec.data)]
 

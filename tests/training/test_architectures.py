@@ -153,7 +153,7 @@ def pairs() -> tuple[Objective, list[Example]]:
 
 
 def thumbs() -> tuple[Objective, list[Example]]:
-    """Of either side of a pair one."""
+    """One thumb of each side of a pair."""
     batch = [
         replace(
             pair,

@@ -272,7 +272,7 @@ def test_an_entry_whose_numbers_were_changed_is_computed_again(make_toy, base_mo
 
 @pytest.mark.parametrize("place", [0, 1, -1])
 def test_a_wrong_log_prob_is_found_before_the_first_step(make_toy, base_model, tmp_path, place):
-    """Of a policy that is its own reference: not in the rows of the first step alone, and the row is named."""
+    """The policy is its own reference. The check covers more than the rows of the first step, and names the row."""
     cache = tmp_path / "cache"
     stage = make_toy({}, cache, batch=4, max_steps=6)
     ran(stage)

@@ -16,7 +16,7 @@ from steerboard_workers.stages.runtime import Stage
 
 DPO = {"run": "train", "method": "dpo", "precision": "fp32", "batch": 8, "max_steps": 1, "max_length": 96}
 LORA = {"rank": 2, "merge": False}
-# Of equal prompts: a comment does not show in them.
+# Prompts are equal whatever its comment: that does not show in them.
 TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{# one #}"
 
 

@@ -80,7 +80,7 @@ def test_a_killed_run_resumes_bit_for_bit_fifty_times(make_stage, base_model, un
     killed_and_resumed(make_stage, base_model, undisturbed, METHODS[seed % len(METHODS)], seed)
 
 
-# Of 100 rows in batches of 8: an epoch is 13 steps.
+# Steps of three epochs of 100 rows in batches of 8: an epoch is 13 steps.
 THREE_EPOCHS = {"max_steps": 38}
 
 

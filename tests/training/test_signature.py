@@ -50,7 +50,7 @@ def test_whatever_else_differs_is_another_config(signed):
 
 
 def test_a_checkpoint_with_the_former_signature_is_resumed_from(make_stage, base_model):
-    """That had every field, and there was no `keep`."""
+    """The former signature had every field, and there was no `keep`."""
     stage = make_stage(CONFIG, model=base_model)
     forked(stage, 1, 5, random.Random(0))
     (folder,) = stage.checkpoints.glob("a1-step-*")

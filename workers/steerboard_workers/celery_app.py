@@ -37,7 +37,8 @@ def make_app(redis_url: str, pool: str, look: Callable[[], None], stop: Callable
             "socket_timeout": 10.0,
             "socket_keepalive": True,
             "retry_on_timeout": True,
-            # Of the connection that waits for wake-ups: one that no one answers is given up after some ten seconds.
+            # Pings of the connection that waits for wake-ups: one that no one answers is given up after some ten
+            # seconds.
             "health_check_interval": 5,
         },
     )

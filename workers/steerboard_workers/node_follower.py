@@ -57,7 +57,7 @@ class Follower:
         self._settings = settings
         self._group = group
         self._stopping = stopping
-        # Of its own, also where a machine is several nodes.
+        # A folder of this node's own, even where a machine is several nodes.
         self.home = settings.home / "nodes" / str(group.node)
         self._look_seconds = min(settings.heartbeat_seconds, settings.lease_seconds / 4)
 
@@ -88,7 +88,7 @@ class Follower:
             .where(WorkerRow.devices["rendezvous"].astext == self._group.rendezvous)
         )
         with transaction(self._renewals) as session:
-            # Of a first node that died and one that took its place, the one that lives renews its lease.
+            # Between a first node that died and one that took its place, the one that lives renews its lease.
             found = session.execute(statement.order_by(Run.lease_expires_at.desc()).limit(1)).first()
         return Claim(found.id, found.attempt, found.lease_owner) if found else None
 

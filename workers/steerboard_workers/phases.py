@@ -10,7 +10,7 @@ from steerboard_contracts.watching.ledger import Phase, PhaseTime
 
 
 class Phases:
-    """Of one process. `settle`, called before a phase ends, waits for what its devices still compute."""
+    """The phases of one process. `settle`, called before a phase ends, waits for what its devices still compute."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.settle: Callable[[], None] = lambda: None

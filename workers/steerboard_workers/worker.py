@@ -251,7 +251,7 @@ def find_servers() -> Settings | None:
 
 
 def shown_name(name: str | None) -> str:
-    """Of a worker that was given none: host and process id."""
+    """The name of a worker that was given none: host and process id."""
     return name or f"{socket.gethostname()}-{os.getpid()}"
 
 

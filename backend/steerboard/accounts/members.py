@@ -99,7 +99,7 @@ def remove(session: Session, project: Project, name: str) -> Removed:
 
 
 def _end_tokens(session: Session, member: Membership, may: frozenset[Scope]) -> list[str]:
-    """Those of the member's tokens of the project that can do more than that. Making one locks the member's row
+    """Revokes the member's tokens of the project that can do more than that. Making one locks the member's row
     (`token_owner`), so none is made meanwhile."""
     ended = (
         update(ApiToken)

@@ -59,7 +59,7 @@ def set_password(
 ) -> User:
     """Every session of the person but `keep` ends, and so do unused links. Raises `Forbidden`, `TooManyAttempts`."""
     user = session.get_one(User, user_id)
-    # Of this session alone, so that guesses from elsewhere do not stop its person.
+    # Attempts count for this session alone, so that guesses from elsewhere do not lock its user out.
     place = f"session {keep.session_hash[:16]}"
     if user.password_hash is not None:
         attempts.begin(sessions, user.name, place, signed_in=True)

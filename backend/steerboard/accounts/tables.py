@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
 
-# Of audit entries. Rankings come by the thousand, and each is its own record.
+# Audit entries other than rankings, which come by the thousand and are each a record of their own.
 NO_RANKING = text("left(action, 8) <> 'ranking.'")
 
 

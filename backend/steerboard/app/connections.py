@@ -11,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 # From the first byte of a request to the end of its headers, and how large those may be.
 HEAD_SECONDS = 20.0
 HEAD_BYTES = 64 << 10
-# Of a reader who takes nothing while there is something for it.
+# The longest that a reader may take nothing while there is something for it.
 STALL_SECONDS = 60.0
 # Clients and proxies keep an idle connection for 5 to 60 s. If the server closed it first, a request might be sent just
 # then and be lost.

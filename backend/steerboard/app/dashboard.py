@@ -63,7 +63,7 @@ def _page(request: Request) -> Response:
     if found:
         return _asset(file, path, request)
     if path.startswith("assets/"):
-        # Of a build that is gone; the page itself would not be JavaScript.
+        # A file of a build that is gone; the page itself would not be JavaScript.
         return Response("The dashboard was updated; reload the page.", 404, media_type="text/plain")
     index = BUILD / "index.html"
     if not index.is_file():

@@ -56,7 +56,8 @@ async def get_health(request: Request, response: Response) -> Health:
 
 
 def make_probes(settings: Settings, database: URL) -> dict[str, Probe]:
-    """Of each service. They have connections of their own: health reports on the service, not on our load."""
+    """One probe for each service. They have connections of their own: health reports on the service, not on our
+    load."""
     engine = create_engine(database, poolclass=NullPool, connect_args={"connect_timeout": 2})
 
     def ask_database() -> None:

@@ -22,7 +22,7 @@ _TIES = {"tie": "tie", "all_bad": "tie (bothbad)"}
 
 
 def rows(session: Session, arena: Arena, category: str | None = None) -> Iterator[dict[str, Any]]:
-    """Of the votes that count, in their order."""
+    """The votes that count, in their order."""
     names = [entrant["name"] for entrant in arena.entrants]
     found = (
         select(Battle.entrants, Vote)
@@ -55,7 +55,8 @@ def write(session: Session, arena: Arena, file: BinaryIO) -> None:
 
 
 def leaderboard(session: Session, arena: Arena, category: str | None) -> ArenaLeaderboard:
-    """Of all votes that count, or of one category's; equal to what `steerboard figures` gives for the exported file."""
+    """The ratings from all votes that count, or of one category's; equal to what `steerboard figures` gives for the
+    exported file."""
     by_category = _by_category(session, arena)
     found = battles.of_rows(rows(session, arena, category))
     if not found["n"]:

@@ -25,7 +25,7 @@ from steerboard_contracts.models import ModelInfo
 commands = typer.Typer()
 Turns = list[dict[str, str]]
 
-# Of a comparison.
+# The most columns of a comparison.
 _COLUMNS = 8
 
 

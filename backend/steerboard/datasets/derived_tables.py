@@ -15,9 +15,9 @@ Bytes = LargeBinary
 
 
 class DatasetStatistics(Base):
-    """Of a dataset with rows of its own. The arrays are by row: one bit (`held_out`), little-endian uint32 characters
-    (`response_lengths`, null without responses) and uint16 places in `source_names` (null without sources, or with
-    more of them than fit)."""
+    """Statistics of a dataset with rows of its own. The arrays are by row: one bit (`held_out`), little-endian uint32
+    characters (`response_lengths`, null without responses) and uint16 places in `source_names` (null without sources,
+    or with more of them than fit)."""
 
     __tablename__ = "dataset_statistics"
 
@@ -30,7 +30,7 @@ class DatasetStatistics(Base):
 
 
 class RewardStatistics(Base):
-    """Of one source's rewards of one dataset with rows of its own.
+    """Statistics of one source's rewards of one dataset with rows of its own.
 
     `values`: float64 by row, NaN where there is none. `ranking`: uint32 rows, lowest reward first, ties by row.
     Another recording of the same rewards has another `version`.

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, CreatedAt, Id, Json
 
-# Of several responses to one prompt; the index is on this very expression.
+# The group of several responses to one prompt; the index is on this very expression.
 SAMPLE_GROUP = "((sample ->> 'group'::text)::bigint)"
 _GROUPED = text(f"{SAMPLE_GROUP} IS NOT NULL")
 

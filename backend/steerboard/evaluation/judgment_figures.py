@@ -55,7 +55,8 @@ class Options:
 
 
 def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
-    """Of files of one format; `format` auto is that of the first. `valid` is False where any figure is invalid.
+    """The figures of files of one format; `format` auto is that of the first. `valid` is False where any figure is
+    invalid.
 
     Raises the errors of unreadable files, `BadInput`.
     """
@@ -97,7 +98,7 @@ def _differ(paths: Sequence[Path]) -> None:
 
 
 def _digest(path: Path) -> bytes:
-    """Of what it holds unpacked, for a file may be given with its gzipped copy."""
+    """The hash of what the file holds unpacked, because a file may be given with its gzipped copy."""
     found = hashlib.sha256()
     with path.open("rb") as file:
         zipped = file.read(2) == GZIP
@@ -156,7 +157,8 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
 def _reviews(
     read: Sequence[tuple[Path, Sequence[list[Judgment]]]], wanted: str | None, findings: Findings
 ) -> list[Found]:
-    """Of each file, and of each of its reviewers where they are not parts of one whole. Raises `BadInput`."""
+    """The figures of each file, and of each of its reviewers where they are not parts of one whole. Raises
+    `BadInput`."""
     names = [labels([said(row) for row in rows]) for _, rows in read]
     known(wanted, [one for mine in names for one in dict.fromkeys(mine) if one is not None])
     found = []

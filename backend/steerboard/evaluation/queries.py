@@ -186,7 +186,7 @@ def assessments_out(
 
 
 def _state(states: Sequence[str]) -> EvaluationState:
-    """Of the answers, from the states of their runs."""
+    """The state of the answers, from the states of their runs."""
     if any(state not in ENDED for state in states):
         return "answering"
     return "answered" if all(state == "succeeded" for state in states) else "failed"

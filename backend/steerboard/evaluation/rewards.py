@@ -226,7 +226,7 @@ def _start(
 
 
 def _preferences(session: Session, model: Model | None, stage: RecipeStage | None) -> Dataset | None:
-    """Those that a recipe names, else those that the reward model was trained on, whose held-out pairs it has not
+    """The pairs that a recipe names, else those that the reward model was trained on, whose held-out pairs it has not
     seen."""
     if stage is not None and stage.preferences is not None:
         return stage.preferences
@@ -239,7 +239,7 @@ def _preferences(session: Session, model: Model | None, stage: RecipeStage | Non
 
 
 def _known_normaliser(session: Session, project: Project, model: Model) -> dict[str, object] | None:
-    """That of the newest dataset that this model has labelled."""
+    """The normaliser of the newest dataset that this model has labelled."""
     return session.scalar(
         select(Dataset.normaliser)
         .join(RewardSource, RewardSource.id == Dataset.reward_source_id)

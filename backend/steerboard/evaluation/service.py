@@ -139,7 +139,7 @@ def campaigns_with_items_left(session: Session, evaluation_id: uuid.UUID) -> lis
 
 
 def _of_run(what: str, run: Run | None, by: By | None = None, source: str | None = None) -> list[Unfinished]:
-    """Of work that no run has to do there is nothing to say."""
+    """What is unfinished about `what`, which a run has to do; nothing without a run, or where it succeeded."""
     if run is None or run.state == "succeeded":
         return []
     words = {"pending": "wait", "queued": "wait", "running": "are under way", "failed": "failed"}
@@ -148,7 +148,7 @@ def _of_run(what: str, run: Run | None, by: By | None = None, source: str | None
 
 
 def _runs(session: Session, evaluation: Evaluation) -> list[Run]:
-    """Of entrants, reward models and judges."""
+    """The runs of entrants, reward models and judges."""
     ids = [
         select(table.run_id).where(table.evaluation_id == evaluation.id, table.run_id.is_not(None))
         for table in (Entrant, RewardAssessment, Judge)

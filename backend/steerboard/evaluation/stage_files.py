@@ -47,7 +47,7 @@ def _prompts(session: Session, run: Run, path: Path) -> PromptsInput:
 
 
 def _responses(session: Session, run: Run, path: Path) -> ResponsesInput:
-    """Those without a value of this assessment. What has no turn at all cannot be scored."""
+    """The responses without a value of this assessment. What has no turn at all cannot be scored."""
     evaluation, assessment = assessment_of_run(session, run)
     has_value = (
         select(RewardValue.value)

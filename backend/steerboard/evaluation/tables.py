@@ -114,7 +114,7 @@ class Entrant(Base):
 
     @property
     def best_of(self) -> int | None:
-        """Of how many answers its reward model chose."""
+        """The number of answers that its reward model chose from."""
         found = self.decoding.get("best_of")
         return int(found["n"]) if found else None
 

@@ -62,7 +62,7 @@ def waiting(session: Session, project: Project, scopes: frozenset[str]) -> Waiti
 
 
 def _failed_pipelines(session: Session, project: Project) -> list[WaitingItem]:
-    """Those that failed lately and whose recipe has not succeeded since."""
+    """The pipelines that failed lately and whose recipe has not succeeded since."""
     later, stage, other, under_way = aliased(Pipeline), aliased(Run), aliased(Run), aliased(Run)
     succeeded_later = (
         select(later.id)
@@ -116,7 +116,7 @@ def _failed_pipelines(session: Session, project: Project) -> list[WaitingItem]:
 
 
 def _unfrozen_collections(session: Session, project: Project) -> list[WaitingItem]:
-    """Those with rows that no dataset has."""
+    """The collections with rows that no dataset has."""
     count, at = func.count(), func.max(CollectionRow.created_at)
     rows = session.execute(
         select(Collection, count, at)
@@ -141,7 +141,7 @@ def _unfrozen_collections(session: Session, project: Project) -> list[WaitingIte
 
 
 def _failed_evaluations(session: Session, project: Project) -> list[WaitingItem]:
-    """Those of which a run failed lately and was neither resumed nor replaced."""
+    """The evaluations of which a run failed lately and was neither resumed nor replaced."""
     theirs = [
         select(table.evaluation_id, table.run_id).where(table.run_id.is_not(None))
         for table in (Entrant, RewardAssessment, Judge)
@@ -173,7 +173,7 @@ def _failed_evaluations(session: Session, project: Project) -> list[WaitingItem]
 
 
 def _open_campaigns(session: Session, project: Project) -> list[WaitingItem]:
-    """Those with items that too few people have ranked. No name reveals whose answers they are."""
+    """The campaigns with items that too few people have ranked. No name reveals whose answers they are."""
     left, items = func.count().filter(RankingItem.rankings < Campaign.overlap), func.count()
     rows = session.execute(
         select(Campaign, left, items)

@@ -36,7 +36,7 @@ _GPUS = text("""
     FROM workers w, jsonb_array_elements(w.devices -> 'gpus') gpu
     WHERE w.heartbeat_at > clock_timestamp() - make_interval(secs => :lease)
 """)
-# Of attempts of stages; a parent of shards only waits, and is none.
+# Attempts of stages; a parent of shards only waits, and is not one.
 _STAGES = text("""
     SELECT kind, outcome, bucket, count(*), sum(seconds) FROM (
         SELECT r.kind, coalesce(a.outcome, 'unknown') AS outcome,

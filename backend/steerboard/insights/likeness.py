@@ -126,7 +126,7 @@ def timings(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, Timing]:
     for run in runs:
         ledger = spent[run.id]
         growing = sum(cost.device_seconds for cost in ledger.phases if cost.phase in _GROWS)
-        # Of runs without recorded phases, all of it may grow.
+        # Without recorded phases, all of a run's time may grow.
         share = growing / ledger.device_seconds if growing else 1.0
         found[run.id] = Timing(run.device_seconds, share * run.device_seconds, devices.get(run.id))
     return found
@@ -139,7 +139,7 @@ def kinds_of_living_workers(session: Session) -> set[str | None]:
 
 
 def _characters(data: Dataset) -> float:
-    """Of a row, in the mean; 0 where it was not measured."""
+    """The mean number of characters of a row; 0 where it was not measured."""
     figures = data.origin.get("figures") or {}
     spreads = (figures.get("prompt_characters"), figures.get("response_characters"))
     return sum(float(spread["mean"]) for spread in spreads if spread)

@@ -94,7 +94,7 @@ def _placed(
 
 
 def _processes(config: RunConfig, pool: _Pool) -> int:
-    """That compute together."""
+    """The number of processes that compute together."""
     every = pool.devices * pool.nodes
     if not (isinstance(config, OnlineConfig) and pool.on_gpu):
         return every

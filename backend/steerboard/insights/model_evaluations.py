@@ -81,7 +81,7 @@ def entered_evaluations(session: Session, model: Model) -> list[NamedRef]:
 
 
 def _baseline(methods: list[dict[str, Any]]) -> str | None:
-    """Of a report that an older version wrote in another form: None."""
+    """The baseline of the table; None for a report that an older version wrote in another form."""
     try:
         return baseline_of(MethodRow.model_validate(method) for method in methods)
     except ValidationError:

@@ -24,7 +24,7 @@ from steerboard_contracts import methods
 
 system_router = Router(prefix="/system", tags=["system"])
 
-# Of a GPU.
+# What changes with a GPU's use.
 _IN_USE = {"utilization", "memory_used"}
 
 Viewer = Annotated[Caller, Depends(SystemAccessTo("read"))]
@@ -62,7 +62,7 @@ def list_workers(session: Db, caller: Viewer, request: Request) -> list[WorkerOu
 
 
 def _readable(session: Db, caller: Caller, project_ids: set[uuid.UUID]) -> set[uuid.UUID]:
-    """Those of the projects that the caller may read."""
+    """The projects that the caller may read."""
     projects = session.scalars(select(Project).where(Project.id.in_(project_ids)))
     return {project.id for project in projects if caller.scopes_in(session, project) & {"read", "admin"}}
 

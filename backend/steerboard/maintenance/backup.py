@@ -192,7 +192,7 @@ def key_text(keys: Secrets) -> str:
 
 
 def _forget_unfinished(dest: Storage) -> None:
-    """Of backups that were cut off so long ago that no one can still be writing them."""
+    """Removes what is left of backups that were cut off so long ago that no one can still be writing them."""
     before = dt.datetime.now(dt.UTC) - _STALE
     uploads = [*dest.unfinished("blobs/"), *dest.unfinished(manifest.FOLDER)]
     dest.remove_unfinished([upload for upload in uploads if upload.modified < before])

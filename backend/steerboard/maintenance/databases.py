@@ -21,7 +21,7 @@ from steerboard.platform.storage.home import open_home
 
 
 def settings_of(home: Path | None) -> Settings:
-    """Those of the environment, for another home if one is given."""
+    """The settings of the environment, for another home if one is given."""
     settings = get_settings()
     return settings if home is None else Settings(home=home.expanduser().absolute())
 

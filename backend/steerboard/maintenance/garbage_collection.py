@@ -31,7 +31,7 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 UPLOAD_AGE = dt.timedelta(days=1)
 _BATCH = 500
 _PATIENCE_SECONDS = 20.0
-# Of models that were uploaded and brought in since, or never.
+# Uploads of models that were brought in since, or never.
 _FORGOTTEN_UPLOADS = text(
     "DELETE FROM model_uploads WHERE used_at < :before AND NOT EXISTS (SELECT FROM runs"
     " WHERE runs.project_id = model_uploads.project_id AND runs.state IN ('pending', 'queued', 'running')"

@@ -34,9 +34,9 @@ def clear_stored(
     dry_run: bool = False,
     upload_age: dt.timedelta = UPLOAD_AGE,
 ) -> ClearedCheckpoints:
-    """Those of runs that have succeeded, and of runs that ended in another way, or that the database does not know,
-    longer than `age` ago. Of other runs, those without a row that are older than `upload_age`: one on its way has
-    none yet."""
+    """Clears the checkpoints of runs that have succeeded, and of runs that ended in another way, or that the database
+    does not know, longer than `age` ago. Other runs lose only checkpoints without a row that are older than
+    `upload_age`: one on its way has none yet."""
     done = ClearedCheckpoints()
     for folder in store.storage.folders(CHECKPOINTS):
         try:
@@ -63,8 +63,8 @@ def _unneeded(
     upload_age: dt.timedelta,
     dry_run: bool,
 ) -> list[str]:
-    """Of the names that were `found`, with the time of each. Rows are removed before files, with the run's row
-    locked: a resumed run finds none, and the names of its new attempt are not among these."""
+    """The names that no run needs among the `found` ones, with the time of each. Rows are removed before files, with
+    the run's row locked: a resumed run finds none, and the names of its new attempt are not among these."""
     now = dt.datetime.now(dt.UTC)
     with Session(engine) as session, session.begin():
         run = session.execute(

@@ -33,7 +33,7 @@ def _config(connection: Connection | None = None) -> Config:
 
 @cache
 def scripts() -> ScriptDirectory:
-    """Those of this code, which are read once: each is a module."""
+    """The migrations of this code, which are read once: each is a module."""
     return ScriptDirectory.from_config(_config())
 
 

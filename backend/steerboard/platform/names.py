@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 # UUIDv7 ids of one moment begin alike; the 12 digits behind the last dash are random.
 _ID_END = re.compile(r"[0-9a-fA-F]{6,12}")
 _MOST_CANDIDATES = 10
-# Of the names of a project, those among which the nearest to a misspelled one is looked for.
+# The most names of a project among which the nearest to a misspelled one is looked for.
 MOST_SUGGESTED = 1000
 # What of a name is left where a number follows: together they are at most 128 characters.
 _BASE = 118

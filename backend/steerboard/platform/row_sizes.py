@@ -11,7 +11,7 @@ from sqlalchemy.orm import DeclarativeBase
 
 Row = TypeVar("Row")
 
-# Of texts as they are stored. In memory they are a few times that while they are read.
+# The size of a page's texts as they are stored. In memory they are a few times that while they are read.
 PAGE_BYTES = 16 << 20
 # A row above this is shown in part.
 ROW_BYTES = 256 << 10

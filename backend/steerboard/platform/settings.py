@@ -46,24 +46,26 @@ class Settings(BaseSettings):
     max_attempts: Annotated[int, Field(ge=1)] = 3
     max_interruptions: Annotated[int, Field(ge=1)] = 10
     retry_seconds: Annotated[float, Field(ge=0)] = 2.0
-    # Of each process of a stage; by default the workers of a machine share its cores.
+    # Threads of each process of a stage; by default the workers of a machine share its cores.
     stage_threads: Annotated[int | None, Field(ge=1)] = None
     # At least so many workers share this machine's cores, also those that are only starting or have another host name.
     machine_workers: Annotated[int, Field(ge=1)] = 1
-    # Of all processes of a stage together; by default 80% of the machine's or the container's.
+    # The memory of all processes of a stage together; by default 80% of the machine's or the container's.
     stage_memory_mb: Annotated[int | None, Field(ge=1)] = None
     # A stage that reports nothing for so long counts as hung, and is ended. Far above what any step of work takes.
     stage_stall_seconds: Seconds = 7200.0
-    # Likewise, while it opens a model or tokenises with it: longer than a large one takes from a slow disk.
+    # The same limit while a stage opens a model or tokenises with it: longer than a large one takes from a slow disk.
     model_stall_seconds: Seconds = 1800.0
     # Stages and models of the playground are forked from a process that has imported what they need.
     warm_start: bool = True
     # A stage parent that several workers of this machine share, by its socket; by default each has its own, and the
     # interactive worker always does.
     stage_parent: Path | None = None
-    # Of the models that the interactive worker keeps loaded; by default a third of the memory, or 70% of a GPU's.
+    # The memory of the models that the interactive worker keeps loaded; by default a third of the memory, or 70% of a
+    # GPU's.
     interactive_memory_mb: Annotated[int | None, Field(ge=1)] = None
-    # Of one request to a model of the playground (to load, to write, to score): in all, and without a sign of life.
+    # Time limits of one request to a model of the playground (to load, to write, to score): in all, and without a sign
+    # of life.
     interactive_seconds: Seconds = 1200.0
     interactive_stall_seconds: Seconds = 120.0
     # Python of the environment that has vLLM; by default that of `make setup-vllm` (`platform.processes.vllm`).
@@ -71,14 +73,16 @@ class Settings(BaseSettings):
     # Python of the environment that has lm-evaluation-harness; by default that of `make setup-benchmarks`
     # (`platform.processes.lm_eval`).
     benchmarks_python: Path | None = None
-    # Of inputs that a worker keeps on its disk; by default half of what is free there (`platform.storage.local_cache`).
+    # The size of inputs that a worker keeps on its disk; by default half of what is free there
+    # (`platform.storage.local_cache`).
     cache_mb: Annotated[int | None, Field(ge=1)] = None
     # How long a worker keeps the checkpoints of a failed or cancelled run on its own disk.
     work_days: Annotated[float, Field(ge=0)] = 14.0
-    # Of every disk that is written to, kept free for the database (`steerboard_contracts.files.disk`); by default a
-    # twentieth of it, at most 2 GB.
+    # The space that is kept free for the database on every disk that is written to (`steerboard_contracts.files.disk`);
+    # by default a twentieth of the disk, at most 2 GB.
     disk_reserve_mb: Annotated[int | None, Field(ge=0)] = None
-    # Of a process that reads an imported file, beyond what it has at its start, and of an import that a request awaits.
+    # The memory of a process that reads an imported file, beyond what it has at its start, and the time of an import
+    # that a request awaits.
     import_memory_mb: Annotated[int, Field(ge=1)] = 4096
     import_seconds: Seconds = 3600.0
     max_upload_mb: Annotated[int, Field(ge=1)] = 20_480
@@ -169,7 +173,8 @@ class Settings(BaseSettings):
 
 @lru_cache
 def get_settings() -> Settings:
-    """Of this process's environment. Raises `BadSetting`, which never repeats a value: it may be a secret."""
+    """The settings of this process's environment. Raises `BadSetting`, which never repeats a value: it may be a
+    secret."""
     try:
         return Settings()
     except ValidationError as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from steerboard.platform.http.errors import ClientGone
 from steerboard.recipes.errors import InvalidRecipe
 
-# Of a core. The largest recipes within the limits take a third of a second.
+# Seconds of one core. The largest recipes within the limits take a third of a second.
 PLANNING_SECONDS = 2.0
 # With what the database takes, and others that use the interpreter.
 PATIENCE_SECONDS = 60.0

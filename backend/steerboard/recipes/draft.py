@@ -206,7 +206,7 @@ def _read_entrants(document: Document, draft: Draft, value: Any, at: Path, fault
 
 
 def _refuse_n(document: Document, draft: Draft, decoding: Any, faults: Faults) -> None:
-    """Of an evaluation: it is each entrant that has a number of answers."""
+    """Refuses `n` in the decoding of an evaluation: each entrant has its own number of answers."""
     if isinstance(decoding, dict) and decoding.get("n", 1) != 1:
         words = "has no effect on an evaluation: give an entrant `samples`, or `best_of` and a `reward`"
         document.fault(faults, (*draft.path, "decoding", "n"), words)

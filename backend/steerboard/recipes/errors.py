@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from steerboard_contracts.errors import BadInput, ErrorLocation
 
-# That are shown, and that are looked for.
+# The most errors that are shown, and the most faults that are looked for.
 MAX_ERRORS = 100
 _MAX_FAULTS = 1000
-# Of one fault: what is wrong may be repeated in it.
+# The longest text of one fault: what is wrong may be repeated in it.
 _MAX_TEXT = 500
 
 

@@ -10,13 +10,13 @@ from steerboard_contracts.errors import ErrorLocation
 
 MAX_BYTES = 256 * 1024
 MAX_VALUES = 20_000
-# Of all texts, once aliases, rounds and variants are written out.
+# The size of all texts, once aliases, rounds and variants are written out.
 MAX_CHARACTERS = 4 * MAX_BYTES
 MAX_DEPTH = 20
 MAX_KEY = 200
 MAX_STAGES = 200
 MAX_INPUTS = 100
-# Of one list of a stage, such as the entrants of an evaluation.
+# The most items of one list of a stage, such as the entrants of an evaluation.
 MAX_REFERENCES = 500
 
 

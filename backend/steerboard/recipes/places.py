@@ -58,7 +58,7 @@ class Places:
         return found
 
     def replace(self, path: Path, place: Place) -> None:
-        """Of a value that is another one now: what was below it is forgotten."""
+        """Notes the place of a value that is another one now: what was below it is forgotten."""
         node = self._made(path)
         node.place, node.below = place, {}
 
@@ -71,7 +71,7 @@ class Places:
         node.place, node.below = copied.place, copied.below
 
     def remove_item(self, path: Path, index: int) -> None:
-        """Of a list: the places of those behind it move up with them."""
+        """Removes an item of a list: the places of those behind it move up with them."""
         node = self._at(path)
         if node is None:
             return

@@ -17,7 +17,7 @@ Source = KnownDataset | KnownModel | StageRef
 
 
 class Sources:
-    """Of the stages of one recipe."""
+    """The sources of the stages of one recipe."""
 
     def __init__(
         self,

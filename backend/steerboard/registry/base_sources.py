@@ -18,7 +18,7 @@ class PinnedSource(NamedTuple):
 
     source: str
     fingerprint: str | None = None
-    """Of what a folder holds."""
+    """The hash of what a folder holds."""
 
 
 def pinned(session: Session, project: Project, source: str, folders: LocalFolders | None) -> PinnedSource:

@@ -16,7 +16,7 @@ from steerboard_contracts.run_kinds import kinds_that
 
 # `after.0`, `after.1`, ...: runs that must have succeeded, and that give nothing to be read as an input.
 AFTER = "after."
-# Of these, runs that must have ended, one way or another.
+# `after.any.0`, ...: runs that must have ended, one way or another.
 AFTER_ANY_END = "after.any."
 
 # The model that a run is run for; further ones have the name of their role.

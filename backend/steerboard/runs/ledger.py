@@ -56,12 +56,12 @@ def ledger_of(session: Session, run: Run) -> Ledger:
 
 
 def summed(session: Session, runs: Sequence[Run]) -> Ledger:
-    """Of all of `runs` together, such as the stages of a pipeline. The work of a run counts once, however many of them
-    reused it."""
+    """The ledger of all of `runs` together, such as the stages of a pipeline. The work of a run counts once, however
+    many of them reused it."""
     seen: set[uuid.UUID] = set()
     parts: list[Ledger] = []
     found = ledgers(session, runs)
-    # Those that did their work first: what a stage of the same pipeline took over was paid for here.
+    # Runs that did their own work come first: what a stage of the same pipeline took over was paid for here.
     for run in sorted(runs, key=lambda run: run.reused_from_id is not None):
         worked = run.reused_from_id or run.id
         ledger = found[run.id]

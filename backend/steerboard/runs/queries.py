@@ -111,8 +111,8 @@ def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
 
 
 def _pauses(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[str, Any]]:
-    """Of the runs that were paused after their start: how long until they resumed, and since when those are that have
-    not."""
+    """The pauses of the runs that were paused after their start: how long until they resumed, and since when those are
+    that have not."""
     trained = [run.id for run in runs if trains(run.kind)]
     if not trained:
         return {}
@@ -137,7 +137,7 @@ def _pauses(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[str, 
 
 
 def _parts_done(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID | None, dict[str, Any]]:
-    """Of evaluate runs that wait for their parts: how many of these are done."""
+    """The number of parts that are done, for evaluate runs that wait for their parts."""
     waiting = [run.id for run in runs if evaluates(run.kind) and run.state == "pending"]
     if not waiting:
         return {}
@@ -216,7 +216,7 @@ def _inputs(session: Session, run: Run) -> list[RunInputOut]:
 
 
 def _held_out_changes(session: Session, run: Run) -> list[HeldOutChange]:
-    """Of the datasets that it reads, also where a run upstream made them."""
+    """The held-out changes of the datasets that it reads, also where a run upstream made them."""
     found = session.scalars(
         select(Dataset)
         .select_from(RunInput)

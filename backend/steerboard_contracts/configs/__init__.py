@@ -38,7 +38,7 @@ def _training() -> TypeAdapter[TrainingConfig]:
 
 
 def any_config(value: Any) -> Config:
-    """Of any run kind. Raises `ValueError`, of which Pydantic's `ValidationError` is one."""
+    """The config of any run kind. Raises `ValueError`, of which Pydantic's `ValidationError` is one."""
     if isinstance(value, Config):
         return value
     if not isinstance(value, dict):

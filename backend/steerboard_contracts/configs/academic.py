@@ -17,7 +17,7 @@ SUITE = {"gsm8k": 8, "mmlu": 5, "humaneval": 0, "truthfulqa_mc2": 0, "arc_challe
 """Tasks with their shots, of the RLHF Workflow (arXiv 2405.07863, Section 5.1)."""
 
 _BY_LOG_PROBS = frozenset({"mmlu", "truthfulqa_mc2", "arc_challenge"})
-"""Of these, the tasks that compare log-probs of given answers, which an endpoint does not provide."""
+"""The tasks of these that compare log-probs of given answers, which an endpoint does not provide."""
 
 TaskName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")]
 MOST_TASKS = 100

@@ -10,7 +10,7 @@ from steerboard_contracts.fields import Config, Count
 from steerboard_contracts.train_config import TrainConfig
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
-# Of what all methods share, the settings that decide which tokens a row has.
+# The settings shared by all methods that decide which tokens a row has.
 _DECIDE = {"max_length", "too_long", "template", "learn", "max_new_tokens"}
 
 

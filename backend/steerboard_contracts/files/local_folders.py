@@ -106,7 +106,7 @@ class ModelFolder:
         """One of `names`. Raises `UnsafeModelFile` when it has been exchanged, `BadInput` (`not_a_model`)."""
         handle = self._reached(name)
         try:
-            # Of what was judged, not of its name once more.
+            # Opens what was judged, and does not resolve its name once more.
             return os.fdopen(os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_CLOEXEC), "rb")
         except OSError as error:
             raise BadInput(f"{name} cannot be read: {error.strerror}", code="not_a_model") from None

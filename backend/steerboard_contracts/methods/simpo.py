@@ -10,7 +10,7 @@ from steerboard_contracts.fields import NonNegative, Positive
 from steerboard_contracts.pairs import PairConfig, SftWeight
 from steerboard_contracts.specs.method import MethodSpec
 
-# Of the models that its authors trained.
+# The settings of the models that its authors trained.
 TUNED = {"source": "arXiv 2405.14734, for Llama-3-Instruct; beta 2 to 10, ratio 0.3 to 1, lr 3e-7 to 1e-6"}
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from steerboard_contracts.samples import Finite
 
-# Of a group, answers; of an answer, tokens and characters; of a prompt, the last characters.
+# The most answers of a group, tokens and characters of an answer, and last characters of a prompt.
 MOST_ANSWERS = 64
 MOST_TOKENS = 256
 MOST_CHARACTERS = 4000

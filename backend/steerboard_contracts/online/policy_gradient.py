@@ -35,7 +35,7 @@ PRETRAINING = FurtherData(
 
 
 class PolicyGradientConfig(RewardedOnlineConfig):
-    """Of those that learn by the clipped policy gradient, near a reference."""
+    """The config of methods that learn by the clipped policy gradient, near a reference."""
 
     kl_weight: Annotated[
         NonNegative, Field(description="Of the KL from the reference; 0 does without, and without a reference.")
@@ -171,6 +171,6 @@ class PolicyGradientConfig(RewardedOnlineConfig):
 
 
 class GroupedConfig(PolicyGradientConfig):
-    """Of those whose answers are compared with the others to the same prompt."""
+    """The config of methods whose answers are compared with the others to the same prompt."""
 
     answers: Annotated[int, Field(ge=2, le=256, description="Answers sampled to each prompt.")] = 4

@@ -34,13 +34,14 @@ REWARDS = tuple(
 
 
 def watching_inputs(config: Mapping[str, Any]) -> set[str]:
-    """Of a stored config: inputs whose reward model has weight 0. Its rewards are shown, nothing learns from them."""
+    """The inputs of a stored config whose reward model has weight 0. Its rewards are shown, but nothing learns from
+    them."""
     weights = config.get("reward_weights") or []
     return {name for name, weight in zip(REWARD_MODELS, weights, strict=False) if weight == 0}
 
 
 class RewardedOnlineConfig(OnlineConfig):
-    """Of methods that reward their own answers, by reward models, rules or both: the weighted sum counts."""
+    """The config of methods that reward their own answers, by reward models, rules or both: the weighted sum counts."""
 
     rules: Annotated[
         list[RewardRule],
@@ -115,7 +116,7 @@ class RewardedOnlineConfig(OnlineConfig):
     inspect_group_steps: InspectGroupSteps = 32
 
     def weight_of(self, model: str) -> float:
-        """Of a reward model, by the name of its input."""
+        """The weight of a reward model, by the name of its input."""
         place = REWARD_MODELS.index(model)
         given = self.reward_weights or []
         return given[place] if place < len(given) else 1.0

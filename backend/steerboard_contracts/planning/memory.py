@@ -17,7 +17,7 @@ from steerboard_contracts.training import LoraConfig, Strategy
 _FP32, _BF16 = 4, 2
 # A parameter in NormalFloat with doubly quantised constants: 4.127 bits (arXiv 2305.14314, section 3).
 _NF4 = 4.127 / 8
-# Of one forward pass: a chunk of logits and its gradient, see `alignment.head.CHUNK_ELEMENTS`.
+# The logits of one forward pass: a chunk and its gradient, see `alignment.head.CHUNK_ELEMENTS`.
 _LOGITS_AT_ONCE, _LOGITS_AT_ONCE_ON_CPU = 1 << 26, 1 << 28
 # ZeRO gathers gradients and weights in buckets of at most so many elements (DeepSpeed's defaults).
 _BUCKET = 500_000_000
@@ -29,7 +29,7 @@ _LOSS = 0.05
 
 
 class ModelShape(BaseModel):
-    """Of a decoder. `parameters` counts tied ones once; `bf16`: they are stored in it."""
+    """The shape of a decoder. `parameters` counts tied ones once; `bf16`: they are stored in it."""
 
     parameters: int
     hidden: int
@@ -122,7 +122,7 @@ class TrainingLoad(BaseModel):
 
 
 def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
-    """Of one training process."""
+    """The memory of one training process."""
     every, learn, n = shape.parameters, load.trained or shape.parameters, load.processes
     found = MemoryEstimate(
         activations=_activations(shape, load),
@@ -172,7 +172,7 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
 def generation_memory(
     shape: ModelShape, *, sequences: int, tokens: int, mixed: bool, on_gpu: bool = True
 ) -> MemoryEstimate:
-    """Of decoding `sequences` together, each `tokens` long with its prompt."""
+    """The memory of decoding `sequences` together, each `tokens` long with its prompt."""
     found = _decoding(shape, sequences, tokens, mixed)
     found.weights = shape.parameters * (_BF16 if mixed else _FP32)
     found.overhead = _overhead(found, on_gpu)
@@ -190,12 +190,12 @@ def _decoding(shape: ModelShape, sequences: int, tokens: int, mixed: bool) -> Me
 
 
 def cache_bytes(shape: ModelShape, tokens: int, mixed: bool) -> int:
-    """Of the keys and values of so many tokens."""
+    """The bytes of the keys and values of so many tokens."""
     return 2 * shape.layers * shape.key_value_heads * shape.head_dim * tokens * (_BF16 if mixed else _FP32)
 
 
 def scoring_memory(shape: ModelShape, *, positions: int, mixed: bool, on_gpu: bool = True) -> MemoryEstimate:
-    """Of a reward model's forward pass over `positions` tokens."""
+    """The memory of a reward model's forward pass over `positions` tokens."""
     width = _BF16 if mixed else _FP32
     found = MemoryEstimate(
         weights=shape.parameters * width,

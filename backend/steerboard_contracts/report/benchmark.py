@@ -58,7 +58,7 @@ class RewardBench2Domains(BaseModel):
 
 
 class BenchmarkResult(BaseModel):
-    """Of pairs, or of prompts with several answers, of which some are right; the count of the other is 0.
+    """The result on pairs, or on prompts with several answers, of which some are right; the count of the other is 0.
 
     `accuracy`: share of pairs with chosen > rejected, ties of equal rewards being lost; of prompts whose best answer is
     a right one, where k answers that share the highest reward count 1/k each. With Wilson's interval; `chance` is what

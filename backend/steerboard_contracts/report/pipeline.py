@@ -169,7 +169,7 @@ class Report(BaseModel):
     judge: str | None = None
     """Who compared the answers in addition to the reward models: an LLM at an endpoint, or a preference model."""
     decision: RoundDecision | None = None
-    """Of the evaluation of a round, where a rule may stop the rounds."""
+    """The decision after the evaluation of a round, where a rule may stop the rounds."""
     headline: Headline | None = None
     """Who won by the evaluation, as it was when the stage ended; null in reports of earlier versions."""
     baseline: str | None = None

@@ -26,7 +26,7 @@ def all_kinds() -> tuple[RunKindSpec, ...]:
 
 @cache
 def run_kinds() -> tuple[RunKindSpec, ...]:
-    """Those that people start."""
+    """The run kinds that people start."""
     return tuple(kind for kind in all_kinds() if not (kind.of_evaluation or kind.unlisted))
 
 
@@ -42,7 +42,7 @@ def kind_of(run: object, method: object) -> RunKindSpec | None:
 
 
 def any_kind_of(run: object, method: object = None) -> RunKindSpec | None:
-    """Likewise, or one that an evaluation starts."""
+    """One that people or an evaluation start. None for what is not known here."""
     return _found(all_kinds(), run, method)
 
 
@@ -59,7 +59,7 @@ def kinds_that(has: Callable[[RunKindSpec], bool]) -> tuple[RunKind, ...]:
 
 
 def kind_that(has: Callable[[RunKindSpec], bool]) -> RunKind:
-    """Likewise, where it holds for one kind alone."""
+    """The run kind for which it holds, which must be one alone."""
     (found,) = kinds_that(has)
     return found
 
@@ -85,7 +85,7 @@ def parts_of(kind: RunKindSpec) -> tuple[str, ...]:
 
 
 def stages_of(run: str) -> list[str]:
-    """Of `stage_modules`, those that do the work of such a run: its own, or those of its parts."""
+    """The `stage_modules` that do the work of such a run: its own, or those of its parts."""
     modules = stage_modules()
     parts = [part for kind in all_kinds() if kind.run == run for part in parts_of(kind)]
     return [modules[part] for part in parts or [run] if part in modules]

@@ -12,7 +12,7 @@ from steerboard_contracts.specs.work import RowCounts
 
 
 def _answers(config: EvaluateConfig, data: Mapping[str, RowCounts]) -> float:
-    """Of all entrants, each at every condition."""
+    """The answers of all entrants, each at every condition."""
     each = sum(max(1, len(entrant.scores)) for entrant in config.entrants)
     return float(min(config.prompts, data.get("data", RowCounts()).held_out) * each)
 

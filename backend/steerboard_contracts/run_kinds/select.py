@@ -1,4 +1,4 @@
-"""Of several answers to each prompt, some are kept."""
+"""Keeps some of several answers to each prompt."""
 
 from __future__ import annotations
 

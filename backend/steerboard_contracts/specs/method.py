@@ -258,7 +258,7 @@ class MethodSpec:
 
     @property
     def role(self) -> ModelRole:
-        """Of the trained model."""
+        """The role of the trained model."""
         return self.outputs[0]
 
     @property

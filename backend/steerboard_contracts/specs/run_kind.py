@@ -67,7 +67,7 @@ class RunKindSpec:
     work: Work = always_the_same
     """How much work a run is."""
     answers: Callable[[Any], int] | None = None
-    """Of a kind that makes a dataset of answers: how many to each prompt with this config."""
+    """The number of answers to each prompt with this config, for a kind that makes a dataset of answers."""
     decodes_at_once: str | None = None
     """The field of its config for how many sequences the transformers engine continues together."""
     pass_tokens: str | None = None

@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RowCounts:
-    """Of a dataset that a run takes in."""
+    """The row counts of a dataset that a run takes in."""
 
     rows: int = 0
     held_out: int = 0
     kept: int | None = None
-    """Of those to train on, how many are left to learn from, where a selection or an earlier run determines it."""
+    """The number of training rows that are left to learn from, where a selection or an earlier run determines it."""
 
     @property
     def train(self) -> int:
@@ -26,7 +26,7 @@ class RowCounts:
 
 
 Work = Callable[[Any, Mapping[str, RowCounts]], float]
-"""Of a run with this config, by the datasets that it takes in: 0 where it is not known."""
+"""The work of a run with this config, by the datasets that it takes in: 0 where it is not known."""
 
 
 def always_the_same(config: Any, data: Mapping[str, RowCounts]) -> float:

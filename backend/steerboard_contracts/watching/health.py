@@ -166,8 +166,8 @@ HealthRules = Annotated[
 ]
 
 
-# Of runs that sample their own answers, that learn from pairs, and that learn to be asked for a condition: each is
-# reported, and none ends anything.
+# The rules of runs that sample their own answers, that learn from pairs, and that learn to be asked for a condition:
+# each is reported, and none ends anything.
 ONLINE_RULES: list[HealthRule] = [KlRule(), EntropyRule(), ClipShareRule(), TiedRule(), JudgeRule()]
 PAIR_RULES: list[HealthRule] = [BothFallRule()]
 CONDITION_RULES: list[HealthRule] = [UnusedConditionRule()]

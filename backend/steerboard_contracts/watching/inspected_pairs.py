@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from steerboard_contracts.samples import Finite, Split
 
 INDEX_FILE = "index.json"
-# Of an answer, tokens whose log-ratios are kept; of a run, steps, of which older ones are thinned out.
+# The most tokens of an answer whose log-ratios are kept, and the most steps of a run; older ones are thinned out.
 MOST_TOKENS = 512
 MOST_STEPS = 24
 
@@ -51,8 +51,8 @@ class PairsIndex(BaseModel):
 
 
 class StepPairs(BaseModel):
-    """Of each pair of the index, in its order: rewards as the run's metrics have them, and the log-ratio of each
-    token that the index has, in nats. The reward of a single answer is its log-ratio, without beta."""
+    """The figures of each pair of the index, in its order: rewards as the run's metrics have them, and the log-ratio of
+    each token that the index has, in nats. The reward of a single answer is its log-ratio, without beta."""
 
     step: int
     chosen_rewards: list[Finite | None]

@@ -29,7 +29,7 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 
 
 class PhaseTime(BaseModel):
-    """Of one phase of an attempt: wall seconds of its process, and the tokens that it processed, those of all
+    """The time of one phase of an attempt: wall seconds of its process, and the tokens that it processed, those of all
     processes."""
 
     seconds: float = 0.0

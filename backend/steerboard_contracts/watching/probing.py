@@ -11,9 +11,9 @@ from steerboard_contracts.fields import Config
 from steerboard_contracts.samples import TurnText
 
 MOST_PROMPTS = 16
-# Of a run, the start included: with more evaluations, only some of them are answered at.
+# The most steps of a run, the start included: with more evaluations, only some of them are answered at.
 MOST_STEPS = 50
-# Of a prompt, the last characters are kept.
+# The number of a prompt's last characters that are kept.
 MOST_CHARACTERS = 2000
 
 

@@ -24,8 +24,8 @@ class RunWarning(BaseModel):
 
 
 def rows_too_long(dataset: str, rows: int, cut: int, left_out: int, max_length: int) -> RunWarning | None:
-    """Of `rows` rows of a dataset, `cut` lost their end or the start of their prompt, and `left_out` are not learned
-    from at all. None where so few are hardly missed."""
+    """Warns of a dataset of which `cut` of `rows` rows lost their end or the start of their prompt, and `left_out` are
+    not learned from at all. None where so few are hardly missed."""
     share = (cut + left_out) / rows if rows else 0.0
     if share < _WARNED:
         return None
@@ -95,7 +95,8 @@ def overfitted(losses: Sequence[tuple[int, float]], *, best_kept: bool = False) 
 
 
 def mixture_warnings(experts: int, lora: bool, adapted: bool = False) -> list[RunWarning]:
-    """Of a training run whose model has so many experts a layer. `adapted`: some of LoRA's adapters are on them."""
+    """The warnings of a training run whose model has so many experts a layer. `adapted`: some of LoRA's adapters are on
+    them."""
     if not experts:
         return []
     found = [

@@ -14,7 +14,7 @@ Words = Sequence[str]
 
 
 def plain_words(text: str) -> list[str]:
-    """Of a text in lower case, as the usual scripts for distinct n-grams have them."""
+    """The words of a text in lower case, as the usual scripts for distinct n-grams have them."""
     return re.findall(r"\w+", text.lower())
 
 

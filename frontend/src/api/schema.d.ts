@@ -1419,7 +1419,7 @@ export interface paths {
         };
         /**
          * List Report Links
-         * @description Those that work, the newest first.
+         * @description The links that work, the newest first.
          */
         get: operations["list_report_links"];
         put?: never;
@@ -4287,7 +4287,7 @@ export interface components {
         };
         /**
          * BenchmarkResult
-         * @description Of pairs, or of prompts with several answers, of which some are right; the count of the other is 0.
+         * @description The result on pairs, or on prompts with several answers, of which some are right; the count of the other is 0.
          *
          *     `accuracy`: share of pairs with chosen > rejected, ties of equal rewards being lost; of prompts whose best answer is
          *     a right one, where k answers that share the highest reward count 1/k each. With Wilson's interval; `chance` is what
@@ -4550,7 +4550,7 @@ export interface components {
         };
         /**
          * Campaigns
-         * @description Of one evaluation, oldest first.
+         * @description The campaigns of one evaluation, oldest first.
          */
         Campaigns: {
             /** Items */
@@ -7781,7 +7781,8 @@ export interface components {
         };
         /**
          * LengthFigures
-         * @description Of one field of every row. Bins of equal width up to the 99th percentile; the last one reaches to the longest.
+         * @description The lengths of one field of every row. Bins of equal width up to the 99th percentile; the last one reaches to the
+         *     longest.
          */
         LengthFigures: {
             /** Bins */

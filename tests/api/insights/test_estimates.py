@@ -135,7 +135,7 @@ def test_a_run_that_cut_its_rows_shows_little_of_how_long_whole_ones_take(world:
     ran(world, sft(max_length=16), 2.0, summary={"rows": 100, "tokens": 1600, "too_long_rows": 90})
     assert estimate(world, sft())[1] == pytest.approx(10.0)
     assert estimate(world, sft(max_length=16))[1] == pytest.approx(2.0)
-    # Of 50 tokens a row, 25 are left at most; more than they have changes nothing.
+    # At most 25 of 50 tokens a row are left; more than they have changes nothing.
     assert estimate(world, sft(max_length=25))[1] == pytest.approx(5.0)
     assert estimate(world, sft(max_length=4000))[1] == pytest.approx(10.0)
 

@@ -61,7 +61,7 @@ def attributed(world: World) -> None:
 
 @pytest.fixture(scope="module")
 def policy(world: World, attributed: None) -> str:
-    """Of verbosity before helpfulness."""
+    """A policy that was asked for verbosity before helpfulness."""
     body = {"text": RECIPE, "set": ["graded=attributed", "pairs=pairs"]}
     answer = world.client.post("pipelines", json=body)
     answer.raise_for_status()

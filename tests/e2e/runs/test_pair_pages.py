@@ -129,7 +129,7 @@ def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_
     page.get_by_role("combobox", name="Against the KL").click()
     page.get_by_role("option", name=re.compile("^win rate")).click()
     expect(chart).to_have_attribute("aria-label", re.compile("^win rate against sft"))
-    # Of the entrants, one alone was trained on rewards of its own answers.
+    # Only one of the entrants was trained on rewards of its own answers.
     training = page.get_by_role("group", name="Training curves", exact=True)
     expect(training.locator(".frontier-training")).to_have_count(1)
     expect(page.get_by_role("list", name="Runs").get_by_role("listitem")).to_have_text("online")

@@ -153,7 +153,7 @@ def judged(values: Any, *, scores: Any = None, entrants: int = 2, valid: bool = 
 
 
 def test_a_judge_that_compares_falls_where_it_prefers_the_answers_before() -> None:
-    # Of 40 prompts the first entrant, the one before, wins 30, ties 4 and loses 6; two were not judged.
+    # The first entrant, the one before, wins 30 of 40 prompts, ties 4 and loses 6; two were not judged.
     values = [1.0] * 30 + [0.5] * 4 + [0.0] * 6 + [np.nan] * 2
     found = decided_by(judged(values), 2, seed=0)
     assert (found.units, found.prompts, found.fell) == ("win_rate", PROMPTS, True)

@@ -30,7 +30,7 @@ PLACED = ONLINE | {"placement": {"rollout": 2, "reference": 1}}
 
 
 def unit_pids(stack: Stack, run_id: Any, node: int) -> list[int]:
-    """Of processes in which units work: not Ray's own, without which a node dies."""
+    """The ids of processes in which units work: not Ray's own, without which a node dies."""
     pids = stack.stage_pids(run_id, node)
     return [pid for pid in pids if command(pid).startswith(b"ray::RoleProcess")]
 

@@ -111,6 +111,6 @@ def test_the_rate_is_kept(world: JudgeWorld) -> None:
     world.evaluation(prompts=2)
     began = time.monotonic()
     world.judged("single", name="one", requests_per_minute=120, concurrency=4)
-    # Of four requests a second's worth goes at once, and of the other two each half a second after the one before.
+    # A second's worth of four requests is sent at once, and each of the other two half a second after the one before.
     assert len(world.server.seen) == 4
     assert time.monotonic() - began >= 1.0

@@ -90,7 +90,7 @@ def workers(world: JudgeWorld, tmp_path: Path) -> Iterator[Workers]:
 
 
 def judge_processes(run_id: str) -> list[int]:
-    """Of the run, without guardians."""
+    """The processes of the run, without guardians."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

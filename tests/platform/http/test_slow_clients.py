@@ -286,7 +286,7 @@ def test_health_has_a_deadline_of_its_own_where_the_database_has_gone_silent(
             assert (answer.status_code, answer.json()["database"]) == (503, "unavailable")
         assert time.monotonic() - began < 15
         assert threading.active_count() <= threads_before + 2
-        # Those who do not need what is silent are answered.
+        # Clients that do not need what is silent are answered.
         assert client.get(f"{API}/projects").status_code == 200
 
 

@@ -57,7 +57,7 @@ def test_only_what_killed_processes_of_ours_left_behind_is_swept(place: Path) ->
     (place / "steerboard-tmp-link").symlink_to(victim)
     fresh = place / "steerboard-tmp-model-just-made"
     fresh.mkdir()
-    # Of one that was killed before it took the file's name away.
+    # A file of a process that was killed before it took the file's name away.
     named = place / "steerboard-tmp-0abc"
     named.write_bytes(b"x")
     aged(named)

@@ -74,7 +74,7 @@ def register(world: World, tmp_path: Path) -> Any:
 
 @pytest.fixture
 def run(world: World, store: ArtifactStore, tmp_path: Path, register: Any) -> uuid.UUID:
-    """Of three pairs, rows 1, 3 and 4 of its dataset, at two steps."""
+    """A run with three inspected pairs, rows 1, 3 and 4 of its dataset, at two steps."""
     refs = {"data": InputRef(dataset=register("pairs", "preferences", ROWS)), "model": InputRef(model=world.model())}
     run_id = world.create("train", config={"run": "train", "method": "dpo"}, inputs=refs)
     folder = tmp_path / "stage" / "outputs" / "pairs"

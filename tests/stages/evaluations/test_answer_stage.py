@@ -201,7 +201,7 @@ def test_a_log_ratio_is_of_all_turns_and_a_second_attempt_computes_none_again(as
             later = prompts[position]["follow_ups"][turn : turn + 1]
             messages += [{"role": "assistant", "content": text}, *({"role": "user", "content": q} for q in later)]
         assert row["log_ratio"] == pytest.approx(ratio, abs=1e-3)
-    # Of the second model's passes one is torn: that one is all that is computed.
+    # One of the second model's passes is torn: that one is all that is computed.
     kept = folder / "checkpoints" / "log-probs-kl_to" / "a1-rows.jsonl"
     kept.write_text("".join(kept.read_text().rstrip().splitlines(keepends=True)[:-1]))
     passes = []

@@ -20,7 +20,7 @@ INPUTS = {"reward": "reward", "pairs": "bench"}
 
 
 def rows_of(prompts):
-    """Of (source, item, right answers, wrong ones), as the import writes them."""
+    """The rows of (source, item, right answers, wrong ones), as the import writes them."""
     rows = []
     for group, (source, item, right, wrong) in enumerate(prompts):
         asked = {"prompt": f"How do I grow {group} tomatoes?", "source": source, "group": group}

@@ -23,7 +23,7 @@ LATER = [{"role": "assistant", "content": "In the sun."}, {"role": "user", "cont
 
 
 def rows_of(subsets, each=5):
-    """Of each subset one conversation of several turns, and one pair of equal texts."""
+    """The rows of each subset, with one conversation of several turns and one pair of equal texts."""
     rows = []
     for place, subset in enumerate(subsets):
         for number in range(each):

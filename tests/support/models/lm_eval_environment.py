@@ -17,11 +17,11 @@ PYTHON = find_python(Settings())
 needs_lm_eval = pytest.mark.skipif(PYTHON is None, reason="there is no .venv-lm-eval: run `make setup-benchmarks`")
 
 ITEMS = 60
-# Of 60 questions, the model answers 36 with the sign that the strict reading wants, 12 without, and 12 wrong.
+# The model answers 36 of 60 questions with the sign that the strict reading wants, 12 without, and 12 wrong.
 STRICT, FLEXIBLE = 36 / ITEMS, 48 / ITEMS
-# Of the 9 questions whose answer is run, it answers those of 14 and 49 wrong.
+# It answers those of 14 and 49 wrong among the 9 questions whose answer is run.
 CODE = 7 / 9
-# Of 60 choices it finds each one right whose number is no multiple of 4.
+# It finds each of 60 choices right whose number is not a multiple of 4.
 CHOICES = 45 / ITEMS
 
 _COMMON = """

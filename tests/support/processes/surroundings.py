@@ -9,5 +9,5 @@ PASSING = frozenset({"PYTEST_CURRENT_TEST", "PYTORCH_NVML_BASED_CUDA_CHECK", "TO
 
 
 def surroundings() -> dict[str, str]:
-    """Of this process, without what passes: workers that differ share no stage parent."""
+    """The environment of this process, without what passes: workers that differ share no stage parent."""
     return {name: value for name, value in os.environ.items() if name not in PASSING}

@@ -112,7 +112,7 @@ class Rounds:
             return {row.name: row.upstream_run_id or row.model_id or row.dataset_id for row in rows}
 
     def entrants(self) -> tuple[list[Any], list[float]]:
-        """Of the report: what each reads, and the score that its config gives it."""
+        """The entrants of the report: what each reads, and the score that its config gives it."""
         given = self.inputs("report")
         config = self.world.get(self.runs["report"]).config["entrants"]
         return [given[f"entrants.{n}"] for n in range(len(config))], [one["scores"][0] for one in config]

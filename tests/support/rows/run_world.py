@@ -129,7 +129,7 @@ class World:
             action(session, claims.fenced(session, claim))
 
     def let_lease_expire(self) -> None:
-        """Of the one run that is running; the sweeper finds it."""
+        """Expires the lease of the one run that is running; the sweeper finds it."""
         with transaction(self.sessions) as session:
             session.execute(text("UPDATE runs SET lease_expires_at = clock_timestamp() - interval '1 second'"))
         with transaction(self.sessions) as session:

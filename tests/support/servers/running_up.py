@@ -25,7 +25,7 @@ def running_up(home: Path) -> Iterator[dict[str, str]]:
         "STEERBOARD_SWEEP_SECONDS": "0.5",
         "STEERBOARD_POLL_SECONDS": "0.5",
         "STEERBOARD_STAGE_THREADS": "1",
-        # Of 20 prompts under a random salt, some are held out and some are not.
+        # Some of 20 prompts under a random salt are held out and some are not.
         "STEERBOARD_HELD_OUT_FRACTION": "0.5",
         "STEERBOARD_HEARTBEAT_SECONDS": "0.5",
         "STEERBOARD_RETRY_SECONDS": "0.1",

@@ -32,7 +32,8 @@ NO_SUCH_UPLOAD = problem("NoSuchUpload", "The specified upload does not exist.")
 
 @dataclass
 class Fault:
-    """Of the next `times` requests with this method whose query has `query`: an answer, or a broken connection."""
+    """A fault of the next `times` requests with this method whose query has `query`: an answer, or a broken
+    connection."""
 
     method: str
     times: int

@@ -173,7 +173,7 @@ def test_the_only_update_of_a_sampling_is_what_reads_the_policy(started, monkeyp
 
 
 def test_a_sampler_that_is_another_policy_fails_the_update_that_finds_it(started):
-    """Of the second sampling: the first is read before it is learned."""
+    """The update of the second sampling fails: the first is read before it is learned."""
     stage = started("grpo", max_steps=3)
     draw = SampledPolicy._rollout
 

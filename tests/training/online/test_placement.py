@@ -54,7 +54,7 @@ class TestAssign:
         assert len(shares) == nodes
         training = [share.training for share in shares]
         assert training[0] >= 1
-        # Those that train are the first ones, as torchrun counts them.
+        # Processes that train are the first ones, as torchrun counts them.
         assert [bool(one) for one in training] == sorted((bool(one) for one in training), reverse=True)
         if devices:
             for share in shares:

@@ -78,7 +78,7 @@ def started(make_stage, base_model, texts):
 
 
 def gradients_of(stage: Stage, monkeypatch) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
-    """Of the first step, before they are clipped, by name; and its metrics."""
+    """The gradients of the first step, before they are clipped, by name; and its metrics."""
     found: dict[str, torch.Tensor] = {}
     step = DDPStrategy.step
 
@@ -115,7 +115,7 @@ def likelihood_of(model: Path, texts: Path) -> tuple[dict[str, torch.Tensor], fl
 def test_the_gradient_is_that_of_the_rewards_and_of_the_texts_which_are_computed_apart(
     started, base_model, texts, monkeypatch, method, config
 ):
-    """Of several models only the policy learns the texts, and at temperature 1, whatever answers are sampled at."""
+    """Only the policy among several models learns the texts, and at temperature 1, whatever answers are sampled at."""
     config = {**config, "method": method, "max_steps": 1, "minibatches": 1}
     both, metrics = gradients_of(started(**config, ptx_batch=ROWS - HELD_OUT), monkeypatch)
     alone, without = gradients_of(started(given=None, **config, ptx_coefficient=0, ptx_batch=None), monkeypatch)

@@ -162,7 +162,7 @@ def test_a_killed_unit_is_replaced_and_the_run_stays_the_same(placed, together, 
         seen += line
         if b'"type":"metrics"' in line and not lost:
             lost = True
-            # Those that sample were started first.
+            # Units that sample were started first.
             both = units(apart)
             assert len(both) == 4
             for one in both[:2] if killed == "rollout" else both[2:]:

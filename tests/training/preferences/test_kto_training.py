@@ -163,7 +163,7 @@ def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_mod
 
 
 def test_no_prompt_meets_an_answer_of_its_own(stage_of, prepared):
-    """Of pairs neither its other side, in any batch of any epoch."""
+    """With pairs it does not meet its other side either, in any batch of any epoch."""
     ran(stage_of(data="preferences", max_steps=30))
     of_row: dict[int, set[bytes]] = {}
     for examples, _ in prepared:
@@ -189,7 +189,7 @@ def test_loss_and_gradient_do_not_depend_on_how_a_batch_is_split(stage_of, other
 
 
 def test_batches_of_one_answer_train(stage_of, other_model):
-    """Of one class each; z is there all the same."""
+    """Each batch is of one class; z is there all the same."""
     steps = ran(stage_of(other_model, batch=1, max_steps=6, reduction="mean", beta=2.0))
     assert all(("reward_desirable" in v) != ("reward_undesirable" in v) for v in steps.values())
     assert len({values["kl"] for values in steps.values()}) == 6

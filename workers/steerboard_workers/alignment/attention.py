@@ -54,7 +54,7 @@ def padding_free_attention(
     unknown = [name for name in ("softcap", "s_aux", "position_bias") if options.get(name) is not None]
     if unknown:
         raise NotImplementedError(f"padding-free attention knows no {', '.join(unknown)}")
-    # Of each grid that asks: itself, what it sees, and what to add to the scores of padded rows.
+    # For each grid that asks: itself, what it sees, and what to add to the scores of padded rows.
     parts = [(segments.first, segments.first, segments.causal)]
     if segments.further is not None:
         parts.append((segments.further.asking, segments.further.seen, segments.masked))

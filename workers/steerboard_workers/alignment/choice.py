@@ -17,7 +17,7 @@ class Choice(NamedTuple):
 
 
 def choose(scores: Sequence[float], texts: Sequence[int | str], min_margin: float = 0.0) -> Choice:
-    """Of answers by candidate; of equally good ones the first. `texts` are equal for equal answers.
+    """The choice among answers by candidate; the first of equally good ones. `texts` are equal for equal answers.
 
     Nothing is learned from a group whose answers are one text, or where best and worst tie, within `min_margin`.
     """

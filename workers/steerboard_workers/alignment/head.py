@@ -37,7 +37,7 @@ def is_plain(head: nn.Module) -> bool:
 
 
 def read_logits(logits: Tensor, labels: Tensor, temperature: float = 1.0, entropic: bool = False) -> tuple[Tensor, ...]:
-    """Of softmax(logits / temperature), logits (N, V): log-probs (N,) of the labels (N,), whether no other token is
+    """Reads softmax(logits / temperature), logits (N, V): log-probs (N,) of the labels (N,), whether no other token is
     likelier (N,), and if `entropic` the entropies (N,).
 
     torch's cross_entropy makes a float32 copy of bf16 logits, a log softmax and its gradient, each as large as the
@@ -171,8 +171,8 @@ def _fill_gradient(
     entropies: Tensor,
     of_entropies: Tensor,
 ) -> None:
-    """Of logits z (N, V) at temperature T into `out`, which may be the logits themselves:
-    d log pi(y) / d z_v = ([v = y] - pi(v)) / T and d H / d z_v = -pi(v) (log pi(v) + H) / T."""
+    """Writes the gradient with respect to logits z (N, V) at temperature T into `out`, which may be the logits
+    themselves: d log pi(y) / d z_v = ([v = y] - pi(v)) / T and d H / d z_v = -pi(v) (log pi(v) + H) / T."""
     for rows in _parts(len(logits), _block_rows(logits)):
         block = out[rows] if out.dtype is torch.float32 else torch.empty_like(out[rows], dtype=torch.float32)
         if temperature == 1.0:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-# Of confidences, in `calibration_error`.
+# The bins of confidences in `calibration_error`.
 BINS = 10
 
 

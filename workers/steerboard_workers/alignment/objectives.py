@@ -60,8 +60,8 @@ class Passes(Protocol):
         ...
 
     def renderer(self, model: str) -> Renderer | None:
-        """Of a frozen model with another tokenizer than the one that training is for: what makes its tokens. Its
-        examples are of these."""
+        """What makes the tokens of a frozen model with another tokenizer than the one that training is for. Its
+        examples are of these tokens."""
         ...
 
     def closing_ids(self, model: str) -> list[int]:
@@ -77,7 +77,7 @@ class Passes(Protocol):
     def per_label(
         self, examples: Sequence[Example], model: str | None = None, *, temperature: float | None = None
     ) -> list[list[NDArray[np.float32]]]:
-        """Of each example, (labels,) of each response: log pi of every supervised token, or what a critic gives before
+        """For each example, (labels,) of each response: log pi of every supervised token, or what a critic gives before
         it. `temperature`: of the softmax, where it is not the method's; of the model that training is for only."""
         ...
 

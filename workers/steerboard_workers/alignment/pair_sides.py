@@ -20,7 +20,7 @@ def fault_of(row: Row) -> Fault | None:
 
 
 def learnable_pairs(rows: list[Row]) -> tuple[list[Row], Counter[str]]:
-    """Those without a fault, and how many have which; `tied_pairs` have margin 0 and are learned."""
+    """The pairs without a fault, and how many have which fault; `tied_pairs` have margin 0 and are learned."""
     faults = [fault_of(row) for row in rows]
     kept = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
     counts = Counter({name: faults.count(name) for name in ("empty_pairs", "equal_pairs")})

@@ -38,7 +38,7 @@ ROUNDING = 1e-5
 
 @dataclass(frozen=True)
 class Responses:
-    """Of S responses, chosen and rejected by turns, all (S,) float32.
+    """The log-probs of S responses, chosen and rejected by turns, all (S,) float32.
 
     `log_probs`: l, sums over the tokens of a response, its end token included; `lengths`: how many these are.
     `reference`: l of the reference, if there is one. `before`: sums over what is learned of the prompt,

@@ -127,7 +127,7 @@ class RolloutSource(BatchSource):
         self.steps = self._order.steps
 
     def prompts(self, step: int) -> list[Example]:
-        """Of step `step`: examples without responses."""
+        """The prompts of step `step`: examples without responses."""
         return [self.context.train[i] for i in self._order.step(step)]
 
     def sample(self, step: int, prompts: Sequence[Example]) -> list[list[Rollout]]:

@@ -71,7 +71,7 @@ class Ragged(Grid):
 
     @property
     def is_whole(self) -> bool:
-        """Of all tokens, each once, in their order."""
+        """Whether the segments are of all tokens, each once, in their order."""
         return self.tokens is None and not self.copies
 
     def spread(self, row: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ def schedule(answers: int, opponents: int, seed: int, group: int) -> list[Pair]:
 
 
 def win_rates(answers: int, pairs: Sequence[Pair], p: Sequence[float]) -> NDArray[np.float64]:
-    """Of each answer the mean probability that it is better than those it met: (answers,); 1/2 where it met none.
+    """The mean probability of each answer that it is better than those it met: (answers,); 1/2 where it met none.
 
     `p`: that the first of a pair is. Over all pairs this orders the answers as the Bradley-Terry model would.
     """

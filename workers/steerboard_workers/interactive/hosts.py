@@ -285,7 +285,7 @@ def _error_of(failed: Failed) -> SteerboardError:
 
 
 def environment(mark: str, threads: int) -> dict[str, str]:
-    """Of the worker's environment what is listed here, and nothing else."""
+    """The listed variables of the worker's environment, and nothing else."""
     kept = {name: value for name, value in os.environ.items() if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)}
     limits = dict.fromkeys(THREAD_VARIABLES, str(threads))
     return kept | limits | {MARK: mark, "PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"}

@@ -33,9 +33,10 @@ log = logging.getLogger(__name__)
 
 _RAM_SHARE = 1 / 3
 _GPU_SHARE = 0.7
-# Of one process, whatever its model: on a CPU torch and transformers imported, on a GPU CUDA's context. Measured.
+# The memory of one process, whatever its model: on a CPU torch and transformers imported, on a GPU CUDA's context.
+# Measured.
 _PROCESS_BYTES = {"cpu": 300 << 20, "cuda": 500 << 20}
-# Of the machine's memory, for one process, which has its model, caches and prompts in it.
+# The share of the machine's memory for one process, which has its model, caches and prompts in it.
 _HOST_SHARE = 0.5
 _PULSE_SECONDS = 1.0
 

@@ -105,7 +105,7 @@ def _orphaned() -> bool:
 
 
 def _sources() -> dict[str, tuple[int, int]]:
-    """Of our packages, and of whatever else is not installed once for all."""
+    """The sources of our packages, and of whatever else is not installed once for all."""
     found = {}
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)

@@ -13,7 +13,7 @@ MARK = "STEERBOARD_STAGE"
 # Longer than any mark, and than any command line that is worth reading.
 MARK_ROOM = "-" * 200
 TITLE_ROOM = " " * 2000
-# Of /proc/self/stat, counted from the field after the command's name.
+# Fields of /proc/self/stat, counted from the field after the command's name.
 _ARGUMENTS, _ENVIRONMENT = (45, 46), (47, 48)
 
 

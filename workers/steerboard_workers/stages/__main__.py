@@ -101,8 +101,8 @@ if __name__ == "__main__":
         sys.exit(2)
     code = main(Path(sys.argv[1]))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        # Of several, one is at its end first, and threads that still talk to it would end the others by SIGABRT while
-        # their interpreters are torn down: a failure after all that was asked for is written.
+        # One process of several is at its end first, and threads that still talk to it would end the others by SIGABRT
+        # while their interpreters are torn down: a failure after all that was asked for is written.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

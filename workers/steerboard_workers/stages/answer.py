@@ -177,7 +177,7 @@ def _answers(
 def _best(
     stage: Stage, config: AnswerConfig, prompts: Sequence[Prompt], rows: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Of each prompt's answers the one that the reward model of input `reward` scores highest, the first of equal ones.
+    """The answer of each prompt that the reward model of input `reward` scores highest, the first of equal ones.
     Prompts have one turn. Raises `RewardNotFinite`, `BadRow`."""
     messages = {prompt.position: prompt.messages for prompt in prompts}
     texts = [Scorable(messages[row["position"]], row["turns"][0]) for row in rows]

@@ -42,7 +42,7 @@ from steerboard_workers.stages.runtime import Stage
 
 RANDOM = RANDOM_BASES[0]
 HUB_SECONDS = 20.0
-# Of the lineage, on the model's page.
+# The entries of the lineage that the model's page shows.
 _SHOWN = ("dequantised_from",)
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 

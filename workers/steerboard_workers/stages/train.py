@@ -249,7 +249,7 @@ def _summary(
 
 
 def _tokens(data: TrainingData, trainer: Trainer) -> int:
-    """Of the training data; of what was learned where that was sampled."""
+    """The tokens of the training data, or of what was learned where that was sampled."""
     if data.train[0].responses:
         return sum(e.tokens for e in data.train)
     return sum(int(line["values"]["tokens"]) for line in trainer.progress.history)

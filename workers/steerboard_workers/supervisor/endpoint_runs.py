@@ -33,7 +33,8 @@ def command(claim: Claim, run: Run) -> list[str]:
 
 
 def variables(settings: Settings, python: Path | None = None) -> dict[str, str]:
-    """Of its environment: the worker's own settings, as far as it needs them. `python`: that of the harness."""
+    """The variables of its environment: the worker's own settings, as far as it needs them. `python`: that of the
+    harness."""
     given = {
         "STEERBOARD_HOME": str(settings.home),
         "STEERBOARD_DATABASE_URL": settings.database_url,

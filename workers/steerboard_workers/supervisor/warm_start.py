@@ -35,8 +35,8 @@ _BACKLOG = 64
 
 
 class StageParent:
-    """Of this process, or one that several workers share. For any thread. One that this process has started ends with
-    it, or when it is closed; what it has forked does not."""
+    """The stage parent of this process, or one that several workers share. For any thread. One that this process has
+    started ends with it, or when it is closed; what it has forked does not."""
 
     def __init__(self, variables: dict[str, str] | None = None, *, shared: Path | None = None) -> None:
         """Starts it with `variables` as its environment, unless it is `shared` and listens there. Raises OSError."""

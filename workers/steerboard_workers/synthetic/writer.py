@@ -32,7 +32,7 @@ INSTRUCTION_MIX: dict[AnswerKind, int] = {
     "filler": 4,
     "off_topic": 8,
 }
-# Of answers with a thumb, half are good ones, as the weights of the two classes are equal by default.
+# Half of the answers with a thumb are good ones, as the weights of the two classes are equal by default.
 THUMBS_MIX: dict[AnswerKind, int] = {kind: 3 if kind in ("friendly", "dry") else 1 for kind in KINDS}
 DESIRABLE = 0.4
 NOTE = (

@@ -28,7 +28,7 @@ from steerboard.platform.http.errors import TooLarge
 from steerboard.platform.storage.disk import disk_of
 from steerboard_contracts.files.disk import FULL
 
-# Of an uploaded form.
+# The most files and fields of an uploaded form.
 MAX_FILES, MAX_FIELDS = 1, 20
 _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 # A parser holds the interpreter's lock to its end: 16 MB of empty lists take it six seconds, 16 MB of text 30 ms.
@@ -105,7 +105,7 @@ async def _take_in(request: BoundedRequest, takes_form: bool) -> None:
     try:
         if takes_form and kind in _FORMS:
             most = request.app.state.settings.max_upload_mb << 20
-            # Of forms also the small ones: parsing puts their files on the disk.
+            # Small forms are admitted as well: parsing puts their files on the disk.
             await body.admit(most, partial(admit, request, "write"), at_once=True)
             disk = disk_of(Path(tempfile.gettempdir()), "the upload")
             disk.need(body.declared)

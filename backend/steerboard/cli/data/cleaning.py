@@ -16,7 +16,7 @@ from steerboard.cli.output.listing import plain
 app = typer.Typer()
 
 Out = dict[str, Any]
-# Of a large dataset; only silence on the line itself is an error.
+# Cleaning a large dataset takes long; only silence on the line itself is an error.
 _PATIENT = httpx.Timeout(None, connect=5.0)
 _SWITCHES = {
     "empty_round": "empty-round",

@@ -17,7 +17,7 @@ app = typer.Typer()
 
 Out = dict[str, Any]
 Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")]
-# Of a large dataset; only silence on the line itself is an error.
+# Converting a large dataset takes long; only silence on the line itself is an error.
 _PATIENT = httpx.Timeout(None, connect=5.0)
 
 

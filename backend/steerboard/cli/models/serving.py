@@ -193,7 +193,7 @@ def _registered(client: Client, model: dict[str, Any], name: str, url: str) -> I
 
 
 def _tell(console: Console, client: Client, model: dict[str, Any], name: str) -> None:
-    """That it is served, and whether the platform reaches it."""
+    """Reports that the model is served, and whether the platform reaches it."""
     checked = client.post(f"endpoints/{quote(name)}/check")
     console.print(f"{model['name']} is served as endpoint {name}", highlight=False)
     if not checked["ok"]:

@@ -24,7 +24,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 def console(*, stderr: bool = False) -> Console:
     """For texts and tables. Text wraps on a terminal only, so that a name in a pipe or a log stays whole."""
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
-    # Of a dumb terminal rich takes the width for 80, whatever it is.
+    # rich takes a dumb terminal to be 80 columns wide, whatever its width.
     width = shutil.get_terminal_size().columns if os.environ.get("TERM") in ("dumb", "unknown") else None
     return Console(
         stderr=stderr,

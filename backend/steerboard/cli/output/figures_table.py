@@ -58,7 +58,7 @@ _LISTS: dict[str, tuple[str, ...]] = {
     "pairs": ("a", "b", "difference", "p", "p_holm"),
 }
 _PLAIN = ("n", "pearson", "spearman", "kendall", "overall", "separability", "items_of_all")
-# Of a table whose numbers take the rest.
+# The width of the names in a table; numbers take the rest.
 _NAME_WIDTH = 24
 _MAPPINGS = ("rank_scores", "sections", "subsets", "domains", "ties")
 

@@ -35,7 +35,7 @@ class Conversion:
 
 
 def _rewarded(plan: Callable[[Sequence[Fact]], Plan]) -> Callable[[Sequence[Fact]], Plan]:
-    """Of the rows that have a reward; others are lost."""
+    """Plans with the rows that have a reward; others are lost."""
 
     def planned(facts: Sequence[Fact]) -> Plan:
         given = [fact for fact in facts if fact.reward is not None]

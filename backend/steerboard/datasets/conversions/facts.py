@@ -13,7 +13,7 @@ from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.rows.exporting import stored_rows
 from steerboard.datasets.tables import Dataset, Reward, RewardSource
 
-# Of one answered prompt: its group where answers have one, or else its hash.
+# The identity of one answered prompt: its group where answers have one, or else its hash.
 PromptKey = tuple[str, int]
 
 

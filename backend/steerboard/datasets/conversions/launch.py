@@ -21,7 +21,7 @@ from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.wording import counted
 
-# Of rows, for the names of attributes that they have.
+# The number of rows that are searched for the names of their attributes.
 _LOOKED_AT = 1000
 
 MORE_ANSWERS = "Generate with several answers per prompt: `decoding: {temperature: 1.0, n: 8}`"

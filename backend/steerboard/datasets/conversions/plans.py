@@ -127,7 +127,7 @@ def best_against_worst(facts: Sequence[Fact]) -> Plan:
 
 
 def best_responses(facts: Sequence[Fact]) -> Plan:
-    """Of equal ones the first."""
+    """The best response to each prompt; the first of equal ones."""
     plan = Plan()
     for answers in _by_prompt(facts):
         best = max(answers, key=_reward)

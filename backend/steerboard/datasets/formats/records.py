@@ -46,7 +46,7 @@ class Limits:
     small: int = 64 * 2**20
 
     def of(self, size: int) -> Limits:
-        """Those for a compressed file of `size` bytes."""
+        """The limits for a compressed file of `size` bytes."""
         return replace(self, unpacked=min(self.unpacked, max(self.small, self.ratio * size)))
 
 

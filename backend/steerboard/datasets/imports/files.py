@@ -54,7 +54,7 @@ class ImportFiles:
             self._storage.remove_folder(self._path(import_id, ""))
 
     def import_ids(self) -> list[uuid.UUID]:
-        """Those that have files, with a row or without."""
+        """The imports that have files, with a row or without."""
         return [uuid.UUID(name) for name in self._storage.folders(IMPORTS) if len(name) == 36]
 
     def _path(self, import_id: uuid.UUID, name: str) -> str:

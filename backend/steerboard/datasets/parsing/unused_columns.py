@@ -73,7 +73,7 @@ def unused_columns(
     read: frozenset[str],
     dropped: frozenset[str],
 ) -> list[UnusedColumn]:
-    """Those that are not `read`, in the file's order. `dropped`: names that are not even kept with the rows."""
+    """The columns that are not `read`, in the file's order. `dropped`: names that are not even kept with the rows."""
     return [
         UnusedColumn(name=name, kept=name not in dropped, **_could_be(kind, name, [row.get(name) for row in rows]))
         for name in columns

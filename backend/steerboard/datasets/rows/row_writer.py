@@ -110,7 +110,7 @@ def copy_in(session: Session, statement: str) -> Iterator[RowCopy]:
 
 
 def give_back_space(engine: Engine) -> None:
-    """Of rows that were rolled back: PostgreSQL frees their part of the file only on a vacuum."""
+    """Gives back the space of rows that were rolled back: PostgreSQL frees their part of the file only on a vacuum."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM samples"))
 

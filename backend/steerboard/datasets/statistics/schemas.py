@@ -17,7 +17,8 @@ class Turns(BaseModel):
 
 
 class LengthFigures(BaseModel):
-    """Of one field of every row. Bins of equal width up to the 99th percentile; the last one reaches to the longest."""
+    """The lengths of one field of every row. Bins of equal width up to the 99th percentile; the last one reaches to the
+    longest."""
 
     field: Literal["prompt", "response", "chosen", "rejected"]
     unit: Literal["characters"] = "characters"

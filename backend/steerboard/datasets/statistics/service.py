@@ -36,7 +36,7 @@ def save_statistics(session: Session, dataset: Dataset, figures: RowFigures) -> 
 
 
 def statistics_of(session: Session, dataset: Dataset) -> DatasetStatistics:
-    """Those of the dataset whose rows this one shows. Made and stored when they are not there yet."""
+    """The statistics of the dataset whose rows this one shows. Made and stored when they are not there yet."""
     owner = dataset.base_dataset_id or dataset.id
     found = session.get(DatasetStatistics, owner)
     if found is not None:
@@ -63,7 +63,7 @@ def _locked(session: Session, owner: uuid.UUID) -> Dataset:
 
 
 def reward_statistics(session: Session, dataset: Dataset, source: RewardSource) -> RewardStatistics:
-    """Of one source's rewards of these rows. Raises `NotFound` when it graded none of them."""
+    """Statistics of one source's rewards of these rows. Raises `NotFound` when it graded none of them."""
     owner = dataset.base_dataset_id or dataset.id
     query = select(RewardStatistics).where(
         RewardStatistics.dataset_id == owner, RewardStatistics.reward_source_id == source.id

@@ -153,7 +153,7 @@ class Respondent:
 
 
 def seed_of(seed: int, place: tuple[int, ...]) -> int:
-    """Of one request: samples and turns differ, and the same ones are asked for alike each time."""
+    """The seed of one request: samples and turns differ, and the same one is asked for alike each time."""
     digest = hashlib.sha256(f"{seed}:{place}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 

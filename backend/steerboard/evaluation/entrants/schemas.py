@@ -49,7 +49,7 @@ class EntrantIn(BaseModel):
             raise ValueError("`engine` applies only to models; an endpoint runs its own")
         return self
 
-    # Of fields, so that a form can show them there.
+    # A check of the fields, so that a form can show its errors there.
     @field_validator("best_of")
     @classmethod
     def _one_answer_of_a_model(cls, best_of: int | None, given: ValidationInfo) -> int | None:

@@ -24,7 +24,7 @@ from steerboard.evaluation.formats.records import (
 )
 from steerboard_statistics.benchmarks.arena_hard import verdict as verdict_of
 
-# Of v0.1, whose judgments do not name it.
+# The baseline of v0.1, whose judgments do not name it.
 BASELINE = "gpt-4-0314"
 
 

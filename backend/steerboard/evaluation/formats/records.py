@@ -82,7 +82,7 @@ class Judgment:
     outputs: tuple[str | None, str | None] = (None, None)
     # Whether the row has a `turn`: of rows without one, two on one question may be of two turns.
     turn_given: bool = True
-    # Of Arena-Hard v0.1: against the baseline of the benchmark, which the row does not name.
+    # Arena-Hard v0.1 only: against the baseline of the benchmark, which the row does not name.
     against_baseline: bool = field(default=False)
 
 

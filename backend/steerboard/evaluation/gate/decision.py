@@ -99,7 +99,7 @@ def _other_baselines(report: EvaluationReport, pinned: Mapping[str, tuple[str | 
 def _result(
     report: EvaluationReport, rule: GateRule, raw: dict[str, object], given: GateRules, broken: Sequence[str]
 ) -> GateRuleResult:
-    """Of several sources the worst: what a rule asks must hold for each."""
+    """The worst result of several sources: what a rule asks must hold for each."""
     judged = [_judged(report, rule, raw, figure, given) for figure in figures(report, rule)]
     worst = min(judged, key=lambda result: _WORST.index(result.outcome))
     if len(judged) > 1:

@@ -168,7 +168,7 @@ def _of_pair(pair: PairRow | None, found: Estimate | None, by: str, judges: tupl
 
 
 def _strength(comparison: Comparison, entrant: str, vs: str | None, by: str, judges: tuple[str, ...]) -> Figure:
-    """Of the entrant; with `vs` the ratio of the two, which has no interval of its own."""
+    """The entrant's Bradley-Terry strength; with `vs` the ratio of the two, which has no interval of its own."""
     strengths = {row.entrant: row.strength for row in comparison.bradley_terry}
     own = strengths.get(entrant)
     if own is None or vs is None:

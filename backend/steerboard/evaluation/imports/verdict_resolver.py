@@ -108,7 +108,7 @@ class ImportedVerdicts:
 
     @property
     def chosen(self) -> list[str | None]:
-        """Of `judges` those that were asked for; a judge whom two versions of a template make two is both."""
+        """The `judges` that were asked for; a judge whom two versions of a template make two is both."""
         model = self._form.model
         if model is None or self.judges.keys() <= {None}:
             return list(self.judges)

@@ -57,7 +57,7 @@ class JudgeInputs:
     answers: Mapping[tuple[uuid.UUID, int], Sequence[str]]
 
     def answers_of(self, prompt: JudgedPrompt, turn: int) -> list[Answered]:
-        """Those who have answered turns 1 to `turn`."""
+        """The entrants that have answered turns 1 to `turn`."""
         found = [(entrant, self.answered(entrant, prompt, turn)) for entrant in self.entrants]
         return [(entrant, answers) for entrant, answers in found if answers is not None]
 

@@ -87,7 +87,7 @@ class Keeper:
                 .on_conflict_do_nothing()
                 .returning(JudgeAnswer.key)
             )
-            # Of an answer that is kept already the tokens are counted elsewhere, or were by a former try of this.
+            # The tokens of an answer that is kept already are counted elsewhere, or were by a former try of this.
             if kept is not None and known:
                 session.execute(self._costlier(-known))
 
@@ -128,8 +128,8 @@ class Keeper:
         return self._do(count)
 
     def take_back(self, cost: float) -> None:
-        """Of a request that was refused. Where an outage hides whether this was written it isn't done again, for twice
-        would be too much: then the cost stays counted."""
+        """Takes back the cost of a request that was refused. Where an outage hides whether this was written it isn't
+        done again, for twice would be too much: then the cost stays counted."""
         try:
             with transaction(self._sessions) as session:
                 session.execute(self._costlier(-cost))

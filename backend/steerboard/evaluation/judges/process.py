@@ -184,7 +184,7 @@ class _Watch:
 
 
 def _summary(job: Job, runner: Runner) -> dict[str, Any]:
-    """Of this attempt; the judge itself has the sums of all of them."""
+    """The figures of this attempt; the judge itself has the sums of all of them."""
     tally = runner.tally
     return {
         "requests": job.total,

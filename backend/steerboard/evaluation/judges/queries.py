@@ -87,7 +87,7 @@ def is_judged(question: Question, key: str, done: set[Judged]) -> bool:
 
 
 def answered(session: Session, project_id: uuid.UUID, keys: Iterable[str]) -> set[str]:
-    """Those of these requests that the project has an answer to."""
+    """The requests, by key, that the project has an answer to."""
     wanted = list(dict.fromkeys(keys))
     found = set[str]()
     for start in range(0, len(wanted), _KEYS_AT_ONCE):

@@ -38,7 +38,7 @@ class _Stopped(Exception):
 
 @dataclass
 class Tally:
-    """Of this attempt: questions that have verdicts, those by status, and failures of requests by code."""
+    """The counts of this attempt: questions that have verdicts, those by status, and failures of requests by code."""
 
     judged: int = 0
     paid: int = 0

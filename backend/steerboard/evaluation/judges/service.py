@@ -100,7 +100,8 @@ def create_judge(
 
 
 def _nameless(evaluation: Evaluation, asked: JudgeIn) -> JudgeIn:
-    """Of known pairs the entrants' names, or the same order every time, would give away the better side."""
+    """Makes a judge of known pairs blind: the entrants' names, or the same order every time, would give away the better
+    side."""
     if evaluation.prompts_from.get("kind") != CALIBRATION:
         return asked
     return asked.model_copy(update={"settings": asked.settings.model_copy(update={"blind": True})})

@@ -60,7 +60,8 @@ _REFUSALS = re.compile(
 
 @dataclass(frozen=True)
 class Preference:
-    """Of two answers: 1 the first shown is better, 0 the second, 0.5 a tie. `weight` 3 for a clear verdict."""
+    """The preference between two answers: 1 the first shown is better, 0 the second, 0.5 a tie. `weight` 3 for a clear
+    verdict."""
 
     value: float
     weight: int = 1

@@ -51,7 +51,8 @@ def ordered(scores: Mapping[uuid.UUID, float], pairs: Choice) -> Iterator[tuple[
 
 
 def ranked_pairs(session: Session, campaign: Campaign, criterion: str | None, pairs: Choice) -> Iterator[Pair]:
-    """Of every annotator's every ranking, by position and annotator. Orders that contradict each other are all kept."""
+    """The pairs of every ranking of every annotator, by position and annotator. Orders that contradict each other are
+    all kept."""
     found = session.execute(
         select(RankingTask, RankingItem.position, User.name)
         .join(RankingItem, RankingItem.id == RankingTask.item_id)
@@ -90,7 +91,7 @@ def judged_pairs(
     silent: Collection[uuid.UUID] = (),
     whole: bool = False,
 ) -> Iterator[Pair]:
-    """Of every item and turn, by position and turn. `order`: the entrants' places, which order the rows.
+    """The pairs of every item and turn, by position and turn. `order`: the entrants' places, which order the rows.
 
     Scores (`single`, `multi`) order an item's answers. Pairwise verdicts of both orders are one: different ones of
     style `pairwise` are a tie, others are averaged, weights counting. Unfit are pairs with an entrant of `silent`, and

@@ -49,7 +49,7 @@ class PairRows:
 
     @property
     def mean_agreement(self) -> float | None:
-        """Of the rows so far."""
+        """The mean agreement over the rows so far."""
         return round(self._agreements / self.written, 6) if self.written else None
 
     @property

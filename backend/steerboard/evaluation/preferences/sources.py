@@ -77,7 +77,7 @@ class Sources:
 
 
 def sources_of(session: Session, evaluation: Evaluation, given: PreferencesChoice) -> Sources:
-    """Those that are named, or all. Raises `NotFound`, `BadInput` (`unknown_criterion`), `EmptySelection`."""
+    """The sources that are named, or all. Raises `NotFound`, `BadInput` (`unknown_criterion`), `EmptySelection`."""
     if given.sources is None:
         return _all_sources(session, evaluation, given.criterion)
     found = [_named(session, evaluation, source) for source in given.sources]
@@ -88,7 +88,7 @@ def sources_of(session: Session, evaluation: Evaluation, given: PreferencesChoic
 
 
 def _all_sources(session: Session, evaluation: Evaluation, criterion: str | None) -> Sources:
-    """Those that have anything by this criterion; judges have none. Raises `EmptySelection`."""
+    """The sources that have anything by this criterion; judges have none. Raises `EmptySelection`."""
     by = RankingTask.ranks if criterion is None else RankingTask.criteria_ranks[criterion]
     campaigns = session.scalars(
         select(Campaign)

@@ -16,9 +16,9 @@ from steerboard.accounts.tables import Project
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.statements import Statement
 
-# Of a task `t`: no one else may take its place.
+# Whether a task `t` is locked: then no one else may take its place.
 LIVE = "(t.state = 'locked' AND t.locked_until > clock_timestamp())"
-# Of an item `i` of a campaign `c`: fewer than `overlap` others have ranked or hold it. Gold items are for everyone.
+# Whether fewer than `overlap` others have ranked or hold an item `i` of a campaign `c`. Gold items are for everyone.
 ROOM = """(i.gold IS NOT NULL OR i.rankings + (
     SELECT count(*) FROM ranking_tasks o
     WHERE o.campaign_id = i.campaign_id AND o.item_id = i.id AND o.user_id <> :user AND o.state = 'locked'

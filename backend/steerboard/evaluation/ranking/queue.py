@@ -116,7 +116,7 @@ def _find(session: Session, campaign: CampaignRow, user_id: uuid.UUID, limit: in
 
 
 def _take(session: Session, campaign: CampaignRow, user_id: uuid.UUID, items: list[uuid.UUID]) -> int:
-    """Those of the items, whose rows are locked, that still have room."""
+    """Takes those of the items, whose rows are locked, that still have room."""
     given = {
         "user": user_id,
         "ids": [random_id() for _ in items],

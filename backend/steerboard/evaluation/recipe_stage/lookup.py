@@ -25,7 +25,7 @@ class NoEvaluationYet(Conflict):
 
 
 def evaluation_of_pipeline(session: Session, project: Project, ref: str, stage: str | None = None) -> Evaluation:
-    """That of the evaluate stage `stage`, or of the last one. Raises `NotFound`, `NoEvaluationYet`."""
+    """The evaluation of the evaluate stage `stage`, or of the last one. Raises `NotFound`, `NoEvaluationYet`."""
     pipeline = get_pipeline(session, project, ref)
     stages = evaluations_of(stages_of(session, pipeline), stage)
     if not stages:

@@ -182,7 +182,7 @@ def _scores(
 
 
 def _labelled_by(session: Session, run: Run) -> Normaliser | None:
-    """Of the labelled rows: what they were normalised by, and so who gave them their rewards."""
+    """What the labelled rows were normalised by, and so who gave them their rewards."""
     labelled = resolve(session, run).get("labelled")
     if not isinstance(labelled, Dataset) or not labelled.normaliser:
         return None

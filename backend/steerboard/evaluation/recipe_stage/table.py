@@ -200,7 +200,7 @@ def _variant(findings: Findings, entry: Entry) -> str | None:
 
 
 def without_rewards(prompts: int) -> Report:
-    """Of a stage whose judge decides alone: it has no table, since that is of rewards."""
+    """The report of a stage whose judge decides alone: it has no table, since that is of rewards."""
     return Report(
         methods=[],
         reward_model=RewardModelSummary(held_out_accuracy=None, pairs=0),

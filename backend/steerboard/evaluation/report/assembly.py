@@ -169,8 +169,9 @@ def compute(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport:
 
 
 def _academic(session: Session, evaluation: Evaluation, report: EvaluationReport) -> list[EntrantAcademic]:
-    """Of the entrants with results: those of a model, and of an endpoint its own before those of the policy that it
-    serves. They are of the model that answered for the entrant, not of the one that the endpoint names now."""
+    """The results of the entrants that have any: those of a model, and of an endpoint its own before those of the
+    policy that it serves. They are of the model that answered for the entrant, not of the one that the endpoint names
+    now."""
     hashes = {row.content_hash for row in report.entrants if row.content_hash}
     of_models = academic_by_hash(session, evaluation.project_id, hashes)
     pin = Run.config["pinned_endpoint"]

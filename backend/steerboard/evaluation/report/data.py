@@ -106,7 +106,7 @@ class Verdicts:
     ok: Bools
 
     def entrants(self) -> Ints:
-        """Those that a verdict is about, with or without a value."""
+        """The entrants that a verdict is about, with or without a value."""
         return np.unique(np.concatenate([self.a, self.b[self.b >= 0]]))
 
     def take(self, which: Bools) -> Verdicts:

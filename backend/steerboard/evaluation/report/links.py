@@ -43,7 +43,7 @@ def create(session: Session, evaluation: Evaluation, life: dt.timedelta, actor: 
 
 
 def links_of(session: Session, evaluation: Evaluation) -> Sequence[ReportLink]:
-    """Those that work, the newest first."""
+    """The links that work, the newest first."""
     return session.scalars(
         _working().where(ReportLink.evaluation_id == evaluation.id).order_by(ReportLink.id.desc())
     ).all()

@@ -47,7 +47,7 @@ _GONE = (
 
 @router.get("", responses=problems(404))
 def list_report_links(evaluation: str, session: Db, access: Read) -> list[ReportLinkOut]:
-    """Those that work, the newest first."""
+    """The links that work, the newest first."""
     found = links.links_of(session, get_evaluation(session, access.project, evaluation))
     return [ReportLinkOut.model_validate(link) for link in found]
 

@@ -50,7 +50,7 @@ class PairUnits:
 
 
 def score_units(verdicts: Verdicts, entrants: int) -> ScoreUnits:
-    """Of the styles `single` and `multi`."""
+    """The units of the styles `single` and `multi`."""
     used = verdicts.ok & (verdicts.b < 0)
     turns = int(verdicts.turn.max(initial=1)) + 1
     keys, place = np.unique(verdicts.row[used] * turns + verdicts.turn[used], return_inverse=True)

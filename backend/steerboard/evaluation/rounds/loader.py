@@ -108,7 +108,7 @@ def _tokens_of(run: Run, ledger: Ledger) -> int | None:
 
 
 def _selections(session: Session, planned: PlannedRounds, runs: Mapping[str, Run]) -> dict[int, SelectionResult]:
-    """Of each round its last one."""
+    """The last selection of each round."""
     numbers = {runs[name].id: one.number for one in planned.rounds for name in one.stages if name in runs}
     rows = session.execute(
         select(RunOutput.run_id, RunOutput.document)
@@ -188,7 +188,7 @@ def _judge(session: Session, evaluation: Evaluation, teachers: set[str]) -> Rewa
 
 
 def _tokens(session: Session, entrants: Mapping[uuid.UUID, uuid.UUID]) -> dict[uuid.UUID, Floats]:
-    """Of the last turn of each answer, where they were counted."""
+    """The tokens of the last turn of each answer, where they were counted."""
     rows = session.execute(
         select(Response.entrant_id, Response.tokens)
         .where(Response.entrant_id.in_(entrants.values()), Response.sample == 0)

@@ -26,7 +26,7 @@ from steerboard_statistics.bootstrap import mean_interval
 from steerboard_statistics.proportions import win_rate_interval
 from steerboard_statistics.ranks import without_noise
 
-# Of the scores that answers are selected by.
+# The units of the scores that answers are selected by.
 _UNITS: dict[str, Literal["raw", "z", "win_rate"]] = {"raw": "raw", "zscore": "z", "probability": "win_rate"}
 
 TAUGHT = (

@@ -14,7 +14,7 @@ from steerboard.platform.http.errors import RequestTimeout, TooLarge, problem_re
 # Before the caller is known: enough for nearly every request, and too little to keep anyone busy.
 UNKNOWN_BYTES = 64 << 10
 SIGN_IN_BYTES = 4 << 10
-# Of known callers. A JSON body is held in memory whole; a recipe or a list of prompts is far below this.
+# The limit for known callers. A JSON body is held in memory whole; a recipe or a list of prompts is far below this.
 JSON_BYTES = 16 << 20
 # How long no byte may come, and how slowly they may come in all after the first minute.
 IDLE_SECONDS = 30.0

@@ -21,7 +21,7 @@ from steerboard_contracts.errors import ErrorLocation, SteerboardError
 
 log = logging.getLogger(__name__)
 
-# Of a request, that are listed.
+# The most faulty fields of a request that are listed.
 _PLACES = 100
 
 

@@ -41,8 +41,8 @@ class Hosts:
 
     @classmethod
     def of(cls, settings: Settings) -> Hosts:
-        """Those that were given, this machine's and that of the public URL. With none given, every name where a server
-        outside of production listens to other machines, which know it by a name of their own."""
+        """The names that were given, this machine's and that of the public URL. With none given, every name where a
+        server outside of production listens to other machines, which know it by a name of their own."""
         given = {name.lower().removeprefix("*") for name in settings.allowed_hosts.replace(",", " ").split()}
         development = settings.environment != "production"
         open_to_all = "" in given or (development and not given and settings.host not in _LOCAL)

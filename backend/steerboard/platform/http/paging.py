@@ -56,7 +56,7 @@ def paginate(
 
 
 def named(statement: Select[Row], column: InstrumentedAttribute[str], part: str | None) -> Select[Row]:
-    """Those of `statement` with a `part` in their name, in whichever case; all of them without one."""
+    """The rows of `statement` with a `part` in their name, in whichever case; all of them without one."""
     return statement.where(column.icontains(part, autoescape=True)) if part else statement
 
 

@@ -188,7 +188,7 @@ class EmbeddedServers:
         _wait(server, answers)
 
     def _log_megabytes(self, data: Path) -> int:
-        """Of the server's log, which must fit into what others leave free of the disk."""
+        """The size of the server's log, which must fit into what others leave free of the disk."""
         most = disk_of(data, "the database").reserve // 2 >> 20
         return max(_LEAST_LOG_MB, min(_MOST_LOG_MB, most))
 

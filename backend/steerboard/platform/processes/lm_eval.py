@@ -41,5 +41,5 @@ def require_python(settings: Settings) -> Path:
 
 
 def variables(home: Path) -> dict[str, str]:
-    """Of a stage's environment: where our packages are."""
+    """The variables of a stage's environment: where our packages are."""
     return {"PYTHONPATH": str(our_packages(home / "lm-eval-source"))}

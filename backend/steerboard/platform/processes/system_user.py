@@ -37,8 +37,8 @@ def server_user() -> pwd.struct_passwd | None:
 
 
 def server_user_ids() -> set[int]:
-    """Of everyone whom `server_user` may have chosen when a home was made: a user that is added later, as by another
-    program with the same PostgreSQL, must not lock it."""
+    """The ids of all users that `server_user` may have chosen when a home was made: a user that is added later, as by
+    another program with the same PostgreSQL, must not lock it."""
     if os.geteuid() != 0:
         return set()
     return {user.pw_uid for user in pwd.getpwall() if user.pw_name in _CANDIDATES}

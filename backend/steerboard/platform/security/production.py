@@ -12,7 +12,7 @@ from steerboard_contracts.errors import ErrorLocation, SteerboardError
 SECRET_CHARACTERS = 32
 _DISTINCT_CHARACTERS = 10
 _NEEDED = ("secret_key", "database_url", "redis_url", "artifact_url", "public_url")
-# Of images, tutorials and our own example file; compared in lower case and without punctuation.
+# Passwords and keys of images, tutorials and our own example file; compared in lower case and without punctuation.
 _KNOWN = frozenset(
     [
         "admin",
@@ -115,7 +115,7 @@ def _faults(settings: Settings) -> Iterator[ErrorLocation]:
 
 
 def _split(url: str) -> SplitResult:
-    """Of what cannot be split nothing."""
+    """The parts of a URL; empty ones where it cannot be split."""
     try:
         return urlsplit(url)
     except ValueError:

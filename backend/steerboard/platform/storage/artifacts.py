@@ -121,7 +121,8 @@ class ArtifactStore:
 
     @staticmethod
     def name_of(sha256: str) -> str:
-        """Of a blob in the storage. Raises `CorruptArtifact` for what is not a hash: it would be part of a path."""
+        """The name of a blob in the storage. Raises `CorruptArtifact` for what is not a hash: it would be part of a
+        path."""
         return f"{_BLOBS}{sha256[:2]}/{checked_hash(sha256)}"
 
     def has_size(self, sha256: str, size: int) -> bool:

@@ -27,13 +27,14 @@ def disk_of(folder: Path, what: str) -> Disk:
 
 
 def database_disk(home: Path | None = None) -> Disk | None:
-    """That of the embedded database; None where the database has a server of its own, whose disk no one sees."""
+    """The disk of the embedded database; None where the database has a server of its own, whose disk no one sees."""
     data = (home or get_settings().home) / "postgres"
     return disk_of(data, _DATABASE) if data.is_dir() else None
 
 
 def disks(settings: Settings) -> list[Disk]:
-    """Those of this machine that the API writes to: of the home, the files of the store, and uploads on their way."""
+    """The disks of this machine that the API writes to: of the home, the files of the store, and uploads on their
+    way."""
     folders = [settings.home, Path(tempfile.gettempdir())]
     if settings.artifact_url.startswith("file://"):
         folders.append(Path(settings.artifact_url.removeprefix("file://")))

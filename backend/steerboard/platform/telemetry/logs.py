@@ -71,8 +71,8 @@ class JsonLines(logging.Formatter):
 
 
 def configure(settings: Settings, **always: Value) -> None:
-    """Of a server process, on its standard error; what Python itself would print there is logged too. `always` is what
-    each line of JSON carries."""
+    """Configures the logs of a server process, on its standard error; what Python itself would print there is logged
+    too. `always` is what each line of JSON carries."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines(always) if settings.log_format == "json" else logging.Formatter(_TEXT))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)

@@ -108,7 +108,7 @@ def _swept(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def _inputs(stages: Mapping[str, Any]) -> set[str]:
-    """Those that stages name."""
+    """The inputs that stages name."""
     named = [
         str(value_at(fields, at))
         for fields in stages.values()

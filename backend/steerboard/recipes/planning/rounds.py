@@ -42,7 +42,7 @@ from steerboard_contracts.run_kinds import kind_of
 ROUND, PREVIOUS = "round", "previous"
 MOST_ROUNDS = 20
 _KEYS = (PREVIOUS, "stages")
-# Of the prompts that all rounds share, those of one.
+# The field for one round's part of the prompts that all rounds share.
 _PORTION = "portion"
 
 

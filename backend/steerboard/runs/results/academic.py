@@ -71,7 +71,7 @@ def academic_of(session: Session, model: Model) -> list[AcademicRow]:
 
 
 def academic_of_endpoint(session: Session, project_id: uuid.UUID, asked: PinnedEndpoint) -> list[AcademicRow]:
-    """Likewise, without differences: nothing is known of what an endpoint's model comes from."""
+    """The results of an endpoint, without differences: nothing is known of what an endpoint's model comes from."""
     pin = {"pinned_endpoint": asked.model_dump(mode="json")}
     runs = _RUNS.where(Run.project_id == project_id, Run.config.contains(pin))
     return [_row(one) for one in _newest(_found(session, runs))]
@@ -129,7 +129,7 @@ def _found(session: Session, runs: _Results) -> Iterator[_Found]:
 
 
 def _newest(results: Iterator[_Found]) -> list[_Found]:
-    """Of each task, by name: the newest of all items, or else the newest."""
+    """The newest result of each task, by name: of all items where there is one."""
     newest: dict[str, _Found] = {}
     for one in results:
         known = newest.get(one.task.task)

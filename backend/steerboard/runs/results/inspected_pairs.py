@@ -64,7 +64,7 @@ class PairRead(PairMargin):
 
 
 class InspectedPairs:
-    """Of one run. Raises `NotFound` for one that inspects none, or succeeded without."""
+    """The inspected pairs of one run. Raises `NotFound` for one that inspects none, or succeeded without."""
 
     def __init__(self, session: Session, store: ArtifactStore, run: Run) -> None:
         found = select(RunOutput).where(RunOutput.run_id == run.id, RunOutput.type == "pairs")
@@ -99,7 +99,7 @@ class InspectedPairs:
         )
 
     def margins(self, step: int) -> list[PairMargin]:
-        """Of all inspected pairs, smallest first. Raises `NotFound` for a step that was not evaluated."""
+        """The margins of all inspected pairs, smallest first. Raises `NotFound` for a step that was not evaluated."""
         return [margin for _, margin in self._placed(step)]
 
     def _placed(self, step: int) -> list[tuple[int, PairMargin]]:

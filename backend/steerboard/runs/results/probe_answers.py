@@ -29,7 +29,8 @@ class RunProbes(BaseModel):
 
 
 def probes_of(session: Session, run: Run) -> RunProbes:
-    """Of a run that reuses another one's outputs, those of that one. Raises `NotFound` for a run without a probe."""
+    """The probe answers of a run; those of the other run where it reuses that one's outputs. Raises `NotFound` for a
+    run without a probe."""
     if run.config.get("probe") is None:
         raise NotFound(
             f"run {run.name} answers no probe prompts",

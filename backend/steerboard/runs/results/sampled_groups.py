@@ -28,7 +28,8 @@ class RunGroups(BaseModel):
 
 
 def groups_of(session: Session, run: Run) -> RunGroups:
-    """Of a run that reuses another one's outputs, those of that one. Raises `NotFound` for a run that keeps none."""
+    """The sampled groups of a run; those of the other run where it reuses that one's outputs. Raises `NotFound` for a
+    run that keeps none."""
     if not run.config.get("inspect_groups"):
         raise NotFound(
             f"run {run.name} keeps no answers to be read",

@@ -21,11 +21,12 @@ from steerboard_contracts.specs.method import MethodSpec
 
 _OURS = ("steerboard_contracts", "steerboard_statistics", "steerboard_workers")
 _STAGES = "steerboard_workers.stages"
-# Of training, for methods that sample from their own weights alone.
+# Training modules for methods that sample from their own weights alone.
 _SAMPLING = f"{_STAGES}.training.sampling.live_policy"
-# Likewise, and for no probe: engines in other processes, and roles on devices of their own.
+# Training modules for online methods alone, and for no probe: engines in other processes, and roles on devices of their
+# own.
 _ENGINES = (f"{_STAGES}.training.sampling.vllm_sampler", f"{_STAGES}.roles.apart")
-# Of training, for runs that answer probe prompts alone.
+# The training module for runs that answer probe prompts alone.
 _PROBING = f"{_STAGES}.training.watching.probing"
 _LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "peft", "numpy")
 # What is imported by its name: `steerboard_workers.alignment.methods.sft:Sft`.

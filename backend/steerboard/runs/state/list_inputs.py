@@ -12,7 +12,7 @@ from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.run_config import stored_config
 from steerboard_contracts.run_kinds import kind_of
 
-# Of each entrant, the reward model that chooses among its answers.
+# The reward model that chooses among an entrant's answers is left out along with the entrant.
 _ALONG = {"best_of": "entrants"}
 
 

@@ -12,7 +12,7 @@ from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunOutput
 from steerboard_contracts.run_kinds import any_kind_of
 
-# Of equal runs, that many are looked at for answers that are still there.
+# The number of equal runs that are searched for answers that still exist.
 _LOOKED_AT = 20
 
 

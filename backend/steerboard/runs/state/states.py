@@ -14,8 +14,8 @@ DONE: frozenset[str] = frozenset({"succeeded", "skipped"})
 
 
 def state_of(counts: Mapping[str, int]) -> PipelineState:
-    """Of a pipeline, from the number of its runs in each state: running while any is under way, then the worst of
-    their ends. A run that was skipped is none that is missing."""
+    """The state of a pipeline, from the number of its runs in each state: running while any is under way, then the
+    worst of their ends. A run that was skipped is not missing."""
     active = sum(counts.get(state, 0) for state in ("pending", "queued", "running", "paused"))
     if active:
         begun = counts.get("running", 0) + counts.get("paused", 0) + sum(counts.get(state, 0) for state in ENDED)

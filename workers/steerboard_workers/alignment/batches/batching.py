@@ -257,8 +257,8 @@ class Batcher:
 
 
 class _Size(NamedTuple):
-    """Of one unit or of several: `rows` of up to `width` positions, for attention alone where there is no padding;
-    `tokens` are those that everything else sees."""
+    """The size of one unit or of several: `rows` of up to `width` positions, for attention alone where there is no
+    padding; `tokens` are those that everything else sees."""
 
     rows: int
     width: int

@@ -31,7 +31,7 @@ def attention_window(model: Any) -> float:
 
 
 def padding_cost(model: Any, device: torch.device, dtype: torch.dtype) -> float:
-    """Of `Batcher`, where this model's activations are of `dtype`."""
+    """The cost of padding for `Batcher`, where this model's activations are of `dtype`."""
     # Some configs refuse to be asked for what may differ by layer; written out they have it.
     config = model.config.get_text_config().to_dict()
     heads = config.get("num_attention_heads")

@@ -191,7 +191,7 @@ def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> l
     """What a row of either kind makes, less equal sides and empty texts. Raises `BadInput` for other kinds."""
     row.setdefault("row", number)
     if "chosen" in row and "rejected" in row:
-        # Of a pair with one empty side the other is an answer all the same.
+        # A pair with one empty side has its other side as an answer all the same.
         if fault_of(row) == "equal_pairs":
             counts["equal_pairs"] += 1
             return []

@@ -61,8 +61,8 @@ def _of_pairs(config: OnlineDpoConfig) -> BetaPairConfig:
 
 
 class SampledPairs(RewardedSource):
-    """Of each prompt the best and the worst answer by reward, the first ones among equals; those that tie are left out
-    and counted. Where none is left, the step is skipped."""
+    """Each prompt's best and worst answer by reward, the first ones among equals; those that tie are left out and
+    counted. Where none is left, the step is skipped."""
 
     responses = 2
     config: OnlineDpoConfig

@@ -26,9 +26,9 @@ _CUT = "\u2026"
 
 @dataclass(frozen=True)
 class Sampling:
-    """Of n answers to each of G prompts, in their order: `sources` by name (G n,), `rewards` (G, n) as they are learned
-    from, `advantages` and, unless there is no reference, `log_ratios` of the tokens of each (T,). tied (G,): of which
-    prompts the answers teach nothing."""
+    """The results of sampling n answers to each of G prompts, in their order: `sources` by name (G n,), `rewards` (G,
+    n) as they are learned from, `advantages` and, unless there is no reference, `log_ratios` of the tokens of each
+    (T,). tied (G,): of which prompts the answers teach nothing."""
 
     rollouts: Sequence[Rollout]
     sources: Mapping[str, Floats]
@@ -39,7 +39,7 @@ class Sampling:
 
 
 def answer_group(place: int, prompt: Example, sampling: Sampling, tokenizer: Any) -> AnswerGroup:
-    """Of the prompt at `place` of the sampling. Its answers by reward, best first; those without one last."""
+    """The group of the prompt at `place` of the sampling. Its answers by reward, best first; those without one last."""
     rewards = sampling.rewards[place]
     n = len(rewards)
     order = sorted(range(n), key=lambda one: (np.isnan(rewards[one]), -np.nan_to_num(rewards[one]), one))

@@ -22,10 +22,10 @@ from typing import Final, Literal
 
 from steerboard_contracts.errors import BadInput
 
-# Of one text. Honest patterns take microseconds.
+# Limits for one text. Honest patterns take microseconds.
 SECONDS = 5.0
 MEMORY = 1 << 30
-# Of an answer in an error.
+# The characters of an answer that an error shows.
 SHOWN = 200
 
 
@@ -35,7 +35,7 @@ class Lost(Enum):
 
 TOO_SLOW: Final = Lost.TOO_SLOW
 Found = str | None | Literal[Lost.TOO_SLOW]
-"""Of a text: what was found, None where nothing was, or that no one knows."""
+"""What was found in a text, None where nothing was, or that no one knows."""
 
 
 class Matcher:

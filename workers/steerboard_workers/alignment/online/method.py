@@ -67,7 +67,7 @@ class PolicyGradientMethod(OnlineMethod[Config]):
         return self.config.entropy_weight > 0
 
     def advantages(self, answers: Answers) -> list[NDArray[np.float64]]:
-        """Of each answer in turn, (T,) of its tokens; NaN to leave it out."""
+        """The advantages of each answer in turn, (T,) of its tokens; NaN to leave it out."""
         raise NotImplementedError
 
     def tied(self, answers: Answers) -> NDArray[np.bool_]:

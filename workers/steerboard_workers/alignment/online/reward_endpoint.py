@@ -17,7 +17,7 @@ from steerboard_contracts.online.reward_rules import HttpReward
 
 # Between two tries, doubled each time.
 WAIT_SECONDS = 0.5
-# Of an answer: more than any list of so few numbers takes.
+# The bytes of a reply: more than any list of so few numbers takes.
 LIMIT = 1 << 20
 _BUSY = 429
 

@@ -27,9 +27,9 @@ from steerboard_contracts.online.reward_rules import PythonReward
 
 MEMORY = 4 << 30
 START_SECONDS = 60.0
-# Of a file, and of what is shown of an answer.
+# The bytes of a file, and the characters of an answer that are shown.
 LONGEST, SHOWN = 1 << 20, 200
-# Of one reward in a reply.
+# The bytes of one reward in a reply.
 _REPLY = 64
 _PR_SET_PDEATHSIG = 1
 

@@ -23,7 +23,7 @@ class RowTexts:
 
 
 def reference_answer(row: Row) -> str | None:
-    """Of a prompt its `reference`, of an instruction its response. Labelled and unpaired responses are anyone's."""
+    """The `reference` of a prompt, the response of an instruction. Labelled and unpaired responses are anyone's."""
     if "reference" in row:
         return row["reference"] or None
     if "reward" in row or "desirable" in row:

@@ -33,8 +33,8 @@ class UnscoredAnswers(SteerboardError):
 
 @dataclass(frozen=True)
 class Scores:
-    """Of n answers. `sources`: by name, (n,) of each reward as it was given; `total` (n,) the weighted sum of
-    those with a weight. NaN: the answer could not be scored. `weights`: by name."""
+    """The scores of n answers. `sources`: by name, (n,) of each reward as it was given; `total` (n,) the weighted sum
+    of those with a weight. NaN: the answer could not be scored. `weights`: by name."""
 
     total: Floats
     sources: Mapping[str, Floats]

@@ -31,9 +31,9 @@ LENGTH = "length"
 
 @dataclass(frozen=True)
 class Judgement:
-    """Of the answers of one sampling. advantages: of each in turn, (T,) of its tokens; NaN to leave it out. `further`:
-    by name, likewise, what the objective needs besides. `weight` of all of them: 0 for answers from which the policy is
-    not to learn."""
+    """What is known of the answers of one sampling. advantages: of each in turn, (T,) of its tokens; NaN to leave it
+    out. `further`: by name, in the same shape, what the objective needs besides. `weight` of all of them: 0 for answers
+    from which the policy is not to learn."""
 
     advantages: list[Floats]
     further: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class PolicyGradientSource(RewardedSource):
         return config.updates * config.minibatches == 1 and config.sampler_weight_cap is None and not in_reward
 
     def _read(self, examples: Sequence[Example], model: str | None = None) -> LogProbs:
-        """Of the answers' tokens."""
+        """The log-probs of the answers' tokens."""
         with self.context.phases.measure("reference") as phase:
             phase.tokens += sum(e.tokens for e in examples)
             return [one[0] for one in self.context.passes.per_label(examples, model)]

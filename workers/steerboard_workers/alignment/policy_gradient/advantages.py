@@ -45,7 +45,7 @@ def leave_one_out(rewards: ArrayLike) -> Floats:
 
 
 def decoupled(rewards: Sequence[ArrayLike], weights: Sequence[float], *, eps: float = EPS) -> Floats:
-    """Of several rewards, each (groups, n): each standardised within its group, weighted, added, and the
+    """Advantages from several rewards, each (groups, n): each standardised within its group, weighted, added, and the
     sums whitened over the batch: arXiv 2601.05242.
 
     An answer that one of the rewards could not score is left out of all: its sum would not compare with the others'.

@@ -13,9 +13,9 @@ from steerboard_workers.alignment.policy_gradient.kl import LOG_RATIO_LIMIT
 
 @dataclass(frozen=True)
 class Judged:
-    """Of each answer of one sampling, (tokens,): whitened advantages, and the returns that the critic learns; NaN where
-    the answer has no reward. `explained_variance`: 1 - Var(returns - values) / Var(returns), over all tokens; 1 for a
-    perfect critic, 0 for one that knows the mean only."""
+    """For each answer of one sampling, (tokens,): whitened advantages, and the returns that the critic learns; NaN
+    where the answer has no reward. `explained_variance`: 1 - Var(returns - values) / Var(returns), over all tokens; 1
+    for a perfect critic, 0 for one that knows the mean only."""
 
     advantages: list[Floats]
     returns: list[Floats]
@@ -23,8 +23,9 @@ class Judged:
 
 
 def token_rewards(rewards: Sequence[float], log_ratios: Sequence[Floats], kl_weight: float) -> list[Floats]:
-    """Of each answer (tokens,): -kl_weight (log pi - log reference) at each token, which is the estimate k1 of the KL,
-    and at the last one the reward of the whole answer as well. Log-ratios are bounded as in `kl.clamped`."""
+    """The rewards of each answer's tokens, (tokens,): -kl_weight (log pi - log reference) at each token, which is the
+    estimate k1 of the KL, and at the last one the reward of the whole answer as well. Log-ratios are bounded as in
+    `kl.clamped`."""
     found = []
     for reward, log_ratio in zip(rewards, log_ratios, strict=True):
         given = -kl_weight * log_ratio.clip(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)

@@ -26,8 +26,8 @@ def clamped(log_ratio: Tensor, limit: float | None = LOG_RATIO_LIMIT) -> Tensor:
 def estimate(
     log_probs: Tensor, reference: Tensor, estimator: Estimator = "k1", limit: float | None = LOG_RATIO_LIMIT
 ) -> Tensor:
-    """Of each token (N,), from its log-probs under pi and under the reference. `limit`: bound of the log-ratio, None
-    for no bound, as in figures that are reported."""
+    """The KL estimate of each token (N,), from its log-probs under pi and under the reference. `limit`: bound of the
+    log-ratio, None for no bound, as in figures that are reported."""
     x = clamped(log_probs - reference, limit)
     if estimator == "k1":
         return x

@@ -22,8 +22,8 @@ def overlong(lengths: ArrayLike, longest: int, margin: int) -> Floats:
 
 @dataclass
 class RunningMoments:
-    """Of all values so far: how many, their mean, and the sum of squared distances from it, by Chan, Golub and LeVeque
-    (1979). NaN counts for nothing."""
+    """The moments of all values so far: how many, their mean, and the sum of squared distances from it, by Chan, Golub
+    and LeVeque (1979). NaN counts for nothing."""
 
     count: int = 0
     mean: float = 0.0

@@ -52,14 +52,14 @@ def rescale(groups: Iterable[dict[str, Any]], rates: Rates) -> None:
 
 
 def set_lr(groups: Iterable[dict[str, Any]], lr: float, held: Collection[str] = ()) -> None:
-    """That of the next step, for the groups of an optimiser that `adamw` made. 0 for parts that are `held`: AdamW's
-    decay is a share of the rate, so that their weights stay as they are."""
+    """Sets the rate of the next step in the groups of an optimiser that `adamw` made. It is 0 for parts that are
+    `held`: AdamW's decay is a share of the rate, so that their weights stay as they are."""
     for group in groups:
         group["lr"] = 0.0 if group["part"] in held else lr * group["scale"]
 
 
 def dimensions(parameter: nn.Parameter) -> int:
-    """Of the whole parameter: what ZeRO-3 has spread over processes is flat and empty here."""
+    """The dimensions of the whole parameter: what ZeRO-3 has spread over processes is flat and empty here."""
     return len(getattr(parameter, "ds_shape", parameter.shape))
 
 

@@ -81,7 +81,7 @@ class Strategy(Protocol):
         ...
 
     def forget_gradients(self) -> None:
-        """Those of a step that was begun and not ended."""
+        """Forgets the gradients of a step that was begun and not ended."""
         ...
 
     def set_steps(self, count: int) -> None:

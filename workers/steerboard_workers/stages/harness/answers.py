@@ -30,7 +30,8 @@ class Missing:
 
     @property
     def seed(self) -> int:
-        """Of its random numbers: the same however often the stage was killed, another one for each equal request."""
+        """The seed of its random numbers: the same however often the stage was killed, another one for each equal
+        request."""
         return int.from_bytes(hashlib.sha256(f"{self.key}:{self.n}".encode()).digest()[:8], "big") >> 2
 
 

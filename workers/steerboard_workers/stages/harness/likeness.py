@@ -13,7 +13,7 @@ from typing import Any
 
 Sample = Mapping[str, Any]
 
-# Of a task's config: what decides how an answer is scored.
+# The entries of a task's config that decide how an answer is scored.
 _SCORING = ("output_type", "repeats", "filter_list", "metric_list", "process_results")
 
 
@@ -40,18 +40,18 @@ class Prompts:
 
 
 def items_hash(samples: Sequence[Sequence[Sample]]) -> str:
-    """Of the items and their right answers; `samples`: of each part of a group."""
+    """The hash of the items and their right answers; `samples`: of each part of a group."""
     return _hash([[one["doc_hash"], one["target_hash"]] for part in samples for one in _once(part)])
 
 
 def asked_hash(samples: Sequence[Sequence[Sample]], prompts: Prompts) -> str:
-    """Of every request of every item: its prompt, and the answer to be measured or the generation options."""
+    """The hash of every request of every item: its prompt, and the answer to be measured or the generation options."""
     requests = (request for part in samples for one in _once(part) for request in one["arguments"])
     return _hash([[prompts.before(prompt), *rest] for prompt, *rest in requests])
 
 
 def scored_hash(tasks: Iterable[Any]) -> str:
-    """Of filters, metrics and their code. What the harness defines itself is known by its version."""
+    """The hash of filters, metrics and their code. What the harness defines itself is known by its version."""
     return _hash(
         [{name: _written(task.get_config(name)) for name in _SCORING} | {"by": _written(type(task))} for task in tasks]
     )

@@ -18,7 +18,7 @@ _ROUNDING = 1e-9
 
 
 def tasks_of(found: Mapping[str, Any], loaded: Loaded, prompts: Prompts, template: bool) -> Iterator[AcademicTask]:
-    """Of what `evaluate` gives for one name: the group that it is, or else each of its tasks."""
+    """The tasks in what `evaluate` gives for one name: the group that it is, or else each of its tasks."""
     name, group = loaded.name, loaded.groups.get(loaded.name)
     if group is not None and _figures(found["results"].get(name, {})):
         parts = sorted(task.task_name for task in group.get_all_tasks())

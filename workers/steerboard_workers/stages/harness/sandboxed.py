@@ -38,8 +38,8 @@ _LATER = (1 << 16) - 1
 # From this version on it also keeps signals from processes outside, however they are sent.
 _SCOPES, _SIGNALS = 6, 1 << 1
 
-# Of calls that could also have signals sent to others (F_SETOWN, F_SETSIG, O_ASYNC, FIOASYNC), what they may be asked
-# for, their second argument: to copy a descriptor, its flags, and what a terminal is.
+# Allowed second arguments of the calls that could also have signals sent to others (F_SETOWN, F_SETSIG, O_ASYNC,
+# FIOASYNC): to copy a descriptor, its flags, and what a terminal is.
 _FCNTL = (0, 1, 2, 3, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
 _IOCTL = (0x5401, 0x5413, 0x541B, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONREAD, FIONCLEX, FIOCLEX
 
@@ -60,7 +60,7 @@ _ARCHITECTURES = {
 }
 
 Step = tuple[int, int, int, int]
-"""Of a seccomp program: what it does, how many steps it jumps where that holds and where not, and its number."""
+"""A step of a seccomp program: what it does, how many steps it jumps where that holds and where not, and its number."""
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
 
 
@@ -107,7 +107,8 @@ def _limit_calls() -> None:
 
 
 def _asked_for(call: int, allowed: Sequence[int]) -> list[Step]:
-    """Of this call alone: by the lower half of its second argument, of which the kernel reads no more."""
+    """The steps that decide this call alone: by the lower half of its second argument, of which the kernel reads no
+    more."""
     decided = [(_LOAD, 0, 0, 24), *_one_of(allowed)]
     return [(_EQUAL, 0, len(decided), call), *decided]
 

@@ -119,7 +119,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def check_model(folder: Path) -> None:
-    """Of a folder that is `check_safe`, before anything is loaded: files that are whole, and a config that promises no
+    """Checks a folder that is `check_safe`, before anything is loaded: its files are whole, and its config promises no
     more than they hold. Raises `BadModel`."""
     for path in sorted(folder.glob("*.json")):
         if path.stat().st_size > _TOKENIZER_BYTES:

@@ -33,7 +33,8 @@ from steerboard_workers.stages.models.foreign import check_numbers, check_promis
 from steerboard_workers.stages.models.model_io import save_weights
 
 _ROPE_FACTORS = "rope_freqs.weight"
-# Of every Llama 3 whose positions are scaled (their config.json; `_compute_llama3_parameters` of transformers).
+# The settings of every Llama 3 whose positions are scaled (their config.json; `_compute_llama3_parameters` of
+# transformers).
 _LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
 _KNOWN = {name.replace("_", "-") for name in (*GGUF_SUPPORTED_ARCHITECTURES, *GGUF_CONFIG_ARCHS)}
 _KNOWN |= {name.replace("-", "") for name in _KNOWN}

@@ -30,8 +30,9 @@ Answered = tuple[list[dict[str, str]], list[int]]
 
 
 def log_ratios(stage: Stage, config: AnswerConfig, answered: Mapping[Place, Answered]) -> dict[Place, float]:
-    """Of each turn, in nats, by a forward pass of each model. Both at the decoding's temperature; each is asked as
-    itself: the entrant for the config's score, the other one for its own default, or for none where it knows none.
+    """The log-ratio of each turn, in nats, by a forward pass of each model. Both at the decoding's temperature; each is
+    asked as itself: the entrant for the config's score, the other one for its own default, or for none where it knows
+    none.
 
     Raises `BadInput` (`tokenizer_differs`, `window_too_small`).
     """
@@ -42,8 +43,8 @@ def log_ratios(stage: Stage, config: AnswerConfig, answered: Mapping[Place, Answ
 
 
 def kl_to_log_probs(stage: Stage, config: AnswerConfig, answered: Mapping[Place, Answered]) -> dict[Place, float]:
-    """Of each turn under the model of input `kl_to`, in nats, at temperature 1 however it was drawn, so that entrants
-    compare. What `log_ratios` read at that temperature is not read again. Raises as that does."""
+    """The log-prob of each turn under the model of input `kl_to`, in nats, at temperature 1 however it was drawn, so
+    that entrants compare. What `log_ratios` read at that temperature is not read again. Raises as that does."""
     return _log_probs(stage, config, KL_TO, answered, 1.0)
 
 

@@ -15,7 +15,7 @@ _TRIED_WIDTH = 16
 
 
 def fuse_norms(model: nn.Module) -> None:
-    """Those that multiply with their weight and nothing else; Gemma's, which add one to it, stay as they are."""
+    """Fuses norms that multiply with their weight and nothing else; Gemma's, which add one to it, stay as they are."""
     for part in model.modules():
         kind: Any = type(part)
         if _is_plain(kind):

@@ -50,7 +50,7 @@ class Cluster:
             raise
 
     def units(self, role: Role) -> list[PlacedUnit]:
-        """Those of `role`, in order. Their processes start at the same time."""
+        """The units of `role`, in order. Their processes start at the same time."""
         return [PlacedUnit(self, unit) for unit in sorted(self._where, key=lambda one: one.number) if unit.role == role]
 
     def start(self, unit: Unit) -> Any:

@@ -17,8 +17,9 @@ _LETTERS = 10
 
 
 class NodeFolder:
-    """Of an attempt with this `token`, which no other has: Ray has the same folder on every node, and several nodes may
-    be of one machine. Its users share a lock of the kernel, which ends with its holder; the last one removes it."""
+    """The folder of an attempt with this `token`, which no other has: Ray has the same folder on every node, and
+    several nodes may be of one machine. Its users share a lock of the kernel, which ends with its holder; the last one
+    removes it."""
 
     def __init__(self, token: str) -> None:
         sweep()

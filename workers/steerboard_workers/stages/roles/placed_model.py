@@ -29,7 +29,7 @@ class PlacedModel:
     sharing: Strategy
 
     def read(self, parts: Sequence[list[Example]], labels: bool) -> Iterator[Values]:
-        """Of each part, in order, on every process that trains; only the first one asks."""
+        """The values of each part, in order, on every process that trains; only the first one asks."""
         for start in range(0, len(parts), self.copies * _AT_ONCE):
             turn = list(parts[start : start + self.copies * _AT_ONCE])
             shares = [(unit, turn[at :: self.copies]) for at, unit in enumerate(self.units)]

@@ -21,7 +21,7 @@ from steerboard_workers.stages.roles.node_missing import NodeMissing
 
 # Where a unit finds stage.json of its own node.
 STAGE_VARIABLE = "STEERBOARD_ROLE_STAGE"
-# Of one process of several that train together: no unit is one of them.
+# Variables of one process of several that train together: no unit is one of them.
 _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 # Lines of what Ray wrote last.
 _SHOWN = 5
@@ -35,7 +35,7 @@ def node_resource(node: int) -> str:
 
 
 def variables(token: str) -> dict[str, str]:
-    """Of every process that speaks with Ray: a caller without the token is refused."""
+    """The variables of every process that speaks with Ray: a caller without the token is refused."""
     return {
         "RAY_AUTH_MODE": "token",
         TOKEN_VARIABLE: token,
@@ -106,7 +106,7 @@ class RayNode:
 
 
 def node_options(roles: RoleNodes, address: str, folder: Path, store_bytes: int) -> list[str]:
-    """Of `ray start`. `address`: of the head, with an IP."""
+    """The options of `ray start`. `address`: of the head, with an IP."""
     host, _, port = address.rpartition(":")
     options = [
         f"--num-gpus={len(roles.devices)}",

@@ -21,7 +21,7 @@ class Program(Protocol):
 
 
 class SyntheticQuality:
-    """Of answers to the synthetic demo data, from 0 to 1."""
+    """The quality of answers to the synthetic demo data, from 0 to 1."""
 
     def value(self, sample: Scorable) -> float:
         """Raises `BadInput` (`not_synthetic`)."""

@@ -48,7 +48,7 @@ def check_can_keep_best(config: TrainingConfig, data: TrainingData, source: Batc
 
 
 class BestWeights:
-    """Of one run, on each of its processes. The main one writes and reads the files."""
+    """The best weights of one run, on each of its processes. The main one writes and reads the files."""
 
     def __init__(self, stage: Stage, sharing: Strategy) -> None:
         self._stage = stage

@@ -31,7 +31,7 @@ BEST = "best-00001.safetensors"  # likewise, of a run that keeps its best weight
 STATE = "state.pt"
 RECORD = "record.json"
 KEEP = 2
-# Of gathered tensors, no more than this waits in memory before it is written.
+# The most bytes of gathered tensors that wait in memory before they are written.
 PIECE_BYTES = 4 << 30
 
 

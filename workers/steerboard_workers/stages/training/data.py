@@ -51,9 +51,9 @@ def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> di
 
 
 def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, name: str = "data") -> TrainingData:
-    """Of the input `name`. Raises `EmptySelection` when nothing is left to train on, `UnrenderableRows` with all rows
-    that the template refuses, and `BadInput` for a dataset of the wrong kind and, under `too_long: refuse`, for rows
-    that would be cut or do not fit at all."""
+    """The data of the input `name`. Raises `EmptySelection` when nothing is left to train on, `UnrenderableRows` with
+    all rows that the template refuses, and `BadInput` for a dataset of the wrong kind and, under `too_long: refuse`,
+    for rows that would be cut or do not fit at all."""
     dataset, config = stage.dataset(name), method.config
     selection = method.select(list(rows_of(stage, name, method)), dataset)
     for note in selection.notes:

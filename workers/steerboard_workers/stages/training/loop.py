@@ -127,7 +127,7 @@ class Trainer:
                 self._steps.check_skipped(self.progress, self._config)
                 if not last and self._resumption.is_due(step, self._config):
                     self._resumption.save(self.progress)
-        # Of a run that was complete when it resumed there are only the figures.
+        # A run that was complete when it resumed has only the figures.
         return self._put_back_best() or evaluated or self.progress.evaluated(self.progress.step)
 
     def _resume(self) -> None:

@@ -45,7 +45,7 @@ class Way:
 
 
 class Preflight:
-    """Of one trainer, before its first step."""
+    """The preflight of one trainer, before its first step."""
 
     def __init__(self, stage: Stage, config: TrainingConfig, trainer: Trainer, batcher: Batcher, start: Setup) -> None:
         self._stage = stage

@@ -16,7 +16,7 @@ def seed_everything(seed: int) -> None:
 
 
 def random_states() -> dict[str, Any]:
-    """Of the generators that a model may draw from (dropout). The data order needs none."""
+    """The states of the generators that a model may draw from (dropout). The data order needs none."""
     states: dict[str, Any] = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         states["cuda"] = torch.cuda.get_rng_state()

@@ -22,7 +22,7 @@ from steerboard_workers.stages.training.watching.run_control import RunControl
 
 
 class Resumption:
-    """Of one run, on each of its processes."""
+    """The resumption of one run, on each of its processes."""
 
     def __init__(
         self,

@@ -102,7 +102,7 @@ class Setup:
 
 
 def _elements(parameter: torch.nn.Parameter) -> int:
-    """Of the whole parameter: ZeRO-3 leaves only a part of it here, and 4-bit ones are packed."""
+    """The elements of the whole parameter: ZeRO-3 leaves only a part of it here, and 4-bit ones are packed."""
     packed = getattr(parameter, "quant_state", None)
     return int(packed.shape.numel() if packed is not None else getattr(parameter, "ds_numel", parameter.numel()))
 

@@ -22,7 +22,7 @@ _NEWER |= {"balance_scores", "contrast", "loss_floor"}
 
 
 def signatures(stage: Stage) -> tuple[str, str]:
-    """That of the checkpoints to write, and the former one of the same config.
+    """The signature of the checkpoints to write, and the former one of the same config.
 
     A field that holds its default does not count: a run that was paused before an upgrade then resumes after it, though
     its config has a new field now."""

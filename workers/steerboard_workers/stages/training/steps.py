@@ -22,7 +22,7 @@ from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.update import Update
 
-# Of a share of steps, such as .29 of 100.
+# The rounding of a share of steps, such as .29 of 100.
 ROUNDING = 1e-6
 
 
@@ -77,7 +77,7 @@ class Progress:
 
 
 class Steps:
-    """Those of one run, `total` in all. A step depends on the weights, the optimiser's and the source's state, the
+    """The steps of one run, `total` in all. A step depends on the weights, the optimiser's and the source's state, the
     random states and its number alone."""
 
     def __init__(
@@ -176,7 +176,7 @@ class Steps:
         return examples
 
     def _timings(self) -> dict[str, float]:
-        """Of the phases of a step, where it has others than the update."""
+        """The timings of the phases of a step, where it has others than the update."""
         taken = self._phases.take()
         return taken if any(not name.startswith("update_") for name in taken) else {}
 

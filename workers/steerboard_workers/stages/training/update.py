@@ -20,7 +20,7 @@ from steerboard_workers.stages.training.passes import ForwardPasses
 
 
 class Update:
-    """Of one run. `source` is asked for batches to rehearse, at once."""
+    """The update of one run. `source` is asked for batches to rehearse, at once."""
 
     def __init__(
         self, sharing: Strategy, objective: Objective, batcher: Batcher, source: BatchSource, passes: ForwardPasses

@@ -75,7 +75,7 @@ class Persistence:
         attempt.succeeded = True
 
     def end(self, attempt: Attempt, failure: Failure | None) -> None:
-        """Of an attempt that did not succeed."""
+        """Ends an attempt that did not succeed."""
         with transaction(self._sessions) as session:
             run = claims.fenced(session, attempt.claim)
             seconds = attempt.device_seconds
@@ -90,7 +90,8 @@ class Persistence:
             log.info("run %s, attempt %d: %s, %s", run.name, attempt.claim.attempt, run.state, run.reason)
 
     def clear_checkpoints(self, attempt: Attempt) -> None:
-        """Of a run that has succeeded. What stays here because the store is away, `steerboard gc` removes."""
+        """Clears the checkpoints of a run that has succeeded. What stays here because the store is away, `steerboard
+        gc` removes."""
         if attempt.uploads is None:
             return
         try:

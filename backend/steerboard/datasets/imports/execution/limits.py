@@ -29,7 +29,8 @@ def bound_memory(megabytes: int) -> None:
 
 
 def ran_out_of_memory(error: Exception) -> bool:
-    """Of Python, or of the database's client, whose errors then have no state from the server."""
+    """Whether the error is that of Python, or that of the database's client, whose errors then have no state from the
+    server."""
     if isinstance(error, MemoryError):
         return True
     cause = error.orig if isinstance(error, DBAPIError) else None
@@ -38,8 +39,9 @@ def ran_out_of_memory(error: Exception) -> bool:
 
 @contextmanager
 def bounded_time(seconds: float, timed_out: Callable[[float], TooMuchWork]) -> Iterator[None]:
-    """Of the main thread. Raises what `timed_out` makes of the seconds, wherever the block is by then, also where the
-    block makes another error of it, as a database's driver does that was opening a connection."""
+    """Limits the block's time; for the main thread only. Raises what `timed_out` makes of the seconds, wherever the
+    block is by then, also where the block makes another error of it, as a database's driver does that was opening a
+    connection."""
     is_over = False
 
     def over(_signal: int, _frame: FrameType | None) -> None:

@@ -32,7 +32,8 @@ def import_in_process(
 def clean_in_process(
     request: Request, access: Access, what: str, form: BaseModel, dataset: uuid.UUID, *, stores: bool
 ) -> Any:
-    """Likewise, of a dataset. `stores`: whether it leaves something, with which the answer is kept."""
+    """Cleans a dataset in a process, as `import_in_process` imports one. `stores`: whether it leaves something, with
+    which the answer is kept."""
     key = idempotency.hand_over(request) if stores else None
     return _run(request, _job(access, "cleaning", what, form, str(dataset), key), None)
 

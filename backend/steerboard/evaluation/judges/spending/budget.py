@@ -37,7 +37,7 @@ class BudgetReached(Exception):
 
 @dataclass(frozen=True)
 class Prices:
-    """Of a million tokens, in any one currency."""
+    """The prices of a million tokens, in any one currency."""
 
     prompt: float
     completion: float

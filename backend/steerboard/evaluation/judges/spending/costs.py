@@ -22,7 +22,7 @@ def spent(session: Session, judge: Judge, settings: JudgeSettings) -> float:
     if prices is None:
         return 0.0
     sums = select(func.sum(JudgeAnswer.prompt_tokens), func.sum(JudgeAnswer.completion_tokens))
-    # Of an answer without both counts the bound is among the uncertain costs.
+    # An answer without both counts has its bound among the uncertain costs.
     counted = JudgeAnswer.prompt_tokens.is_not(None) & JudgeAnswer.completion_tokens.is_not(None)
     tokens = session.execute(sums.where(JudgeAnswer.judge_id == judge.id, counted)).one()
     return prices.cost(int(tokens[0] or 0), int(tokens[1] or 0)) + judge.uncertain_cost

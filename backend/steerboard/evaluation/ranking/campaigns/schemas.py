@@ -103,7 +103,7 @@ class CampaignOut(BaseModel):
 
 
 class Campaigns(BaseModel):
-    """Of one evaluation, oldest first."""
+    """The campaigns of one evaluation, oldest first."""
 
     items: list[CampaignOut]
 

@@ -20,7 +20,7 @@ from steerboard.evaluation.report.document.fonts import BOLD, PLAIN, register, r
 _DIM, _LINE, _MARK, _WARN = HexColor("#5c6670"), HexColor("#ced4da"), HexColor("#0b7285"), HexColor("#c2410c")
 _MARGIN = 18 * mm
 _WIDTH = A4[0] - 2 * _MARGIN
-# Of a table: the first column is wider, and figures need so much at least before their font shrinks.
+# The first column of a table is wider by this factor; figures need at least this width before their font shrinks.
 _FIRST, _LEAST = 1.6, 19 * mm
 _COLUMNS = 10
 

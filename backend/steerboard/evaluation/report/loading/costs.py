@@ -18,7 +18,7 @@ from steerboard_contracts.watching.ledger import Ledger, PhaseCost, add_up
 
 
 def entrant_costs(session: Session, evaluation: Evaluation) -> list[EntrantCost]:
-    """Of the entrants that models of the registry are, in their order. Of others no one here knows what they cost."""
+    """The costs of the entrants that are models of the registry, in their order. What others cost is not known here."""
     entrants = session.scalars(
         select(Entrant)
         .where(Entrant.evaluation_id == evaluation.id, Entrant.model_id.is_not(None))
@@ -34,7 +34,7 @@ def entrant_costs(session: Session, evaluation: Evaluation) -> list[EntrantCost]
     # A reused run is the run that did its work: an entrant's own and another's are one.
     worked = {run.id: run.reused_from_id or run.id for run in runs.values()}
     behind = {id_: {worked[one]: runs[one] for one in sorted(things & runs.keys())} for id_, things in above.items()}
-    # Of one model that is asked for several scores, too: these entrants are not others.
+    # One model that is asked for several scores counts once: these entrants are not different models.
     different = {frozenset(starts[id_]): own for id_, own in behind.items()}
     uses = Counter(one for own in different.values() for one in own)
     own = {entrant.id: _own_run(entrant, lineage) for entrant in entrants}

@@ -86,7 +86,7 @@ def reviews_of(
 
 
 def costs_of(session: Session, project_id: uuid.UUID, judges: Sequence[Judge]) -> dict[uuid.UUID, JudgeCost]:
-    """Of every judge that is asked here."""
+    """The cost of every judge that is asked here."""
     ids = [judge.id for judge in judges]
     verdicts = _paid_verdicts(session, ids)
     times = (
@@ -98,7 +98,7 @@ def costs_of(session: Session, project_id: uuid.UUID, judges: Sequence[Judge]) -
     calibrating = calibrations_by(session, project_id, ids)
     made = {}
     for judge in judges:
-        # Of an imported judge the settings are someone else's.
+        # The settings of an imported judge are someone else's.
         settings = JudgeSettings.model_validate(judge.settings) if judge.imported is None else None
         priced = settings is not None and Prices.of(settings) is not None
         made[judge.id] = JudgeCost(

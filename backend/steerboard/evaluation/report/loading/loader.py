@@ -127,7 +127,7 @@ def _answers(session: Session, places: Subquery, row_of: np.ndarray[Any, np.dtyp
     turn = func.jsonb_array_elements_text(Response.turns).table_valued("value", with_ordinality="n").alias("turn")
     lengths = select(func.array_agg(func.char_length(turn.c.value)).label("of")).scalar_subquery()
     short: ColumnElement[Any] = Response.finished.op("@>")(type_coerce([False], JSONB))
-    # Of imported answers it is null as JSON, which contains nothing.
+    # Imported answers have null as JSON here, which contains nothing.
     cut = case((func.jsonb_typeof(Response.finished) == "array", short))
     found = session.execute(
         select(

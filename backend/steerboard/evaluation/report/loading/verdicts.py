@@ -17,7 +17,7 @@ from steerboard.evaluation.tables import Evaluation
 
 
 def verdicts_of(session: Session, evaluation: Evaluation, judge: Judge) -> Verdicts:
-    """Those of one judge, in rows of prompts and columns of entrants by position."""
+    """The verdicts of one judge, in rows of prompts and columns of entrants by position."""
     row_of = rows_by_position({one.position: row for row, one in enumerate(prompt_facts(session, evaluation))})
     (found,) = verdicts_by_judge(session, {judge.id: 0}, places_of(evaluation), row_of)
     return found
@@ -29,7 +29,7 @@ def verdicts_by_judge(
     places: Subquery,
     row_of: np.ndarray[Any, np.dtype[np.int64]],
 ) -> list[Verdicts]:
-    """Of each judge by its number, in the order of items."""
+    """The verdicts of each judge by its number, in the order of items."""
     a, b = places.alias("a"), places.alias("b")
     columns: list[Floats] = []
     of: list[int] = []

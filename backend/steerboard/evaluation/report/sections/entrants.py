@@ -54,7 +54,7 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
 
 
 def length_ratios(data: EvaluationData, means: Floats) -> list[LengthRatio]:
-    """Of every two entrants, both ways round: the mean length of one over that of the other."""
+    """The length ratio of every two entrants, both ways round: the mean length of one over that of the other."""
     made = []
     for one, other in combinations(range(len(data.entrants)), 2):
         for a, b in ((one, other), (other, one)):

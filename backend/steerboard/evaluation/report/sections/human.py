@@ -164,7 +164,7 @@ def _gold(campaign: CampaignFacts, rows: Ints, scores: Floats, *, seed: int) -> 
 
 
 def _kappas(rankings: Rankings) -> list[KappaRow]:
-    """Of every two annotators that share items, over better, tie and worse of the entrants in their order."""
+    """Kappa of every two annotators that share items, over better, tie and worse of the entrants in their order."""
     signs = signs_of(rankings.scores)
     by = rankings.by_annotator()
     at = {name: dict(zip(rankings.rows[places].tolist(), places.tolist(), strict=True)) for name, places in by.items()}

@@ -15,7 +15,7 @@ from steerboard.evaluation.report.data import EvaluationData, Floats
 from steerboard.evaluation.report.sources import Source, pair_columns
 from steerboard_statistics.proportions import win_rate_interval
 
-# Of the longer answer over the shorter one.
+# The largest ratio of the longer answer's length to the shorter one's.
 MOST_RATIO = 1.5
 
 

@@ -35,7 +35,7 @@ def outcome_of(comparison: Comparison) -> Outcome:
     if not tested:
         return found
     least = min(tested, key=lambda name: _ahead(tested[name]))
-    # Of rivals that it is ahead of, the closest is the likeliest to differ by chance alone.
+    # The closest of the rivals that it is ahead of is the likeliest to differ by chance alone.
     closest = max(tested, key=lambda name: (tested[name].p_holm or 0.0, -_ahead(tested[name])))
     if _ahead(tested[least]) <= 0:
         closest = least

@@ -24,7 +24,8 @@ Sources = Mapping[tuple[By, str], Comparison]
 
 
 def reservations(report: EvaluationReport, answer: Headline, sources: Sources) -> list[Reservation]:
-    """Of the source that answers, the gravest first. `sources`: the valid ones, by kind and label."""
+    """The reservations about the source that answers, the gravest first. `sources`: the valid ones, by kind and
+    label."""
     return [
         *_significance(answer),
         *_items(answer),

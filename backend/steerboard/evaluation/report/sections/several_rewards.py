@@ -34,7 +34,7 @@ def reward_correlations(data: EvaluationData) -> Correlations | None:
 
 
 def reward_sums(data: EvaluationData) -> list[RewardSum]:
-    """Of every sum that an entrant was trained on, where all its reward models have scored answers here."""
+    """The figures of every sum that an entrant was trained on, where all its reward models have scored answers here."""
     by_hash = {facts.content_hash: facts for facts in data.rewards}
     made: dict[str, RewardSum] = {}
     for who in data.entrants:

@@ -108,7 +108,7 @@ class LogProbCache:
         self._rows.add([{"key": key, "values": kept, "digest": digest, "seconds": seconds, "run": self._writer}])
 
     def cost(self, parts: Sequence[list[Example]]) -> LogProbCost:
-        """Of these parts, whenever they were computed; nothing on other processes than the main one."""
+        """The cost of these parts, whenever they were computed; nothing on other processes than the main one."""
         cost = LogProbCost()
         for part in parts if self._rows is not None else ():
             row = self._rows.rows.get((self._key(part),), {}) if self._rows is not None else {}
@@ -143,12 +143,13 @@ class LogProbCache:
 
 
 def _digest(key: str, values: Sequence[float]) -> str:
-    """Of an entry, as it is in the file."""
+    """The digest of an entry, as it is in the file."""
     return hashlib.sha256(json.dumps([key, values]).encode()).hexdigest()[:16]
 
 
 def weights_hash(folder: Path) -> str:
-    """Of the files that decide what a model computes: weights and config, an adapter's with those of its base."""
+    """The hash of the files that decide what a model computes: weights and config, an adapter's with those of its
+    base."""
     digest = hashlib.sha256()
     paths = {path.relative_to(folder).as_posix(): path for pattern in _WEIGHTS for path in folder.rglob(pattern)}
     for name, path in sorted(paths.items()):
@@ -159,7 +160,7 @@ def weights_hash(folder: Path) -> str:
 
 @cache
 def code_hash() -> str:
-    """Of `CODE`, and of the versions of `LIBRARIES`, of which a worker may lack some."""
+    """The hash of `CODE`, and of the versions of `LIBRARIES`, of which a worker may lack some."""
     digest = hashlib.sha256()
     for module in CODE:
         digest.update(source_of(module) + b"\0")

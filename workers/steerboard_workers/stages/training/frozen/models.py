@@ -56,7 +56,7 @@ class Apart(Protocol):
 
 
 class FrozenModels:
-    """Those of one run. `passes` is where the ones that stay can be asked."""
+    """The frozen models of one run. `passes` is where the ones that stay can be asked."""
 
     def __init__(
         self,
@@ -199,8 +199,8 @@ class FrozenModels:
         return opened
 
     def _check(self, name: str, examples: list[Example]) -> None:
-        """That policy and reference, which are one model, agree before the first step: h = 0. Read once more, in passes
-        that are cut otherwise.
+        """Checks that policy and reference, which are one model, agree before the first step: h = 0. They are read once
+        more, in passes that are cut otherwise.
 
         Covered are the rows of the first step, whose loss is known then, and `CHECKED` rows of each split, evenly over
         all that will be read, with their companions: not every row, since that would be the whole pass a second time.

@@ -24,7 +24,7 @@ from steerboard_contracts.wording import listed
 Figures = list[tuple[int, float]]
 
 _REWARD = "reward"
-# Of an evaluation, as is the figure of `BothFallRule`. Reward models have that figure without these.
+# Figures of an evaluation, as is that of `BothFallRule`. Reward models have that figure without these.
 _SIDES = ("eval_chosen_log_prob", "eval_rejected_log_prob")
 # The last evaluation alone has the gain over the mixture.
 _LAST_GAIN = "eval_condition_gain_mixture"
@@ -40,7 +40,7 @@ class StoppedByHealthRule(SteerboardError):
 
 
 class HealthWatch:
-    """Of one run. A rule is found when it holds and did not at the figure before."""
+    """The health rules of one run. A rule is found when it holds and did not at the figure before."""
 
     def __init__(self, rules: Sequence[HealthRule]) -> None:
         self.rules = list(rules)

@@ -99,7 +99,7 @@ class PairInspector:
         return StepPairs(step=step, **found)
 
     def _tell(self, step: int) -> None:
-        """Of every pair by itself: a line of all of them would be too long."""
+        """Reports every pair by itself: a line of all of them would be too long."""
         found = self._steps[step]
         for place, pair in enumerate(self._index.pairs):
             live = LivePair(
@@ -120,7 +120,7 @@ class PairInspector:
         return {"rows": rows, "steps": [one.model_dump(mode="json") for one in self._steps.values()]}
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
-        """Of other pairs, as of a run that resumes with another number of them, nothing is taken."""
+        """Takes nothing of other pairs, as of a run that resumes with another number of them."""
         if state is not None and state["rows"] == [pair.row for pair in self._index.pairs]:
             self._steps = {one["step"]: StepPairs.model_validate(one) for one in state["steps"]}
             if self._steps:

@@ -82,7 +82,7 @@ class Prober:
         return {"steps": [one.model_dump(mode="json") for one in self._steps.values()]}
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
-        """Of other prompts, as of a run that resumes with others, nothing is taken."""
+        """Takes nothing of other prompts, as of a run that resumes with others."""
         for one in (Probed.model_validate(step) for step in (state or {"steps": []})["steps"]):
             if one.step > 0 and one.prompts == self._prompts:
                 self._steps[one.step] = one

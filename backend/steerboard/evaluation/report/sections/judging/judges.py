@@ -83,7 +83,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         else {int(column): why for column in judge.verdicts.entrants()}
     )
     invalid = {data.entrants[column].name: reason for column, reason in silent.items()}
-    # Of these there is no figure anywhere: no mean, no rank, no agreement and no bias.
+    # These entrants have no figure anywhere: no mean, no rank, no agreement and no bias.
     judge = replace(judge, verdicts=without(judge.verdicts, list(silent)))
     paired = judge.style in PAIR_STYLES
     prompts, entrants = data.shape

@@ -82,7 +82,7 @@ def _section(
 
 
 def _majority(data: EvaluationData, votes: Floats) -> tuple[Floats, Floats, Comparison]:
-    """Of those with an opinion on a pair, at least two of them: votes (jurors, prompts, pairs)."""
+    """The majority of the jurors with an opinion on a pair, at least two of them: votes (jurors, prompts, pairs)."""
     spoken = np.isfinite(votes).sum(axis=0)
     signs = np.where(spoken >= FEWEST, np.sign(np.nansum(votes, axis=0)), np.nan)
     values = (signs + 1) / 2

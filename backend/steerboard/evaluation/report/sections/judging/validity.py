@@ -23,7 +23,7 @@ def invalid_entrants(verdicts: Verdicts, threshold: float) -> dict[int, str]:
             mine = (verdicts.a == column) | (verdicts.b == column)
             usable = int((mine & verdicts.ok).sum())
             own = assess(usable, {"without a value": int(mine.sum()) - usable}, threshold, what="verdicts")
-            # Of equals the later: the baseline comes first.
+            # The later of equals: the baseline comes first.
             if own.reason is not None and own.rate >= rate:
                 worst, rate, reason = int(column), own.rate, own.reason
         if reason is None:
@@ -33,5 +33,5 @@ def invalid_entrants(verdicts: Verdicts, threshold: float) -> dict[int, str]:
 
 
 def without(verdicts: Verdicts, entrants: Sequence[int]) -> Verdicts:
-    """Those that are about none of these."""
+    """The verdicts that are about none of these entrants."""
     return verdicts.take(~np.isin(verdicts.a, entrants) & ~np.isin(verdicts.b, entrants))
