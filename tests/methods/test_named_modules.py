@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from steerboard.runs.reuse import code_version
-from steerboard.runs.reuse.code_version import SourceTree
 from steerboard_contracts.run_kinds import stage_modules
+from support.source_tree import SourceTree
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = {
@@ -74,5 +73,4 @@ def test_modules_named_in_docs_and_in_the_import_rules_exist(place: str) -> None
 def test_what_the_caches_hash_and_the_stages_exist() -> None:
     listed = {name for text in strings(ROOT / LOG_PROB_CACHE) for name in named(text)}
     assert "steerboard_workers.stages.training.passes" in listed
-    composed = [code_version._SAMPLING, code_version._PROBING, *code_version._ENGINES, *stage_modules().values()]
-    assert [name for name in composed if not exists(name)] == []
+    assert [name for name in stage_modules().values() if not exists(name)] == []

@@ -18,7 +18,6 @@ from accelerate.state import AcceleratorState
 from running import changed_weights, forked, metrics_of, ran, recorded, weights_of, with_config
 from safetensors.torch import load_file, save_file
 
-from steerboard.runs.reuse.code_version import SourceTree
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.batches.batch_source import ListSource
 from steerboard_workers.alignment.batches.batching import Batcher
@@ -31,6 +30,7 @@ from steerboard_workers.stages.training.frozen import models as frozen
 from steerboard_workers.stages.training.frozen.log_prob_cache import LogProbCache
 from steerboard_workers.stages.training.frozen.reference_check import ReferenceDiffers, check_equal
 from steerboard_workers.stages.training.update import Update
+from support.source_tree import SourceTree
 
 
 def known_passes(stage_or_events) -> tuple[int, int]:

@@ -170,6 +170,8 @@ class MethodSpec:
     form: tuple[str, ...] = ()
     """Fields that its form shows first, in addition to those of every method's form."""
     preview: Preview | None = None
+    result_version: int = 1
+    """Raised with every change of what an equal run makes, so that no former result is taken for it."""
     place: int = 1000
     """Its position in lists; then by name."""
     package: str | None = field(default=None, compare=False)

@@ -85,6 +85,8 @@ class RunKindSpec:
     without_effect: frozenset[str] = frozenset()
     """Fields of this kind alone that change nothing in its result."""
     training: MethodSpec | None = None
+    result_version: int = 1
+    """Raised with every change of what an equal run makes, so that no former result is taken for it."""
     place: int = 1000
     """Its position in lists; methods come first."""
 
@@ -173,6 +175,7 @@ def training(method: MethodSpec) -> RunKindSpec:
         for_data=dict.fromkeys(method.data, method.use),
         work=_samples_learned,
         training=method,
+        result_version=method.result_version,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import traceback
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -27,6 +27,7 @@ from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.distributed.choice import strategy_of
 from steerboard_workers.stages.models.model_io import multiplies_bf16, pick_device, pick_dtype
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
+from steerboard_workers.stages.roles.apart import RolesApart
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.best_weights import check_can_keep_best
 from steerboard_workers.stages.training.checkpoints import Checkpoints
@@ -36,17 +37,16 @@ from steerboard_workers.stages.training.further import batcher_for_all, open_fur
 from steerboard_workers.stages.training.loop import Trainer
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
+from steerboard_workers.stages.training.sampling.live_policy import SampledPolicy, Sampler
+from steerboard_workers.stages.training.sampling.vllm_sampler import VllmSampler
 from steerboard_workers.stages.training.saving import save_all
 from steerboard_workers.stages.training.setup import Setup, open_model
 from steerboard_workers.stages.training.signature import signatures
 from steerboard_workers.stages.training.watching.inspection import inspector_of
 from steerboard_workers.stages.training.watching.observer import Observer
+from steerboard_workers.stages.training.watching.probing import prober_of
 from steerboard_workers.stages.training.watching.run_control import RunControl
 from steerboard_workers.stages.training.watching.sampled_groups import SampledGroups
-
-if TYPE_CHECKING:
-    from steerboard_workers.stages.roles.apart import RolesApart
-    from steerboard_workers.stages.training.sampling.live_policy import Sampler
 
 
 def run(stage: Stage) -> Succeeded | Paused:
@@ -84,20 +84,13 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     policy: LivePolicy | None = None
     roles: RolesApart | None = None
     if isinstance(config, OnlineConfig):
-        # Only here, for its code is not part of what decides other runs' results (`runs.reuse.code_version`).
-        from steerboard_workers.stages.training.sampling.live_policy import SampledPolicy
-
         sampler: Sampler | None = None
         if config.placement.apart:
-            from steerboard_workers.stages.roles.apart import RolesApart
-
             roles = RolesApart(stage, config, sharing)
             engines.callback(roles.close)
         if roles is not None and config.placement.rollout and isinstance(module, PolicyModule):
             sampler = roles.sampler(start, module)
         elif config.engine == "vllm" and isinstance(module, PolicyModule):
-            from steerboard_workers.stages.training.sampling.vllm_sampler import VllmSampler
-
             sampler = VllmSampler(stage, config, start, module, sharing)
             engines.callback(sampler.close)
         policy = SampledPolicy(module, sharing, start.renderer, config, stage.phases, sampler)
@@ -136,9 +129,6 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         inspector = inspector_of(stage, method, start.tokenizer, data, source, passes, frozen)
     prober = None
     if config.probe is not None:
-        # Only here, as above.
-        from steerboard_workers.stages.training.watching.probing import prober_of
-
         prober = prober_of(stage, config, start, module, sharing, data)
     found = {"pairs": inspector, "probed": prober, "sampled": sampled if policy is not None else None}
     observers: dict[str, Observer] = {name: one for name, one in found.items() if one is not None}

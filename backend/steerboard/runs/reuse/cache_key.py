@@ -24,7 +24,7 @@ def cache_key(session: Session, run: Run) -> str | None:
     """
     if run.changes:
         return None  # its config is not what it trains with
-    code = code_version(run.kind, run.method, probes=run.config.get("probe") is not None)
+    code = code_version(run.kind, run.method)
     kind = any_kind_of(run.kind, run.method)
     if code is None or kind is None or run.shard is not None:
         return None
