@@ -1,8 +1,9 @@
-"""Words that make our prose read as translated, each with what to write instead; `make lint` fails on them.
+"""Words and fragments that make our prose read as translated, each with what to write instead; `make lint` finds them.
 
-Of Python files it checks comments and strings (of tests only comments and docstrings), of all others the text: docs,
-dashboard, recipes, Makefile. A line that quotes such a word on purpose ends with `prose: ok`. The words to use are in
-docs/glossary.md.
+It checks the comments and strings of Python files (of tests only comments and docstrings), and the text of all others:
+docs, dashboard, recipes, Makefile. Docstrings and comments begin with a subject and a verb or with a noun phrase, not
+with "Of", "Those", "Likewise" or "That of". A line that quotes such a word on purpose ends with `prose: ok`. The words
+to use are in docs/glossary.md.
 """
 
 from __future__ import annotations
@@ -76,6 +77,17 @@ TEXTS = {tokenize.STRING} | {
     getattr(tokenize, name) for name in ("FSTRING_MIDDLE", "TSTRING_MIDDLE") if hasattr(tokenize, name)
 }
 PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in AVOID)
+# How a docstring or a comment may not begin. "That makes ..." and, in Markdown, "Of course ..." are whole sentences.
+FRAGMENT = re.compile(r"(Of|Those|Likewise|That of)\b")
+MARKDOWN_FRAGMENT = re.compile(r"\b(Of those|Likewise|That of)\b")
+WHOLE = 'name what it is, or what it does ("The weights of ...", "Keeps some of ...")'
+OPENS_COMMENT = re.compile(r"\s*\{?(//|/\*+)\s*")
+OPENS_DOCSTRING = re.compile(r"[a-zA-Z]*[\"']{1,3}\s*")
+
+
+def starts_statement(before: int) -> bool:
+    """Whether a token after one of this type is the first of its statement; a string there is a docstring."""
+    return before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 
 def python_prose(path: Path) -> Iterator[tuple[int, str]]:
@@ -84,8 +96,7 @@ def python_prose(path: Path) -> Iterator[tuple[int, str]]:
     before = tokenize.NEWLINE
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
-            starts_statement = before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
-            if token.type == tokenize.COMMENT or (token.type in TEXTS and (starts_statement or not is_test)):
+            if token.type == tokenize.COMMENT or (token.type in TEXTS and (starts_statement(before) or not is_test)):
                 allowed = ESCAPE in token.line
                 for offset, text in enumerate(token.string.split("\n")):
                     yield token.start[0] + offset, ESCAPE if allowed else text
@@ -101,15 +112,60 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
     return enumerate((NAMES_IN_CODE.sub("", line) if code else line for line in lines), start=1)
 
 
+def python_openings(path: Path) -> Iterator[tuple[int, str]]:
+    """The start of each docstring, and of each block of comments that are on lines of their own."""
+    before, comment = tokenize.NEWLINE, 0
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            row, column = token.start
+            if token.type == tokenize.COMMENT and not token.line[:column].strip():
+                if comment != row - 1:
+                    yield row, token.line if ESCAPE in token.line else token.string.lstrip("#: ")
+                comment = row
+            elif token.type == tokenize.STRING and starts_statement(before):
+                opened = OPENS_DOCSTRING.match(token.string)
+                if opened is not None:
+                    number = row + opened.group().count("\n")
+                    yield number, ESCAPE if ESCAPE in token.line else token.string[opened.end() :]
+            if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING):
+                before = token.type
+
+
+def comment_openings(path: Path) -> Iterator[tuple[int, str]]:
+    """The start of each comment of TypeScript or CSS that starts its line; a block's text may start on its next one."""
+    before, is_open = False, False
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+        found = OPENS_COMMENT.match(line)
+        is_line = found is not None and found.group(1) == "//"
+        if found is not None and not (is_line and before):
+            yield number, line[found.end() :] if ESCAPE not in line else ESCAPE
+        elif is_open:
+            yield number, line.lstrip(" *")
+        is_open = found is not None and not is_line and not line[found.end() :].strip()
+        before = is_line
+
+
+def fragments(path: Path) -> Iterator[tuple[int, str]]:
+    """The openings of docstrings, comments and, in Markdown, sentences that have no subject and no verb."""
+    if path.suffix == ".md":
+        lines = enumerate(path.read_text(encoding="utf-8").split("\n"), start=1)
+        for number, text in lines:
+            for found in MARKDOWN_FRAGMENT.finditer("" if ESCAPE in text else CODE.sub("``", text)):
+                yield number, found.group()
+    elif path.suffix in {".py", ".ts", ".tsx", ".css"}:
+        for number, text in python_openings(path) if path.suffix == ".py" else comment_openings(path):
+            if opened := FRAGMENT.match(text):
+                yield number, opened.group()
+
+
 def faults(path: Path, shown: str) -> list[str]:
     """One line for each fault: where, the words, and what to write instead."""
-    return [
-        f'{shown}:{number}: "{found.group()}": {instead}'
-        for number, text in prose(path)
-        if ESCAPE not in text
-        for pattern, instead in PATTERNS
-        for found in pattern.finditer(CODE.sub("``", text))
-    ]
+    found = [(number, words, WHOLE) for number, words in fragments(path)]
+    for number, text in prose(path):
+        if ESCAPE not in text:
+            bare = CODE.sub("``", text)
+            found += [(number, word.group(), instead) for one, instead in PATTERNS for word in one.finditer(bare)]
+    return [f'{shown}:{number}: "{words}": {instead}' for number, words, instead in sorted(found)]
 
 
 def files() -> list[str]:

@@ -1,4 +1,5 @@
-"""`make lint` fails on the words in scripts/prose_check.py, with the place of each and what to write instead."""
+"""`make lint` fails on the words and fragments that scripts/prose_check.py names, with the place of each and what to
+write instead."""
 
 from __future__ import annotations
 
@@ -49,6 +50,54 @@ def test_a_planted_word_is_found(tmp_path: Path, name: str, text: str, line: int
     done = check(file)
     assert done.returncode == 1
     assert done.stdout.startswith(f'{file}:{line}: "{words}": '), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "words"),
+    [
+        ("a.py", '"""Of one run."""\n', 1, "Of"),
+        ("a.py", 'class A:\n    """Those of one run."""\n', 2, "Those"),
+        ("a.py", 'def f():\n    """\n    Likewise, of a run."""\n', 3, "Likewise"),
+        ("a.py", 'async def f():\n    r"""That of a run."""\n', 2, "That of"),
+        ("a.py", 'x = 1\n"""Of a folder."""\n', 2, "Of"),
+        ("a.py", "x = 1\n# Of a folder.\ny = 2\n", 2, "Of"),
+        ("a.py", "class A:\n    x = 1\n\n    #: Those of a run.\n    y = 2\n", 4, "Those"),
+        ("a.ts", "const a = 1;\n  // Of a folder.\n", 2, "Of"),
+        ("a.tsx", "/** Those of a run. */\n", 1, "Those"),
+        ("a.tsx", "<p>\n  {/* Likewise, of a run. */}\n</p>\n", 2, "Likewise"),
+        ("a.css", "/*\n * Of a table.\n */\n", 2, "Of"),
+        ("a.md", "# Runs\n\n- Likewise for runs.\n", 3, "Likewise"),
+        ("a.md", "Ten runs ended. Of those two\nfailed.\n", 1, "Of those"),
+        ("a.md", "Two figures:\nThat of the judge.\n", 2, "That of"),
+    ],
+)
+def test_a_planted_fragment_is_found(tmp_path: Path, name: str, text: str, line: int, words: str) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    done = check(file)
+    assert done.returncode == 1
+    assert done.stdout.startswith(f'{file}:{line}: "{words}": '), done.stdout
+    assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", '"""The weights of one run. Of several, the newest counts."""\n'),
+        ("a.py", '"""That makes a sentence. Offers one."""\n'),
+        ("a.py", "x = 1  # Of a folder.\n# The longest line of a block that ends before its\n# Of is no fragment.\n"),
+        ("a.py", 'print("Of a folder.")\nNAME = ("Those of a run",)\n'),
+        ("a.py", '"""Of one run."""  # prose: ok\n# Of a folder. prose: ok\n'),
+        ("a.ts", "// A line that ends before its\n// Of is no fragment.\nconst a = 1; // Of a folder.\n"),
+        ("a.tsx", "/** Offers a menu. */\n/* That makes it open. */\n"),
+        ("a.md", "Of course `Likewise` is a word, and likewise of those.\n"),
+    ],
+)
+def test_sentences_and_noun_phrases_are_left_alone(tmp_path: Path, name: str, text: str) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    done = check(file)
+    assert (done.stdout, done.returncode) == ("", 0)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from steerboard.playground.tables import Comparison, Curve, PlaygroundAnswer
 from steerboard_contracts.errors import SteerboardError
 
 POOL = "interactive"
-# Of Redis: there is something to take up.
+# A channel of Redis; a message means that there is something to take up.
 CHANNEL = "steerboard.playground"
 # What brings down that many workers is not given to another.
 MAX_ATTEMPTS = 3

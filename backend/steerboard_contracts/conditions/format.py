@@ -131,7 +131,7 @@ class ConditionFormat(BaseModel):
         return any(abs(one.value(asked.values[one.name]) - asked.values[one.name]) > 1e-9 for one in self._in(asked))
 
     def text(self, asked: Condition) -> str:
-        """Of a resolved condition: `5.00`, `helpfulness:4,verbosity:2`, or nothing for the empty one."""
+        """The text of a resolved condition: `5.00`, `helpfulness:4,verbosity:2`, or nothing for the empty one."""
         if self.only_score:
             return "".join(one.text(asked.values[one.name]) for one in self._in(asked))
         return ",".join(f"{one.name}:{one.text(asked.values[one.name])}" for one in self._in(asked))

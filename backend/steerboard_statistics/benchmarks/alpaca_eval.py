@@ -38,7 +38,7 @@ def probability(preference: float | None) -> float | None:
 
 
 def summary(preferences: Sequence[float | None]) -> WinRate:
-    """Of one model's rows: win rate 100 mean(p), standard error 100 sd(p, ddof 1) / sqrt(n).
+    """The summary of one model's rows: win rate 100 mean(p), standard error 100 sd(p, ddof 1) / sqrt(n).
 
     The discrete win rate counts p > 1/2 as 1 and p = 1/2 as 1/2. Raises `ValueError` like `probability`.
     """

@@ -21,7 +21,7 @@ _LOG_BASE = float(np.log(10.0))
 _STEPS = 60
 # Ratings of draws in which a model won or lost everything.
 _FARTHEST = 15.0
-# Of the style's coefficients: without it, a feature that separates wins from losses has no maximum.
+# The ridge of the style's coefficients: without it, a feature that separates wins from losses has no maximum.
 _RIDGE = 1e-6
 
 
@@ -55,8 +55,9 @@ class Leaderboard:
 
 
 def leaderboard(pairs: Sequence[Pair], *, styled: bool = False, draws: int = DRAWS, seed: int = _SEED) -> Leaderboard:
-    """Of the pairs of battles in their order in time. `styled`: with the differences of both answers' style as further
-    regressors; only pairs whose styles are known count then. A pair of a model with itself does not count.
+    """The leaderboard from the pairs of battles in their order in time. `styled`: with the differences of both answers'
+    style as further regressors; only pairs whose styles are known count then. A pair of a model with itself does not
+    count.
 
     Raises `ValueError` where no two models can be rated.
     """

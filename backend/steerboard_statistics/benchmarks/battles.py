@@ -50,8 +50,8 @@ def weights(pairs: Sequence[Pair]) -> Floats:
 
 
 def outcomes(pairs: Sequence[Pair]) -> dict[str, list[float]]:
-    """Of each model, for each of its battles the mean share of the win in its pairs: 1 for the best side, 0 for another
-    one, 0.5 for a tie."""
+    """Each model's mean share of the win in its pairs, for each of its battles: 1 for the best side, 0 for another one,
+    0.5 for a tie."""
     found: dict[str, list[float]] = {}
     for places in by_battle(pairs):
         shares: dict[str, list[float]] = {}

@@ -194,8 +194,8 @@ def _parsed(score: float | None) -> TypeGuard[float]:
 
 
 def review_summary(scores: Sequence[Sequence[float | None] | None]) -> ReviewSummary:
-    """Of vicuna_blog's reviews: one pair of scores a question. None was not parsed, nor was a pair with -1, None or NaN
-    in it."""
+    """The summary of vicuna_blog's reviews: one pair of scores a question. None was not parsed, nor was a pair with -1,
+    None or NaN in it."""
     good = [
         (float(pair[0]), float(pair[1]))
         for pair in scores

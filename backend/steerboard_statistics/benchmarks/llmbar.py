@@ -46,7 +46,7 @@ Row = tuple[int, Choice, Choice]
 
 
 def agreement(rows: Sequence[Row]) -> Agreement:
-    """Of at least one row. Raises `ValueError` without rows."""
+    """The agreement over at least one row. Raises `ValueError` without rows."""
     if not rows:
         raise ValueError("there are no rows")
     labels, first, second = (list(column) for column in zip(*rows, strict=True))

@@ -32,8 +32,8 @@ def majority(votes: Sequence[int]) -> int | None:
 
 
 def agreement(rows: Sequence[tuple[Sequence[int], int | None]], *, unparsed_is_tie: bool = True) -> Agreement:
-    """Of rows (the annotators' votes, the judge's verdict, None where it was not parsed). As published, a verdict that
-    was not parsed is a tie; otherwise it is wrong. Raises `ValueError` where no row has a majority."""
+    """The agreement over rows (the annotators' votes, the judge's verdict, None where it was not parsed). As published,
+    a verdict that was not parsed is a tie; otherwise it is wrong. Raises `ValueError` where no row has a majority."""
     kept = [(truth, verdict) for votes, verdict in rows if (truth := majority(votes)) is not None]
     if not kept:
         raise ValueError("no row has a majority")

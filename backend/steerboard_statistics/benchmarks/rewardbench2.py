@@ -42,8 +42,8 @@ def best_of(scores: Sequence[float], right: int = 1) -> float:
 
 
 def ties(prompts: Iterable[tuple[TieKind, str, Sequence[float], int]]) -> TiesParts | None:
-    """Of prompts (kind, which twins it is of, scores, how many are right). None while either kind is missing, or no
-    prompt has its twin."""
+    """The parts of the ties score over prompts (kind, which twins it is of, scores, how many are right). None while
+    either kind is missing, or no prompt has its twin."""
     apart: dict[TieKind, dict[str, float]] = {"ref": {}, "tied": {}}
     spread: dict[str, float] = {}
     for kind, pair, scores, right in prompts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from steerboard_contracts.report.benchmark import SourceAccuracy
 from steerboard_statistics.proportions import proportion_interval
 
-# Of a dataset whose sources are as many as its rows, and as long as they like.
+# Limits for a dataset whose sources are as many as its rows, and as long as they like.
 MOST_SOURCES = 100
 LONGEST_NAME = 200
 

@@ -100,7 +100,7 @@ class TestTraining:
 
 
 def opened(folder, model) -> LiveEngine:
-    """Of the model's architecture, without its weights."""
+    """An engine of the model's architecture, without its weights."""
     write_config(folder, json.loads((model / "config.json").read_text()))
     options = VllmOptions(eager=True).model_dump()
     return LiveEngine(engine_process(folder), Start(str(folder), "float32", 96, 8, options, "cpu"))

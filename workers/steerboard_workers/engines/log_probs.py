@@ -48,6 +48,6 @@ class AnswerLogProbs:
                 yield [example.row for example in part], batcher, part
 
     def read(self, batcher: Batcher, part: Sequence[Example]) -> list[float]:
-        """Of each answer, the sum over its tokens of log softmax(logits / temperature), in nats."""
+        """For each answer, the sum over its tokens of log softmax(logits / temperature), in nats."""
         found = self._passes.forward(batcher, part)[0].double().cpu()
         return [float(one.sum()) for one in found.split([example.labels for example in part])]

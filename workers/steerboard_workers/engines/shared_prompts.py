@@ -17,7 +17,7 @@ from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 
 
 class SharedPrompts:
-    """Of one model, in eval mode on `device`. `log` gets what it cannot do, once."""
+    """The shared prompts of one model, in eval mode on `device`. `log` gets what it cannot do, once."""
 
     def __init__(
         self, module: PolicyModule | RewardModule, pad: int, device: torch.device, log: Callable[[str], None]

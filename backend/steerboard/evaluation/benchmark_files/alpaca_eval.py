@@ -70,7 +70,8 @@ class Model:
 
 
 def figures(files: Sequence[FileRows], control: LengthControl, baseline: str | None, findings: Findings) -> Found:
-    """Of one judge's rows, best first. `baseline`: another one than the rows compare with, for length control."""
+    """The figures of one judge's rows, best first. `baseline`: another one than the rows compare with, for length
+    control."""
     annotations = Annotations(findings)
     for rows in files:
         annotations.read(rows)
@@ -242,7 +243,7 @@ def _controlled(model: Model, control: LengthControl) -> Found:
 
 
 def _difficulty(places: Sequence[int], known: Sequence[float]) -> list[float]:
-    """Of each place. Raises `CannotFit` where one has none."""
+    """The difficulty of each place. Raises `CannotFit` where one has none."""
     for place in places:
         if place >= len(known) or math.isnan(known[place]):
             raise CannotFit(f"there is no difficulty for the prompt at {place}, counted from 0")

@@ -59,7 +59,7 @@ def prompt(row: Mapping[str, Any]) -> Prompt:
 
 
 def point_out_missing(prompts: Sequence[Prompt], findings: Findings) -> None:
-    """Of several models the prompts that others have scores of."""
+    """Points out the prompts that one of several models lacks and others have scores of."""
     of_model: dict[str | None, set[tuple[str, str]]] = {}
     for one in prompts:
         of_model.setdefault(one.model, set()).add((one.domain, one.id))

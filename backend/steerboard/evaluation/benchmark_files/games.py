@@ -70,7 +70,7 @@ def pairs(rows: Sequence[Row], findings: Findings) -> Found:
 
 
 def _point_out_missing(rows: Sequence[Row], findings: Findings) -> None:
-    """Of two models the questions and turns that others were compared on."""
+    """Points out the questions and turns that two models lack and others were compared on."""
     every = {(row[0].question_id, row[0].turn) for row in rows}
     mine: dict[tuple[str, str], set[Hashable]] = {}
     for row in rows:
@@ -123,8 +123,8 @@ def _both_orders(rows: Sequence[Row]) -> tuple[list[Row], int]:
 
 
 def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Findings) -> Found:
-    """Of the two assistants of one file. The same two answers the other way round are the same pair, whose newest
-    review counts; those of both orders that prefer different answers are flips.
+    """The reviews of the two assistants of one file. The same two answers the other way round are the same pair, whose
+    newest review counts; those of both orders that prefer different answers are flips.
 
     A file of several pairs of assistants has no figure.
     """

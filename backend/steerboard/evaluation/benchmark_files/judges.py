@@ -27,7 +27,7 @@ class Said:
 
 
 def said(row: Sequence[Judgment]) -> Said:
-    """Of the judgments of one row."""
+    """What the judgments of one row hold."""
     first = row[0]
     about = frozenset(one.model or one.answer_id for one in row) | {first.other}
     return Said(first.judge, first.template, (first.question_id, first.turn, about))

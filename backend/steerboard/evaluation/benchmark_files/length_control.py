@@ -214,7 +214,7 @@ def rate_of(found: Mapping[str, Any]) -> float | None:
 
 
 def fitted_weights(models: Sequence[Mapping[str, Any]]) -> dict[str, Published]:
-    """Of the valid models that were fitted. Raises `BadInput` where there is none, or two of one model."""
+    """The weights of the valid models that were fitted. Raises `BadInput` where there is none, or two of one model."""
     _one_of_each(models)
     found = {
         one["model"]: Published(Weights(**one["weights"]), one["variant"])
@@ -244,8 +244,9 @@ def _one_of_each(models: Sequence[Mapping[str, Any]]) -> None:
 def against(
     models: Sequence[Mapping[str, Any]], baseline: str, control: LengthControl
 ) -> dict[str, dict[str, float | None]]:
-    """Of each model the length-controlled win rate against another one than it was judged with, of the weights of both
-    (AlpacaEval's `predict_winrate`): 100 mean sigma of the difference of what they predict for the benchmark's prompts.
+    """The length-controlled win rate of each model against another one than it was judged with, from the weights of
+    both (AlpacaEval's `predict_winrate`): 100 mean sigma of the difference of what they predict for the benchmark's
+    prompts.
 
     Raises `BadInput` where nothing has the weights of `baseline`, or something has two of one model.
     """

@@ -41,7 +41,8 @@ def judge_of(row: Fields) -> str | None:
 
 @dataclass
 class _Rows:
-    """Of a file or a judge. `of_nobody`: unreadable ones that name none of the `groups` that other rows are about."""
+    """The rows of a file or a judge. `of_nobody`: unreadable ones that name none of the `groups` that other rows are
+    about."""
 
     rows: int = 0
     unreadable: int = 0
@@ -99,7 +100,7 @@ class Findings:
                 self.judges.setdefault(judge, _Rows()).of_nobody += 1
 
     def whole(self) -> Validity:
-        """Of all figures: rows that may have been about any model."""
+        """The validity of all figures, by rows that may have been about any model."""
         return assess(self.rows - self.of_nobody, {"unreadable": self.of_nobody}, self.threshold, what="rows")
 
     def lost(
@@ -255,7 +256,7 @@ def newest(
 
 
 def of_unknown_turns(rows: Iterable[Judgment]) -> Counter[str]:
-    """Of one judge's rows, by model: those that may be of another turn than the one they count for."""
+    """The number of one judge's rows that may be of another turn than the one they count for, by model."""
     found: Counter[str] = Counter()
     said = (
         Said((row.model, row.other, row.a_first), row.question_id, row.turn, row.turn_given, row.value, row.raw, row.at)

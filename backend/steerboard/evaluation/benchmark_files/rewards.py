@@ -69,7 +69,7 @@ def result_names(paths: Sequence[Path], documents: Sequence[Mapping[str, Any]]) 
 
 
 def of_results(document: Mapping[str, Any], findings: Findings) -> Found:
-    """Of the subsets, without the fields that describe the model. Raises `BadInput`."""
+    """The figures of the subsets, without the fields that describe the model. Raises `BadInput`."""
     known = rewardbench.WEIGHTS
     told = {name: value for name, value in document.items() if name in known or _is_number(value)}
     for name, value in told.items():
@@ -120,7 +120,7 @@ def labelled(subset: str, model: str | None) -> str:
 
 
 def lost_subsets(findings: Findings, model: str | None) -> list[str]:
-    """Of which some row of this model cannot be read."""
+    """The subsets of which some row of this model cannot be read."""
     before = labelled("", model)
     return sorted(name.removeprefix(before) for name in findings.of_group if name.startswith(before))
 
@@ -131,7 +131,8 @@ def _texts(row: Mapping[str, Any]) -> Hashable:
 
 
 def sections(accuracies: Mapping[str, Any], findings: Findings, model: str | None = None) -> Found:
-    """Of subsets, numbers or texts of numbers, and whatever else a results file has. Raises `BadInput`."""
+    """The sections from subsets, numbers or texts of numbers, and whatever else a results file has. Raises
+    `BadInput`."""
     known = {name: _accuracy(name, value) for name, value in accuracies.items()}
     try:
         found = rewardbench.sections(known)
@@ -161,8 +162,8 @@ def sections(accuracies: Mapping[str, Any], findings: Findings, model: str | Non
 
 
 def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Found:
-    """Of one reward model. `without_reward`: pairs with a reward missing, which are lost; where they are too many, the
-    subset has no accuracy. The newest of equal pairs counts."""
+    """The figures of one reward model. `without_reward`: pairs with a reward missing, which are lost; where they are
+    too many, the subset has no accuracy. The newest of equal pairs counts."""
     kept, superseded = newest(
         list(enumerate(pairs)),
         lambda one: one[0] if one[1].key is None else (one[1].subset, one[1].key),

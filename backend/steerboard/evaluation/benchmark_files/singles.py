@@ -18,7 +18,7 @@ from steerboard_statistics.comparison import compare_scores
 from steerboard_statistics.validity import assess
 
 _FIGURES = ("average", "low", "high", "turns", "categories")
-# Of MT-Bench's own questions, ten of each.
+# The categories of MT-Bench's own questions, ten of each.
 _MT_BENCH = ("writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities")
 _FIRST, _LAST = 81, 160
 
@@ -82,7 +82,7 @@ def _without_lost_parts(found: Found, parts: Mapping[tuple[str, str, str], list[
 
 
 def _interval(ratings: Sequence[fastchat.Rating], model: str) -> dict[str, float | None]:
-    """Of the mean over rows, by questions: two turns of one conversation are not independent items."""
+    """The interval of the mean over rows, by questions: two turns of one conversation are not independent items."""
     sums: dict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for row in _scored(ratings):
         if row.model == model and row.score is not None:
@@ -126,7 +126,7 @@ def _ranked(ratings: Sequence[fastchat.Rating], models: Sequence[str]) -> dict[s
 
 
 def _mt_bench(questions: set[str]) -> dict[Hashable, str]:
-    """Of questions that all are MT-Bench's, else none."""
+    """The categories of questions that all are MT-Bench's, else none."""
     if not all(one.isdecimal() and len(one) < 6 and _FIRST <= int(one) <= _LAST for one in questions):
         return {}
     return {one: _MT_BENCH[(int(one) - _FIRST) // 10] for one in questions}

@@ -33,7 +33,8 @@ def require_python(settings: Settings) -> Path:
 
 
 def variables(python: Path, home: Path) -> dict[str, str]:
-    """Of a stage's environment: where our packages are, and the tools next to that Python (ninja compiles kernels)."""
+    """The variables of a stage's environment: where our packages are, and the tools next to that Python (ninja compiles
+    kernels)."""
     return {
         "PYTHONPATH": str(our_packages(home / "vllm-source")),
         "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",

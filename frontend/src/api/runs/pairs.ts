@@ -5,7 +5,7 @@ export type RunPairs = Schemas["RunPairs"];
 export type PairMargin = Schemas["PairMargin"];
 export type PairRead = Schemas["PairRead"];
 
-/** Those of a finished run never change; during the run, each evaluation replaces them. */
+/** The pairs of a finished run never change; during the run, each evaluation replaces them. */
 export const runPairsQuery = (project: string, run: string, live: boolean) =>
   queryOptions({
     queryKey: [project, "pairs", run, live],

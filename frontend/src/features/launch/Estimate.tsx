@@ -71,7 +71,7 @@ function Memory({ found }: { found: PoolMemory }) {
   );
 }
 
-/** Of a run whose roles have GPUs of their own: a line for each. */
+/** The memory of a run whose roles have GPUs of their own: a line for each. */
 function PlacedMemory({ found }: { found: PoolMemory }) {
   const of = found.device_bytes === null ? "" : `, of ${bytes(found.device_bytes)}`;
   return (

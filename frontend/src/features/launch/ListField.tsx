@@ -6,7 +6,7 @@ import { itemErrors, itemsOf, itemText, kindOf, newItem, withText } from "../../
 import type { Field } from "../../shared/forms/schemaFields";
 import { WithCode } from "../../shared/text/WithCode";
 
-/** Of what shows the fields of a config, or of an item of a list. */
+/** The properties of what shows the fields of a config, or of an item of a list. */
 export interface FieldsProperties {
   fields: Field[];
   texts: Record<string, string>;
@@ -23,7 +23,7 @@ interface Properties {
   about: ReactNode;
   text: string;
   error?: string;
-  /** Of the server, by place: `0.pattern`. */
+  /** The server's faults, by place: `0.pattern`. */
   faults: Record<string, string>;
   onChange: (text: string) => void;
 }

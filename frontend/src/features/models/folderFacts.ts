@@ -5,7 +5,7 @@ const GGUF = ".gguf";
 
 export interface FolderFacts {
   name: string;
-  /** Those that are sent; of several GGUF files the one that is chosen, none before. */
+  /** The files that are sent; only the chosen one of several GGUF files, and none before the choice. */
   files: File[];
   /** GGUF files, where they are the model. */
   gguf: File[];

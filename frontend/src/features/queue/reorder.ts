@@ -59,7 +59,7 @@ export function plan(queue: readonly Place[], from: number, to: number, complete
   if (!goesOn || to === rest.length) ways.push({ runs: wanted.slice(start), place: "last" });
   const best = ways
     .filter(({ runs }) => runs.every((one) => one.movable))
-    // Of two equally short ways, the one that moves the run itself.
+    // The one of two equally short ways that moves the run itself.
     .sort(
       (a, b) => a.runs.length - b.runs.length || Number(a.runs[0] !== run) - Number(b.runs[0] !== run),
     )[0];

@@ -77,7 +77,7 @@ function RunView({ run }: { run: RunDetail }) {
   );
 }
 
-/** Of a run that did not succeed. */
+/** The reason of a run that did not succeed. */
 function WhyItEnded({ run }: { run: RunDetail }) {
   if (!run.reason || !ENDED.includes(run.state) || run.state === "succeeded") return null;
   const bad = run.state === "failed";

@@ -8,7 +8,7 @@ export interface GraphEdge {
 export interface Placed {
   id: string;
   column: number;
-  /** Of its top. */
+  /** The position of its top. */
   y: number;
 }
 

@@ -10,7 +10,7 @@ export function faultsIn(faults: Record<string, string>, name: string): Record<s
   );
 }
 
-/** Of one item of a list, by the names of its fields; "" is of the item as a whole. A place may name the item's kind. */
+/** The faults of one item of a list, by field; "" is of the item as a whole. A place may name the item's kind. */
 export function itemFaults(
   faults: Record<string, string>,
   at: number,

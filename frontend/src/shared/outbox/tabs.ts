@@ -2,7 +2,7 @@ import { randomId } from "../../api/randomId";
 
 /** Knows this tab from the others that are open, and when one of them closes. */
 export interface Tabs {
-  /** Of this tab. */
+  /** The id of this tab. */
   readonly id: string;
   /** Calls `then` when the tab `id` is closed, however that happened, and in one tab at a time. */
   whenClosed(id: string, then: () => void): void;

@@ -101,7 +101,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
   );
 }
 
-/** Of its own run, and below it of all runs that it needs. */
+/** The device time of its own run, and below it of all runs that it needs. */
 function DeviceTime({ row }: { row: Row }) {
   const { own_device_seconds: own, total_device_seconds: total } = row;
   return (

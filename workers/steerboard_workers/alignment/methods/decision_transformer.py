@@ -45,7 +45,7 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
         return super().select(rows, source)
 
     def _by_attributes(self, rows: list[Row]) -> Selection:
-        """Of rows that need no reward, since the policy is not asked for one."""
+        """Selects from rows that need no reward, since the policy is not asked for one."""
         defaults = self.config.default_attributes.values
         found = [fit_attribute(name, rows, self._dataset, defaults.get(name)) for name in self.config.attributes]
         self.condition_format = ConditionFormat(

@@ -16,7 +16,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.limits import computing_at_most
 from steerboard_workers.alignment.rendering.day import pinned_day
 
-# Of the processor, for one conversation; templates take less than a millisecond.
+# Seconds of the processor for one conversation; templates take less than a millisecond.
 TEMPLATE_SECONDS = 10.0
 _MARKS = re.compile(r"\{%-?\s*generation\s*-?%\}")
 # What `strftime` may be asked for by a template: each alone, so that a macro can replace them one after the other.
@@ -27,7 +27,7 @@ Span = tuple[int, int]
 
 
 class ChatTemplate:
-    """Of one tokenizer. A template that writes today's date gets the day of `pin_day` for it."""
+    """The chat template of one tokenizer. A template that writes today's date gets the day of `pin_day` for it."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer

@@ -38,7 +38,7 @@ class Encoded(NamedTuple):
 
 
 class ControlTokens:
-    """Those of one tokenizer, which must be one of the `tokenizers` library."""
+    """The control tokens of one tokenizer, which must be one of the `tokenizers` library."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer

@@ -24,7 +24,7 @@ from steerboard_workers.alignment.rendering.templates import ClosedText, OpenTex
 
 # Tokens of a generated answer, by default; a model with a small window gets half of it.
 DEFAULT_NEW_TOKENS = 256
-# Of rows that a template refuses, so many are named.
+# The most rows refused by a template that are named.
 NAMED_ROWS = 3
 FAULTY_ROWS = "Or leave these rows out, merge turns of one role that follow each other, or move the system text."
 

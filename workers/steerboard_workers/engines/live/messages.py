@@ -50,7 +50,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Done:
-    """Of `Start` and `Update`."""
+    """The reply to `Start` and `Update`."""
 
 
 Asked = Start | Update | Draw

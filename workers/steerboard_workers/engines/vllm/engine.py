@@ -51,7 +51,7 @@ class VllmEngine:
         seed: int,
         on_delta: Callable[[Delta], None] | None = None,
     ) -> Iterator[Completion]:
-        """Likewise, of prompts that are token ids already. Raises `EngineFailed`."""
+        """Writes answers to prompts that are token ids already. Raises `EngineFailed`."""
         writer = Writer(self._renderer, self.stop_ids, decoding.stop, on_delta)
         waiting: dict[str, dict[int, Answer]] = {}
         ids: dict[str, str] = {}

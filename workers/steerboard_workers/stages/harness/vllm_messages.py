@@ -55,7 +55,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of sequence `place`: the sum, in nats, and whether each of the tokens was the likeliest."""
+    """What was measured of sequence `place`: the sum, in nats, and whether each of the tokens was the likeliest."""
 
     place: int
     log_prob: float

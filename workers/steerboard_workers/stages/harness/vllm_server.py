@@ -104,7 +104,7 @@ class HarnessServer(VllmServer):
 
 
 def _params(**options: Any) -> Any:
-    """Of a prompt whose log-probs are asked for: vLLM wants to write a token after it."""
+    """The parameters of a prompt whose log-probs are asked for: vLLM insists on writing a token after it."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 

@@ -40,7 +40,7 @@ function because(row: DroppedRow): string {
   return ` repeats row ${count(row.of_row)}${alike}`;
 }
 
-/** Of an answer with a thumb, `response` and `desirable`. */
+/** A pair, or an answer with a thumb, which has `response` and `desirable`. */
 interface Pair {
   prompt: { role: string; content: string }[];
   chosen?: string;

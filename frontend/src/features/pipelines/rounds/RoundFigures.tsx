@@ -38,7 +38,7 @@ export function Kept({ round }: { round: Round }) {
   );
 }
 
-/** Of what was sampled: of all answers in the mean, and of each prompt's best. */
+/** The mean rewards of what was sampled: of all answers, and of each prompt's best. */
 export function Rewards({ round }: { round: Round }) {
   if (!round.selection) return <Missing />;
   return (

@@ -51,7 +51,7 @@ export function DroppedVariants({ project, pipeline }: { project: string; pipeli
   );
 }
 
-/** Of the figure of the rung after which it was dropped; empty where the figure has none. */
+/** The interval of the figure of the rung after which it was dropped; empty where the figure has none. */
 function intervalOf(variant: Variant): string {
   const rung = variant.rungs.find((one) => one.rung === variant.dropped_after);
   if (typeof rung?.low !== "number" || typeof rung.high !== "number") return "";

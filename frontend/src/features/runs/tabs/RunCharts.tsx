@@ -130,7 +130,7 @@ function MetricCard({ series }: { series: Series }) {
   );
 }
 
-/** Of a conditional policy: whether it uses what it is asked for. */
+/** Whether a conditional policy uses what it is asked for. */
 function ConditionGainCard({ series }: { series: Series[] }) {
   const lines = useMemo(() => conditionGainLines(series), [series]);
   if (!lines.length) return null;

@@ -143,7 +143,7 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
         return pair is not None and pair.other.request_id == request_id
 
     def _forget(self, pairs: Iterable[_Pair]) -> None:
-        """Those that have ended."""
+        """Forgets pairs that have ended."""
         for pair in pairs:
             if all(one.is_finished() for one in pair.both):
                 self._admitted.discard(pair)
@@ -170,8 +170,8 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
         return bool(request.num_computed_tokens >= request.num_tokens)
 
     def _put_pairs_first(self) -> None:
-        """Those that draw, then those with a part of a prompt, then all others, from whose end vLLM takes its victims;
-        and waiting halves of pairs before those who might take their place."""
+        """Orders the running requests: those that draw, then those with a part of a prompt, then all others, from whose
+        end vLLM takes its victims; and waiting halves of pairs before those who might take their place."""
         self.running.sort(key=lambda one: (one.request_id not in self._in_step, one.request_id not in self._pairs))
         halves = [one for pair in self._admitted for one in pair.both if not _is_running(one)]
         if halves:

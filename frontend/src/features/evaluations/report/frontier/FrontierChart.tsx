@@ -3,7 +3,7 @@ import { asPercent } from "../Figure";
 import type { Curve, Measure, Place } from "./frontier";
 import { Plane } from "./Plane";
 
-/** Of a name at 12 px, about so wide a letter. */
+/** The width of a letter of a name at 12 px, about. */
 const LETTER = 6.6;
 
 interface Properties {

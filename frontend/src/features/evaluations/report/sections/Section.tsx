@@ -21,7 +21,7 @@ export function Section({ title, headline, badge, about, opened = false, childre
         className="report-fold"
         open={open}
         onToggle={(event) => {
-          // Those inside of it tell of themselves.
+          // Sections inside of it report themselves.
           if (event.target === event.currentTarget) setOpen(event.currentTarget.open);
         }}
       >
