@@ -58,12 +58,6 @@ def kinds_that(has: Callable[[RunKindSpec], bool]) -> tuple[RunKind, ...]:
     return tuple(dict.fromkeys(kind.run for kind in all_kinds() if has(kind)))
 
 
-def kind_that(has: Callable[[RunKindSpec], bool]) -> RunKind:
-    """The run kind for which it holds, which must be one alone."""
-    (found,) = kinds_that(has)
-    return found
-
-
 def trains(run: object) -> bool:
     """Whether runs of this kind train a model, by whatever method."""
     return run in kinds_that(lambda kind: kind.trains)

@@ -15,7 +15,6 @@ from steerboard.cli.output.listing import plain
 from steerboard.cli.output.watch import wait_for
 from steerboard_contracts.files.base_sources import GGUF, base_place
 from steerboard_contracts.models import ModelRole
-from steerboard_contracts.run_kinds import kind_that
 
 
 def import_(
@@ -58,7 +57,7 @@ def import_model(
     wait: bool = True,
 ) -> Any:
     """The run that brings it in, which has ended if waited for. Raises what `upload_model` does."""
-    config = {"run": kind_that(lambda kind: kind.brings_in), "role": role, "label": label}
+    config = {"run": "base", "role": role, "label": label}
     given = {field: value for field, value in config.items() if value is not None}
     # Under another name it is another model, though an equal run made it before.
     body = {"name": name or _name_of(source), "reuse": name is None, "pool": pool}

@@ -23,7 +23,7 @@ from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import RANDOM_BASES, source_type
 from steerboard_contracts.methods import learns_from_rewards, method_of
-from steerboard_contracts.run_kinds import kind_of, kind_that
+from steerboard_contracts.run_kinds import kind_of
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.wording import listed
 
@@ -103,7 +103,7 @@ class Implied:
                 continue
             source, dataset = next(iter(preferences.items()))
             fields = {
-                "run": kind_that(lambda kind: kind.mixes),
+                "run": "mix",
                 "parts": [{"data": f"${source}", "side": "chosen", "share": "auto"}],
                 "size": max(1, dataset.rows),
             }
@@ -141,7 +141,7 @@ class Implied:
                 self.notes.append(f"${name} is not given: the prompts of ${only} are taken")
                 continue
             fields = {
-                "run": kind_that(lambda kind: kind.mixes),
+                "run": "mix",
                 "parts": [
                     {"data": f"${text}", "share": "auto"}
                     | ({"side": "chosen"} if dataset.kind == "preferences" else {})
@@ -166,7 +166,7 @@ class Implied:
         inputs: dict[str, Path] = {}
         for name, value in list(self._values.items()):
             if isinstance(value, Outside):
-                fields = {"run": kind_that(lambda kind: kind.brings_in), "source": value.source}
+                fields = {"run": "base", "source": value.source}
                 stage = self._add(name, fields, self._input_place(name))
                 self._values[name] = StageRef(stage)
                 inputs[stage] = ("inputs", name)

@@ -24,7 +24,6 @@ from steerboard.runs.inputs import AFTER
 from steerboard.runs.launch.lookup import KnownModel
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.recipes.rounds import PlannedRounds
-from steerboard_contracts.run_kinds import kind_that
 
 ROUNDS, COUNT, STOP, CHECK, JUDGE = "rounds", "count", "stop", "check", "judge"
 PREFERENCE = "preference"
@@ -41,7 +40,7 @@ def check_fields(document: Document, policies: list[str]) -> dict[str, Any]:
     others = {key: value for key, value in stop.items() if key != JUDGE}
     # Which kind of model a name means is known when the inputs are: `judge_by_comparing`.
     judge = {JUDGE: stop[JUDGE]} if isinstance(stop[JUDGE], dict) else {"rewards": [stop[JUDGE]]}
-    return {**others, "run": kind_that(lambda kind: kind.evaluates), "entrants": policies, **judge, "decides": True}
+    return {**others, "run": "evaluate", "entrants": policies, **judge, "decides": True}
 
 
 def is_judge(given: Any) -> bool:

@@ -10,21 +10,20 @@ from steerboard.runs.standalone.given_inputs import is_outside
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import ErrorLocation
-from steerboard_contracts.run_kinds import kind_of, kind_that
+from steerboard_contracts.run_kinds import kind_of
 
 
 def brought_in(asked: RunCreate, start: Callable[[RunCreate], Run]) -> dict[str, InputRef]:
     """The run that `start` made for each such input, by its name. Raises `InvalidRun` at the input's field."""
     kind = kind_of(asked.config.get("run"), asked.config.get("method"))
     slots = kind.slots_of(asked.inputs) if kind is not None else {}
-    bringing = kind_that(lambda kind: kind.brings_in)
     runs: dict[str, InputRef] = {}
     found: dict[str, InputRef] = {}
     for name, source in asked.inputs.items():
         slot = slots.get(name.partition(".")[0])
         if slot is None or not is_outside(slot, source):
             continue
-        config = {"run": bringing, "source": source}
+        config = {"run": "base", "source": source}
         try:
             if source not in runs:
                 made = start(RunCreate(config=config, pool=asked.pool, priority=asked.priority, reuse=asked.reuse))

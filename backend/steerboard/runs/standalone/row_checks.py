@@ -24,7 +24,6 @@ from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.configs.check_rows import row_check_of
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.run_config import RunConfig
-from steerboard_contracts.run_kinds import kind_that
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.warnings import rows_would_be_too_long
 from steerboard_contracts.wording import counted
@@ -50,12 +49,11 @@ def check_of(
     """The newest check that is equal, or else a new one. `refs` have a model and data that exist."""
     run = _newest(session, config, refs)
     if run is None or _is_made_again(run):
-        kind = kind_that(lambda one: one.unlisted)
         alone = (Run.project_id == project.id, Run.pipeline_id.is_(None))
         run = create_run(
             session,
             project,
-            name=next_name_of_all(session, project.id, Run.name, kind, *alone),
+            name=next_name_of_all(session, project.id, Run.name, "check_rows", *alone),
             config=row_check_of(config),
             inputs={name: refs[name] for name in ("model", "data")},
             pool=pool,
@@ -97,7 +95,7 @@ def _is_made_again(run: Run) -> bool:
 
 
 def _newest(session: Session, config: TrainingConfig, refs: Mapping[str, InputRef]) -> Run | None:
-    wanted = [Run.kind == kind_that(lambda one: one.unlisted)]
+    wanted = [Run.kind == "check_rows"]
     wanted.append(Run.config == row_check_of(config).model_dump(mode="json"))
     for name in ("model", "data"):
         given = (RunInput.run_id == Run.id, RunInput.name == name)
