@@ -87,7 +87,8 @@ def _input_fault(
     if wrong is not None:
         return wrong, None
     if isinstance(given, Made):
-        return (_single_answers(stage.kind, given), None) if _compares(stage.kind) and given.single else None
+        compares = "group" in stage.kind.needs_field.values()
+        return (_single_answers(given), None) if compares and given.single else None
     if isinstance(given, KnownModel):
         setting = needs_whole(stage.config, name) if given.adapter else None
         return (adapter_misfit(given.name, setting), None) if setting else None
@@ -118,12 +119,7 @@ def _described(thing: str | None, makes: str) -> str:
     return f"a model of role {makes}" if thing == "model" else f"a dataset of kind {makes}"
 
 
-def _compares(kind: RunKindSpec) -> bool:
-    """Whether it compares the answers to one prompt."""
-    return "group" in kind.needs_field.values()
-
-
-def _single_answers(kind: RunKindSpec, given: Made) -> str:
+def _single_answers(given: Made) -> str:
     return f"`{given.single}` writes one answer to each prompt, and there is nothing to compare. {MORE_ANSWERS}"
 
 
