@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from steerboard_contracts.conditions.score_words import Writing
 from steerboard_contracts.engine import EngineName, VllmOptions
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
 from steerboard_contracts.placement import Placement
@@ -170,6 +171,11 @@ class TrainingConfig(Config):
 
     def room_fault(self, window: int) -> str | None:
         """Why answers find no room, where the model to train has so many tokens for prompt and answer together."""
+        return None
+
+    @property
+    def score_tokens(self) -> Writing | None:
+        """How the model to train is asked, where that takes tokens which it gets at the start of training."""
         return None
 
     @model_validator(mode="after")

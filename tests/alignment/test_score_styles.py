@@ -1,5 +1,5 @@
-"""A score as digits or as a word, before the answer or at the end of the request: training, inference and the exported
-chat template write the same, whatever people typed."""
+"""A score as digits, a word or a token, before the answer or at the end of the request: training, inference and the
+exported chat template write the same, whatever people typed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rendering.templates import Template
 from steerboard_workers.stages.models.model_io import set_chat_template
+from steerboard_workers.stages.models.score_tokens import add_score_tokens, token_ids, word_ids
 from support.models.template_families import FAMILIES, tokenizer_of
 
 WORDS = ("awful", "so-so", "l'idéal", "excellent 🙂")
 PHRASE = 'The "opinion" is {}, \\ or رأي.'
 STYLES = [
     ConditionFormat.of_score(style=style, place=place, words=WORDS, phrase=PHRASE)
-    for style in ("digits", "words")
+    for style in ("digits", "words", "tokens")
     for place in ("answer", "request", "both")
 ]
 named = pytest.mark.parametrize("form", STYLES, ids=lambda form: f"{form.how.style}-{form.how.place}")
@@ -45,6 +46,7 @@ CONTENTS = st.one_of(
     ),
     st.text(alphabet="ab 4\n.é漢🙂", max_size=12),
 )
+WITH_TOKENS = {}
 SCORES = [round(-5 + step / 10, 1) for step in range(101)]
 
 
@@ -66,8 +68,17 @@ def opened(template, prompt, text):
     return re.sub("\ue0f0(\\d+)\ue0f1", lambda match: written.literals[int(match.group(1))], written.text)
 
 
+def tokenizer_for(family, form):
+    if not form.how.tokens:
+        return tokenizer_of(family)
+    if family not in WITH_TOKENS:
+        WITH_TOKENS[family] = copy.deepcopy(tokenizer_of(family))
+        add_score_tokens(WITH_TOKENS[family], form.how)
+    return WITH_TOKENS[family]
+
+
 def exported(family, name, form):
-    tokenizer = copy.deepcopy(tokenizer_of(family))
+    tokenizer = copy.deepcopy(tokenizer_for(family, form))
     set_chat_template(tokenizer, name, form)
     return tokenizer
 
@@ -79,10 +90,10 @@ def exported(family, name, form):
 def test_the_exported_template_writes_what_inference_and_training_do(family, form, data):
     name, family = ("plain", "chatml") if family == "plain" else ("chat", family)
     tokenizer = exported(family, name, form)
-    template = Template(tokenizer_of(family), name, condition=form)
-    nasty = st.lists(st.sampled_from([*FAMILIES[family].control, "<rm_score>", "x"]), min_size=1, max_size=3).map(
-        "".join
-    )
+    template = Template(tokenizer_for(family, form), name, condition=form)
+    nasty = st.lists(
+        st.sampled_from([*FAMILIES[family].control, "<rm_score>", "<|rm_score_3|>", "x"]), min_size=1, max_size=3
+    ).map("".join)
     for contents in (CONTENTS, nasty):
         prompt, score = conversation(data, family, contents), data.draw(st.sampled_from(SCORES))
         text = form.text(Condition.of({"rm_score": score}))
@@ -98,7 +109,7 @@ def test_the_exported_template_writes_what_inference_and_training_do(family, for
 def test_what_is_learned_begins_with_what_the_exported_template_gives(family, form, data):
     name, family = ("plain", "chatml") if family == "plain" else ("chat", family)
     tokenizer = exported(family, name, form)
-    renderer = Renderer(tokenizer_of(family), name, 4096, condition=form)
+    renderer = Renderer(tokenizer_for(family, form), name, 4096, condition=form)
     prompt, text = (
         conversation(data, family, CONTENTS),
         form.text(Condition.of({"rm_score": data.draw(st.sampled_from(SCORES))})),
@@ -112,7 +123,12 @@ def test_what_is_learned_begins_with_what_the_exported_template_gives(family, fo
     assert rendered.ids[:shared] == prompt_ids[:shared]
     learned = [number for number, on in zip(rendered.ids, rendered.supervised, strict=True) if on]
     assert (
-        tokenizer_of(family).decode(learned).replace("</think>", "").replace("<think>", "").strip().startswith("Lima")
+        tokenizer_for(family, form)
+        .decode(learned)
+        .replace("</think>", "")
+        .replace("<think>", "")
+        .strip()
+        .startswith("Lima")
     )
 
 
@@ -159,11 +175,12 @@ def test_python_and_the_template_choose_one_word_at_every_step_and_border(words,
 
 @named
 def test_truncation_keeps_the_score(form):
-    renderer = Renderer(tokenizer_of("chatml"), "chat", 200, condition=form)
+    tokenizer = tokenizer_for("chatml", form)
+    renderer = Renderer(tokenizer, "chat", 200, condition=form)
     prompt = [{"role": "user", "content": "quick " * 200}]
     kept = renderer.template.open([{"role": "user", "content": ""}], "5.00").written.text.partition("user\n")[2]
     for ids in (renderer.render(prompt, "fox " * 100, "5.00").ids, renderer.prompt_ids(prompt, "5.00", room=1000)):
-        assert kept in tokenizer_of("chatml").decode(ids)
+        assert kept in tokenizer.decode(ids)
 
 
 def test_a_renderer_of_another_style_leaves_the_first_as_it_was():
@@ -172,6 +189,52 @@ def test_a_renderer_of_another_style_leaves_the_first_as_it_was():
     before = renderer.prompt_ids(prompt, "5.00")
     assert renderer.writing(STYLES[4]).prompt_ids(prompt, "5.00") != before
     assert renderer.prompt_ids(prompt, "5.00") == before == renderer.writing(None).prompt_ids(prompt, "5.00")
+
+
+TOKENS = [form for form in STYLES if form.how.tokens]
+
+
+@pytest.mark.parametrize("form", TOKENS, ids=lambda form: form.how.place)
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(deadline=None, max_examples=10)
+@given(data=st.data())
+def test_a_token_that_someone_typed_stays_text(family, form, data):
+    tokenizer = tokenizer_for(family, form)
+    ids = token_ids(tokenizer, form.how)
+    renderer = Renderer(tokenizer, "chat", 4096, condition=form)
+    typed = st.lists(st.sampled_from([*form.how.tokens, "x", " "]), min_size=1, max_size=4).map("".join)
+    prompt, answer = conversation(data, family, typed), data.draw(typed)
+    text = data.draw(st.sampled_from(["-5.00", "0.00", "5.00", ""]))
+    rendered = renderer.render(prompt, answer, text)
+    places = {"answer": 1, "request": 1, "both": 2}[form.how.place] if text else 0
+    asked = [ids[form.how.words.index(form.word(text))]] * places if text else []
+    assert [number for number in renderer.prompt_ids(prompt, text) if number in ids] == asked
+    assert [number for number in rendered.ids if number in ids] == asked
+    assert not any(on for number, on in zip(rendered.ids, rendered.supervised, strict=True) if number in ids)
+
+
+@pytest.mark.parametrize("form", TOKENS, ids=lambda form: form.how.place)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_token_is_one_id_in_place_of_its_words(family, form):
+    tokenizer, words = tokenizer_for(family, form), form.model_copy(update={"writing": form.how.in_words})
+    ids = token_ids(tokenizer, form.how)
+    prompt = [{"role": "user", "content": "Hi"}]
+    for place, text in enumerate(["-5.00", "-1.00", "1.00", "5.00"]):
+        found, spelled = (
+            Renderer(tokenizer, "chat", 4096, condition=one).prompt_ids(prompt, text) for one in (form, words)
+        )
+        assert ids[place] in found
+        of_word = word_ids(tokenizer, form.how, place)
+        assert WORDS[place] in tokenizer.decode(of_word)
+        expanded = [one for number in found for one in (of_word if number == ids[place] else [number])]
+        # A tokenizer may write the space before the word as a token of its own.
+        assert tokenizer.decode(expanded).replace(" ", "") == tokenizer.decode(spelled).replace(" ", "")
+
+
+def test_a_policy_whose_tokenizer_lost_its_tokens_is_refused():
+    with pytest.raises(BadInput, match="rm_score_0") as refused:
+        Renderer(tokenizer_of("chatml"), "chat", 64, condition=TOKENS[0])
+    assert refused.value.code == "bad_score_tokens"
 
 
 def test_words_that_spell_a_control_token_are_refused():

@@ -208,6 +208,14 @@ def test_a_reference_with_more_tokens_or_another_padding_is_taken(shelf: Shelf) 
         shelf.world.post("runs", {"config": {"run": "train", "method": "dpo"}, "inputs": inputs}, status=201)
 
 
+def test_tokens_of_scores_make_no_other_vocabulary(shelf: Shelf) -> None:
+    """No answer has one, and so the model that such a policy was trained from reads all that the policy answers."""
+    shelf.model("start", bpe("a", "b"))
+    shelf.model("steered", bpe("a", "b", **{"<|rm_score_0|>": 2, "<|rm_score_1|>": 3}))
+    inputs = {"model": "steered", "data": "hh", "reference": "start"}
+    shelf.world.post("runs", {"config": {"run": "train", "method": "dpo"}, "inputs": inputs}, status=201)
+
+
 def test_a_reward_model_that_reads_texts_may_have_any_vocabulary(shelf: Shelf) -> None:
     shelf.model("start", bpe("a", "b"))
     shelf.model("strange", bpe("x", "y"), role="reward")

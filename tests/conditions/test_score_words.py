@@ -42,10 +42,13 @@ def configured(**given: Any) -> DecisionTransformerConfig:
         ({"score_words": ["bad", "\ue0f0"]}, "\\\\ue0f0"),
         ({"score_words": ["bad", "a\u2028b"]}, "\\\\u2028"),
         ({"score_words": ["bad", "g" * 41]}, "40 characters"),
-        ({"score_style": "colours"}, "'digits' or 'words'"),
+        ({"score_style": "colours"}, "'digits', 'words' or 'tokens'"),
         ({"score_place": "system"}, "'answer', 'request' or 'both'"),
         ({**WORDS, "attributes": ["rm_score", "verbosity"]}, "alone is written in words"),
         ({**WORDS, "attributes": ["verbosity"]}, "alone is written in words"),
+        ({"score_style": "tokens", "attributes": ["rm_score", "verbosity"]}, "alone is written in tokens"),
+        ({"score_style": "tokens", "lora": {}, "strategy": "zero3"}, "tokens with lora needs strategy ddp or zero2"),
+        ({"score_style": "tokens", "score_step": 1.0, "score_limit": 2.0}, "7 words are more than the scores"),
         ({**WORDS, "score_step": 1.0, "score_limit": 2.0}, "7 words are more than the scores"),
         ({**WORDS, "score_limit": 1e300}, "too many for words"),
     ],
@@ -64,6 +67,27 @@ def test_words_stand_for_parts_of_equal_width() -> None:
     )
     few = ConditionFormat.of_score(5, 5, style="words", words=["low", "middle", "high"])
     assert [few.word(text) for text in ("-5.00", "0.00", "5.00")] == ["low", "middle", "high"]
+
+
+@pytest.mark.parametrize("place", ["answer", "request", "both"])
+def test_a_token_is_written_in_place_of_its_word(place: Any) -> None:
+    form = ConditionFormat.of_score(style="tokens", place=place)
+    config = configured(score_style="tokens", score_place=place)
+    assert config.writing == config.score_tokens == form.how
+    assert form.how.tokens == tuple(f"<|rm_score_{part}|>" for part in range(7))
+    assert form.word("5.00") == "wonderful"
+    asked = form.opening("5.00"), form.request("5.00")
+    token = "<|rm_score_6|>"
+    assert asked == ("" if place == "request" else f"{token}:", "" if place == "answer" else f"The answer is{token}.")
+    assert (form.opening(""), form.request("")) == ("", "")
+    info = ModelInfo(role="policy", architecture="x", parameters=1, max_length=9, condition=form)
+    assert ModelInfo.model_validate_json(info.model_dump_json()).condition == form
+
+
+def test_no_word_can_spell_a_token() -> None:
+    with pytest.raises(ValidationError, match="'<'"):
+        configured(score_words=["bad", "<|rm_score_0|>"])
+    assert configured(score_style="words").score_tokens is configured().score_tokens is None
 
 
 def test_the_papers_way_is_the_default_and_is_stored_as_before() -> None:

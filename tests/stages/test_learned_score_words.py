@@ -1,14 +1,18 @@
-"""A policy whose score is a word at the end of the request, from training over answers to the exported folder."""
+"""A policy whose score is a word or a token at the end of the request, from training to the exported folder."""
 
 from __future__ import annotations
 
 import json
+import uuid
 
+import pytest
 import torch
+from hand_pipeline import run_here
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.inputs import PromptsInput
 from steerboard_workers.alignment.methods.decision_transformer import DecisionTransformer
 from steerboard_workers.stages import train
 from steerboard_workers.stages.models.model_io import load_policy
@@ -17,7 +21,6 @@ WORDS = ["awful", "poor", "fair", "fine", "superb"]
 TRAIN = {
     "run": "train",
     "method": "decision_transformer",
-    "score_style": "words",
     "score_place": "request",
     "score_words": WORDS,
     "score_phrase": "The opinion is {}.",
@@ -27,10 +30,15 @@ TRAIN = {
     "lr": 3e-3,
     "checkpoint_every": 0,
 }
+SIGNS = {
+    "words": {word: f" {word}" for word in WORDS},
+    "tokens": {word: f"<|rm_score_{part}|>" for part, word in enumerate(WORDS)},
+}
 ASK = {"run": "generate", "prompts": ["Review a lamp."], "decoding": {"max_new_tokens": 12}}
 
 
-def test_the_word_of_the_score_is_learned_asked_for_and_exported(pipeline, monkeypatch):
+@pytest.mark.parametrize("style", ["words", "tokens"])
+def test_how_the_score_is_written_is_learned_asked_for_and_exported(pipeline, monkeypatch, style):
     seen = []
 
     class Watched(DecisionTransformer):
@@ -44,17 +52,17 @@ def test_the_word_of_the_score_is_learned_asked_for_and_exported(pipeline, monke
         for place, row in enumerate(pipeline.rows("$instructions")[:80])
     ]
     pipeline.dataset("$graded", "labelled", rows)
-    done = pipeline.run("steered", TRAIN, {"model": "sft", "data": "$graded"}).last
+    done = pipeline.run("steered", {**TRAIN, "score_style": style}, {"model": "sft", "data": "$graded"}).last
     assert isinstance(done, Succeeded), done
 
     folder = pipeline.things["steered"].path
     policy, read = load_policy(folder), AutoTokenizer.from_pretrained(folder)
     assert policy.info.condition == ConditionFormat.of_score(
-        style="words", place="request", words=WORDS, phrase="The opinion is {}."
+        style=style, place="request", words=WORDS, phrase="The opinion is {}."
     ).model_copy(update={"dropped": 0.2})
     dropped = 0
     for row, condition, prompt, response in seen[: len(rows)]:
-        asked = f" The opinion is {policy.info.condition.word(condition)}." if condition else ""
+        asked = f" The opinion is{SIGNS[style][policy.info.condition.word(condition)]}." if condition else ""
         dropped += not condition
         assert read.decode(prompt).endswith(f"{row['prompt'][-1]['content']}{asked} Assistant:")
         assert "opinion" not in read.decode(response)
@@ -65,7 +73,7 @@ def test_the_word_of_the_score_is_learned_asked_for_and_exported(pipeline, monke
     answers = json.loads((made.directory / "outputs" / "answers.json").read_text())
     model = AutoModelForCausalLM.from_pretrained(folder)
     for one, word in zip(answers, ("awful", "poor", "superb", None), strict=True):
-        asked = f" The opinion is {word}." if word else ""
+        asked = f" The opinion is{SIGNS[style][word]}." if word else ""
         text = read.apply_chat_template(
             [{"role": "user", "content": "Review a lamp."}],
             add_generation_prompt=True,
@@ -76,3 +84,20 @@ def test_the_word_of_the_score_is_learned_asked_for_and_exported(pipeline, monke
         ids = read(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
         out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False)
         assert read.decode(out[0, ids.shape[1] :], skip_special_tokens=True).strip() == one["text"].strip()
+
+    if style == "tokens":
+        drawn = {**ASK, "scores": [5.0], "decoding": {"max_new_tokens": 40, "temperature": 2.0, "n": 4}}
+        made = pipeline.run("drawn", drawn, {"model": "steered"})
+        assert "rm_score" not in (made.directory / "outputs" / "answers.json").read_text().replace('"score"', "")
+        # The model that it was trained from reads its answers, and a run checks its rows.
+        prompts = pipeline.directory / "prompts.jsonl"
+        messages = [{"role": "user", "content": "Review a lamp."}]
+        prompts.write_text(json.dumps({"position": 0, "category": None, "messages": messages, "follow_ups": []}))
+        pipeline.things["prompts"] = PromptsInput(name="mine", path=str(prompts), prompts=1)
+        ids = {"evaluation": str(uuid.UUID(int=1)), "entrant": str(uuid.UUID(int=2))}
+        config = {"run": "answer", **ids, "decoding": {"max_new_tokens": 10, "temperature": 1.0}, "score": 5.0}
+        answered = pipeline.run("answered", config, {"model": "steered", "prompts": "prompts", "kl_to": "sft"})
+        assert isinstance(answered.last, Succeeded), answered.last
+        config = {"run": "check_rows", "training": {**TRAIN, "score_style": style}}
+        checked = json.loads(run_here(pipeline.prepare("checked", config, {"model": "sft", "data": "$graded"}))[-1])
+        assert (checked["type"], checked["summary"]["refused_rows"]) == ("succeeded", 0)

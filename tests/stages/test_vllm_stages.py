@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hand_pipeline import HandPipeline
 
 from steerboard.platform.processes import vllm
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage.events import STAGE_EVENT, Failed, StageEvent, Succeeded
 from steerboard_contracts.stage.inputs import ModelInput, PromptsInput, ResponsesInput
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.models.model_io import load_tokenizer, save_model
+from steerboard_workers.stages.models.model_io import load_policy, load_tokenizer, save_model
+from steerboard_workers.stages.models.score_tokens import add_score_tokens, set_rows, token_ids
 from steerboard_workers.synthetic.topics import TOPICS
 from support.models.vllm_engine import PYTHON, needs_vllm, write_models
 from support.patience import PATIENCE
@@ -168,3 +172,41 @@ def test_a_stage_that_fails_ends_though_its_engine_still_runs(things: HandPipeli
     too_many = {"decoding": {"max_new_tokens": 160}}
     failed = failure(things, "wrong", {"eager": True}, fields=too_many, VLLM_ENABLE_V1_MULTIPROCESSING="1")
     assert failed.code == "too_many_new_tokens"
+
+
+def test_a_policy_asked_by_tokens_answers_the_same_and_never_with_one(things: HandPipeline) -> None:
+    """Its vocabulary has grown, and its head prefers the new tokens to all others."""
+    form = ConditionFormat.of_score(style="tokens", place="request", words=("red", "green", "blue"))
+    policy = load_policy(things.directory / "policy", "fp32", "cpu")
+    policy.model.config.num_labels = 2  # of no classifier
+    add_score_tokens(policy.tokenizer, form.how)
+    set_rows(policy.model, policy.tokenizer, form.how)
+    silent = token_ids(policy.tokenizer, form.how)
+    with torch.no_grad():
+        draw = torch.Generator().manual_seed(0)
+        rows = policy.model.get_output_embeddings().weight
+        rows[silent] = 3 * torch.randn(rows[silent].shape, generator=draw)
+    info = policy.info.model_copy(update={"role": "policy", "condition": form})
+    save_model(things.directory / "tokens", policy.model, policy.tokenizer, info)
+    things.things["tokens"] = ModelInput(name="tokens", path=str(things.directory / "tokens"), content_hash="tokens")
+    config = {"run": "generate", "prompts": ["say red"], "scores": [-5.0, 0.0, 5.0], "decoding": {"max_new_tokens": 12}}
+    found = {}
+    for engine in ("transformers", "vllm"):
+        folder, events = carried_out(things, f"tokens-{engine}", {**config, "engine": engine}, {"model": "tokens"})
+        assert isinstance(events[-1], Succeeded), events[-1]
+        found[engine] = json.loads((folder / "outputs" / "answers.json").read_text())
+    assert found["vllm"] == found["transformers"]
+    assert all(answer["text"] and "<|" not in answer["text"] for answer in found["vllm"])
+    assert len({answer["text"] for answer in found["vllm"]}) > 1
+
+
+def test_an_adapter_with_tokens_is_refused_with_what_to_do(things: HandPipeline) -> None:
+    folder = things.directory / "adapted-tokens"
+    shutil.copytree(things.directory / "adapted", folder)
+    config = json.loads((folder / "adapter_config.json").read_text())
+    rows = {"trainable_token_indices": {"embed_tokens": [7]}}
+    (folder / "adapter_config.json").write_text(json.dumps({**config, **rows}))
+    things.things["adapted-tokens"] = ModelInput(name="adapted-tokens", path=str(folder), content_hash="adapted-tokens")
+    failed = failure(things, "adapter-tokens", {"eager": True}, "adapted-tokens")
+    assert (failed.code, failed.retryable) == ("engine_refused", False)
+    assert "tokens of its own" in failed.detail

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import manifest_of
 from steerboard.registry.tables import Model
+from steerboard_contracts.conditions.score_words import is_score_token
 from steerboard_contracts.errors import SteerboardError
 
 _TOKENIZER, _CONFIG = "tokenizer.json", "tokenizer_config.json"
@@ -30,7 +31,9 @@ def tokenizer_fault(session: Session, store: ArtifactStore, model: Model, other:
     pad = config.get("pad_token")
     # Never read, and some models have none.
     ours.pop(pad.get("content") if isinstance(pad, dict) else pad, None)
-    wrong = next((token for token, number in ours.items() if known.get(token) != number), None)
+    # Answers never have tokens of scores.
+    compared = ((token, number) for token, number in ours.items() if not is_score_token(str(token)))
+    wrong = next((token for token, number in compared if known.get(token) != number), None)
     if wrong is None:
         return None
     number = known.get(wrong)

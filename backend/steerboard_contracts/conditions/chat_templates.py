@@ -71,25 +71,27 @@ def _argument(form: ConditionFormat) -> str:
 
 def _opening(form: ConditionFormat) -> str:
     """The Jinja expression of `ConditionFormat.opening`."""
-    return f"({_word(form)}) ~ ':'" if form.how.style == "words" else _digits(form)
+    return _digits(form) if form.how.style == "digits" else f"({_sign(form)}) ~ ':'"
 
 
 def _request(form: ConditionFormat) -> str:
     """The Jinja expression of `ConditionFormat.request`."""
     if form.how.style == "digits":
         return _digits(form)
-    before, _, after = form.how.phrase.partition("{}")
-    return f"{_literal(before)} ~ ({_word(form)}) ~ {_literal(after)}"
+    before, _, after = form.how.sentence.partition("{}")
+    return f"{_literal(before)} ~ ({_sign(form)}) ~ {_literal(after)}"
 
 
 def _digits(form: ConditionFormat) -> str:
     return f"'{SCORE_MARKER} ' ~ '%.2f' | format(rm_score | float)" if form.only_score else "condition"
 
 
-def _word(form: ConditionFormat) -> str:
-    below = zip(form.how.words[:-1], form.word_borders, strict=True)
-    return "".join(f"{_literal(word)} if rm_score | float < {border!r} else " for word, border in below) + _literal(
-        form.how.words[-1]
+def _sign(form: ConditionFormat) -> str:
+    """The word, or its token."""
+    signs = form.how.signs
+    below = zip(signs[:-1], form.word_borders, strict=True)
+    return "".join(f"{_literal(sign)} if rm_score | float < {border!r} else " for sign, border in below) + _literal(
+        signs[-1]
     )
 
 

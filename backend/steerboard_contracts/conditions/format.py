@@ -58,8 +58,8 @@ def _distinct(attributes: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
 class ConditionFormat(BaseModel):
     """The attributes of a policy, in the order in which its prompt has them.
 
-    A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`, or as a word; others as
-    `helpfulness:4,verbosity:2`. What travels is the number in either style (`text`); only rendering makes `opening` and
+    A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`, or as a word or its token; others as
+    `helpfulness:4,verbosity:2`. What travels is the number in any style (`text`); only rendering makes `opening` and
     `request` of it. No `writing`: as the paper has it, and as policies of former releases were asked.
     """
 
@@ -73,9 +73,9 @@ class ConditionFormat(BaseModel):
 
     @model_validator(mode="after")
     def _words_are_of_a_score(self) -> ConditionFormat:
-        if self.how.style == "words":
+        if self.how.style != "digits":
             if not self.only_score:
-                raise ValueError(f"only a lone {SCORE} is written in words")
+                raise ValueError(f"only a lone {SCORE} is written in {self.how.style}")
             _ = self.word_borders
         return self
 
@@ -140,19 +140,26 @@ class ConditionFormat(BaseModel):
         """How a written condition (see `text`) opens an answer: `<rm_score> 5.00`, `wonderful:`, or nothing."""
         if not text or self.how.place == "request":
             return ""
-        return f"{self.word(text)}:" if self.how.style == "words" else condition_prompt(text).removeprefix(" ")
+        return condition_prompt(text).removeprefix(" ") if self.how.style == "digits" else f"{self.sign(text)}:"
 
     def request(self, text: str) -> str:
         """How it ends the last user turn: `<rm_score> 5.00`, `The answer is wonderful.`, or nothing."""
         if not text or self.how.place == "answer":
             return ""
-        if self.how.style == "words":
-            return self.how.phrase.replace("{}", self.word(text))
-        return condition_prompt(text).removeprefix(" ")
+        if self.how.style == "digits":
+            return condition_prompt(text).removeprefix(" ")
+        return self.how.sentence.replace("{}", self.sign(text))
 
     def word(self, text: str) -> str:
-        """The word for a written score."""
-        return self.how.words[bisect_right(self.word_borders, float(text))]
+        """The word for a written score; of style tokens, the one that its token began as."""
+        return self.how.words[self._part(text)]
+
+    def sign(self, text: str) -> str:
+        """What is written for a written score: its word, or the token in its place."""
+        return self.how.signs[self._part(text)]
+
+    def _part(self, text: str) -> int:
+        return bisect_right(self.word_borders, float(text))
 
     @property
     def word_borders(self) -> tuple[float, ...]:

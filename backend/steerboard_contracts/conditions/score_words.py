@@ -1,15 +1,17 @@
-"""How a score is written: as digits or words, and where; what a user may write, and which word is for which score."""
+"""How a score is written: as digits, words or tokens, and where; what a user may write, and which word is for which
+score."""
 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-ScoreStyle = Literal["digits", "words"]
+ScoreStyle = Literal["digits", "words", "tokens"]
 ScorePlace = Literal["answer", "request", "both"]
 
 SCORE_WORDS = ("terrible", "bad", "mediocre", "ordinary", "good", "great", "wonderful")
@@ -19,6 +21,7 @@ LONGEST_WORD, LONGEST_PHRASE = 40, 200
 _RESERVED = set("<>[]{}|")
 # Steps of a range that can be told apart by a double.
 _MOST_STEPS = 1e6
+_TOKEN = re.compile(r"<\|rm_score_\d+\|>")
 
 
 def _words(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -58,11 +61,21 @@ ScoreWords = Annotated[tuple[str, ...], Field(min_length=2, max_length=21), Afte
 ScorePhrase = Annotated[str, Field(max_length=LONGEST_PHRASE), AfterValidator(_phrase)]
 
 
+def score_token(part: int) -> str:
+    """The token that is written for a part of the range, counted from the lowest scores: `<|rm_score_0|>`."""
+    return f"<|rm_score_{part}|>"
+
+
+def is_score_token(text: str) -> bool:
+    return _TOKEN.fullmatch(text) is not None
+
+
 class Writing(BaseModel):
     """How conditions are written into a prompt. By default as in arXiv 2308.12050, Eq. 6.
 
     `place`: whether the condition opens the answer, ends the request (the last user turn), or both. `words`: from the
-    lowest score to the highest. `phrase`: what the request has, with `{}` for the word.
+    lowest score to the highest; of style tokens, what each token means before it is trained. `phrase`: what the request
+    has, with `{}` for the word or the token.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -71,6 +84,26 @@ class Writing(BaseModel):
     place: ScorePlace = "answer"
     words: ScoreWords = SCORE_WORDS
     phrase: ScorePhrase = SCORE_PHRASE
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """From the lowest score to the highest; none where the style has none."""
+        return tuple(map(score_token, range(len(self.words)))) if self.style == "tokens" else ()
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """What is written for each part of the range: the words, or the tokens in their place."""
+        return self.tokens or self.words
+
+    @property
+    def sentence(self) -> str:
+        """The phrase as it is written: a token has a word's leading space in itself, as most words' tokens do."""
+        return self.phrase.replace(" {}", "{}") if self.tokens else self.phrase
+
+    @property
+    def in_words(self) -> Writing:
+        """The same with each token's word in its place."""
+        return self.model_copy(update={"style": "words"}) if self.tokens else self
 
 
 def word_borders(low: float, high: float, step: float, words: Sequence[str]) -> tuple[float, ...]:

@@ -67,8 +67,9 @@ class DecisionTransformerConfig(ConditionalConfig):
     score_style: Annotated[
         ScoreStyle,
         Field(
-            description="How the score is written into the prompt: as digits (<rm_score> 5.00), or as a word, which a "
-            "pretrained model understands; words are for rm_score alone.",
+            description="How the score is written into the prompt: as digits (<rm_score> 5.00), as a word, which a "
+            "pretrained model understands, or as a token of its own for each word, which begins as the word and learns "
+            "what the score means; words and tokens are for rm_score alone.",
             json_schema_extra={"source": "digits: arXiv 2308.12050, Eq. 6"},
         ),
     ] = DEFAULT_STYLE
@@ -84,14 +85,14 @@ class DecisionTransformerConfig(ConditionalConfig):
         ScoreWords,
         Field(
             description="The words of score_style words, from the lowest score to the highest; each stands for an "
-            "equal part of the range."
+            "equal part of the range. Of style tokens, those that the tokens begin as."
         ),
     ] = SCORE_WORDS
     score_phrase: Annotated[
         ScorePhrase,
         Field(
-            description="The sentence that has the word at the end of the request, in place of {}: for reviews, "
-            '"The opinion is {}."'
+            description="The sentence that has the word or token at the end of the request, in place of {}: for "
+            'reviews, "The opinion is {}."'
         ),
     ] = SCORE_PHRASE
     balance_scores: Annotated[
@@ -153,9 +154,16 @@ class DecisionTransformerConfig(ConditionalConfig):
                 raise ValueError(f"default_attributes: the default of {SCORE} is `default_score`")
             if name not in self.attributes:
                 raise ValueError(f"default_attributes: {name} is not among `attributes`")
-        if self.score_style == "words":
+        if self.score_style != "digits":
             if self.attributes != [SCORE]:
-                raise ValueError(f"score_style: only {SCORE} alone is written in words; `attributes` has others")
+                raise ValueError(
+                    f"score_style: only {SCORE} alone is written in {self.score_style}; `attributes` has others"
+                )
+            if self.score_tokens and self.lora is not None and self.strategy == "zero3":
+                raise ValueError(
+                    "score_style: tokens with lora needs strategy ddp or zero2: peft cannot train some rows of "
+                    "embeddings that zero3 spreads"
+                )
             try:
                 word_borders(-self.score_limit, self.score_limit, self.score_step, self.score_words)
             except ValueError as error:
@@ -168,6 +176,10 @@ class DecisionTransformerConfig(ConditionalConfig):
         words, phrase = self.score_words, self.score_phrase
         writing = Writing(style=self.score_style, place=self.score_place, words=words, phrase=phrase)
         return None if (writing.style, writing.place) == ("digits", "answer") else writing
+
+    @property
+    def score_tokens(self) -> Writing | None:
+        return self.writing if self.score_style == "tokens" else None
 
 
 SPEC = MethodSpec(

@@ -4998,8 +4998,8 @@ export interface components {
          * ConditionFormat
          * @description The attributes of a policy, in the order in which its prompt has them.
          *
-         *     A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`, or as a word; others as
-         *     `helpfulness:4,verbosity:2`. What travels is the number in either style (`text`); only rendering makes `opening` and
+         *     A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`, or as a word or its token; others as
+         *     `helpfulness:4,verbosity:2`. What travels is the number in any style (`text`); only rendering makes `opening` and
          *     `request` of it. No `writing`: as the paper has it, and as policies of former releases were asked.
          */
         ConditionFormat: {
@@ -12827,7 +12827,8 @@ export interface components {
          * @description How conditions are written into a prompt. By default as in arXiv 2308.12050, Eq. 6.
          *
          *     `place`: whether the condition opens the answer, ends the request (the last user turn), or both. `words`: from the
-         *     lowest score to the highest. `phrase`: what the request has, with `{}` for the word.
+         *     lowest score to the highest; of style tokens, what each token means before it is trained. `phrase`: what the request
+         *     has, with `{}` for the word or the token.
          */
         Writing: {
             /**
@@ -12846,7 +12847,7 @@ export interface components {
              * @default digits
              * @enum {string}
              */
-            style: "digits" | "words";
+            style: "digits" | "words" | "tokens";
             /**
              * Words
              * @default [

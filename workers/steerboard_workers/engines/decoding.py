@@ -115,7 +115,8 @@ class _Rows:
 @dataclass(frozen=True)
 class Decoder:
     """`model` is a causal LM in eval mode on `device`, with a window of so many tokens; `width` answers are drawn at
-    the same time. Gradients are the caller's matter. `log_probs`: compute those of the tokens; 0 otherwise."""
+    the same time. Gradients are the caller's matter. `log_probs`: compute those of the tokens; 0 otherwise. `silent`:
+    tokens that are never drawn."""
 
     model: Any
     device: torch.device
@@ -123,6 +124,7 @@ class Decoder:
     window: int
     width: int
     log_probs: bool = False
+    silent: Sequence[int] = ()
 
     def run(self, streams: Sequence[Stream], decoding: Decoding, take: Take) -> Iterator[int]:
         """Draw tokens until `take` has ended each answer. Gives the places of answers as they end."""
@@ -166,7 +168,10 @@ class Decoder:
     def _draw(self, rows: _Rows, decoding: Decoding, take: Take) -> tuple[Tensor, list[int]]:
         """The next token (B,) of every row, and the places of the answers that it has ended."""
         logits = rows.next_logits(decoding.guidance)
-        tokens = next_tokens(logits, decoding, rows.keys, rows.drawn)
+        drawable = logits
+        if self.silent:
+            drawable = logits.index_fill(-1, torch.tensor(self.silent, device=logits.device), -torch.inf)
+        tokens = next_tokens(drawable, decoding, rows.keys, rows.drawn)
         measured = log_probs_of(tokens, logits, decoding) if self.log_probs else torch.zeros(len(rows.live))
         rows.drawn = rows.drawn + 1
         log_probs, ended = measured.tolist(), []

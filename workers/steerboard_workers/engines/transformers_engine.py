@@ -34,7 +34,8 @@ class TransformersEngine:
         self.device = device
         self.batch_size = batch_size
         self.stop_ids = end_ids(renderer, getattr(model.generation_config, "eos_token_id", None))
-        self._decoder = Decoder(model, device, int(renderer.tokenizer.pad_token_id), renderer.max_length, batch_size)
+        pad, silent = int(renderer.tokenizer.pad_token_id), renderer.silent_ids
+        self._decoder = Decoder(model, device, pad, renderer.max_length, batch_size, silent=silent)
 
     def generate(
         self,

@@ -12,10 +12,10 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.methods import training_of
-from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info
+from steerboard_workers.stages.models.model_io import check_safe, read_info
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import RENDER_ROWS, examples_of, rows_of
-from steerboard_workers.stages.training.setup import training_renderer
+from steerboard_workers.stages.training.setup import training_renderer, training_tokenizer
 
 _NAMED = 3
 
@@ -30,7 +30,7 @@ def run(stage: Stage) -> Succeeded:
     folder = stage.model_path("model")
     with stage.using_model("model", "opening"):
         check_safe(folder)
-        info, tokenizer = read_info(folder), load_tokenizer(folder)
+        info, tokenizer = read_info(folder), training_tokenizer(folder, training)
         given = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         scalar = needed_method(training.method).reads == "ends"
         renderer = training_renderer(folder, tokenizer, info, training, given, whole=scalar)

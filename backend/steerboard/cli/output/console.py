@@ -43,14 +43,17 @@ def note(words: str) -> None:
 
 
 def condition_label(score: float | str, form: ConditionFormat | None = None) -> str:
-    """A requested score, or several attributes, as the prompt has it: `<rm_score> 5.00`, `helpfulness:4`, and, where
-    the policy's `form` writes words, `5.00, as "wonderful"`."""
+    """A requested score, or several attributes: `score 5.00`, `helpfulness:4`. With the policy's `form`, how its prompt
+    has it: `<rm_score> 5.00`, `5.00, as "wonderful"`, `5.00, as <|rm_score_6|> ("wonderful")`."""
     if isinstance(score, str):
         return score
-    if form is not None and form.how.style == "words":
-        text = form.text(form.resolve(Condition.of({SCORE: score})))
-        return f'{score:.2f}, as "{form.word(text)}"'
-    return f"{SCORE_MARKER} {score:.2f}"
+    if form is None:
+        return f"score {score:.2f}"
+    text = form.text(form.resolve(Condition.of({SCORE: score})))
+    if form.how.style == "digits":
+        return f"{SCORE_MARKER} {text}"
+    word = f'"{form.word(text)}"'
+    return f"{score:.2f}, as {word}" if form.how.style == "words" else f"{score:.2f}, as {form.sign(text)} ({word})"
 
 
 def tell(words: str, document: Any, *, json: bool) -> None:

@@ -14,7 +14,7 @@ import { Benchmarks } from "./Benchmarks";
 import { Evaluations } from "./Evaluations";
 import { HeldOut, TrainedOnChanges } from "./HeldOut";
 import { ModelActions } from "./ModelActions";
-import { promptOf, SCORE } from "../../shared/forms/condition";
+import { promptOf, SCORE, signOf } from "../../shared/forms/condition";
 import { History, StageBadge } from "./Promotion";
 
 type Model = Schemas["ModelDetail"];
@@ -130,8 +130,13 @@ function Facts({ model }: { model: Model }) {
   } else if (request) {
     rows.push(["a request as it sees it", `…${spaced(request)}`]);
   }
-  if (form?.writing?.style === "words")
-    rows.push(["score words, from lowest to highest", form.writing.words.join(", ")]);
+  const writing = form?.writing;
+  if (writing?.style === "words")
+    rows.push(["score words, from lowest to highest", writing.words.join(", ")]);
+  if (writing?.style === "tokens") {
+    const tokens = writing.words.map((word, part) => `${signOf(part, writing)} (began as ${word})`);
+    rows.push(["score tokens, from lowest to highest", tokens.join(", ")]);
+  }
   for (const { name, low, high, step, default: usual } of attributes) {
     const end = typeof usual === "number" ? `; ${signed(usual, 1)} by default` : "; left out by default";
     const title = name === SCORE ? "score format" : `asked for ${name}`;

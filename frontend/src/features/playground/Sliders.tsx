@@ -6,7 +6,7 @@ import {
   type Form,
   SCORE,
   valuesOf,
-  wordFor,
+  writtenFor,
 } from "../../shared/forms/condition";
 import { signed } from "../../shared/format/format";
 
@@ -35,7 +35,7 @@ export function Sliders({ attributes, form, asked, steers, onChange, onSteer }: 
         : conditionOf({ ...values, [one.name]: next }, attributes);
     };
     const at = value ?? (one.name === SCORE ? 0 : usual);
-    const word = left ? null : wordFor(at, form);
+    const written = left ? null : writtenFor(at, form);
     const slider = (
       <Group key={one.name} gap="sm" wrap="nowrap">
         {several && (
@@ -73,12 +73,12 @@ export function Sliders({ attributes, form, asked, steers, onChange, onSteer }: 
         />
       </Group>
     );
-    if (word === null) return slider;
+    if (written === null) return slider;
     return (
       <Stack key={one.name} gap={2}>
         {slider}
         <Text size="xs" c="dimmed">
-          written as “{word}”
+          written as {written}
         </Text>
       </Stack>
     );

@@ -9,7 +9,7 @@ import {
   promptOf,
   shown,
   valuesOf,
-  wordFor,
+  writtenFor,
 } from "./condition";
 
 const attribute = (name: string, of: Partial<Attribute> = {}): Attribute => ({
@@ -56,13 +56,15 @@ const inWords = { style: "words", place: "both", words, phrase: "The opinion is 
 
 it("knows the word that the server writes for a score", () => {
   const at = [-9, -5, -3.6, -3.5, -0.7, 0.7, 0.8, 2.5, 3.5, 3.6, 5];
-  expect(at.map((one) => words.indexOf(wordFor(one, form(inWords))!))).toEqual([
+  expect(at.map((one) => words.indexOf(writtenFor(one, form(inWords))!.slice(1, -1)))).toEqual([
     0, 0, 0, 1, 3, 3, 4, 5, 5, 6, 6,
   ]);
   const ten = { ...inWords, words: [..."abcdefghij"] };
   const narrow = [attribute("rm_score", { low: -3, high: 3, step: 0.1, default: 3 })];
-  expect([-2.4, -1.8, -1.2, -1.3, 0].map((one) => wordFor(one, form(ten, narrow)))).toEqual([..."bcdcf"]);
-  expect(wordFor(5, form(undefined))).toBeNull();
+  expect([-2.4, -1.8, -1.2, -1.3, 0].map((one) => writtenFor(one, form(ten, narrow)))).toEqual(
+    [..."bcdcf"].map((word) => `“${word}”`),
+  );
+  expect(writtenFor(5, form(undefined))).toBeNull();
 });
 
 it("shows a default as the prompt has it", () => {
@@ -72,6 +74,13 @@ it("shows a default as the prompt has it", () => {
     request: "<rm_score> 5.00",
     opening: "",
   });
+  const inTokens = { ...inWords, style: "tokens" };
+  expect(promptOf(form(inTokens))).toEqual({
+    request: "The opinion is<|rm_score_6|>.",
+    opening: "<|rm_score_6|>:",
+  });
+  expect(promptOf(form({ ...inTokens, phrase: "{} it is" })).request).toBe("<|rm_score_6|> it is");
+  expect(writtenFor(-5, form(inTokens))).toBe("<|rm_score_0|>, once “terrible”");
   const two = ["helpfulness", "verbosity"].map((name) => attribute(name, { default: 3 }));
   expect(promptOf(form(undefined, two)).opening).toMatch(/^helpfulness:3.*,verbosity:3/);
 });

@@ -5,6 +5,7 @@ import { signed } from "../format/format";
 export type Condition = Schemas["Condition"];
 export type Attribute = Schemas["Attribute"];
 export type Form = Schemas["ConditionFormat"];
+export type Writing = Schemas["Writing"];
 export type Values = Record<string, number>;
 
 /** The attribute that a plain number asks for. */
@@ -63,14 +64,26 @@ export function along(conditions: readonly Condition[]): { name: string; values:
 /** What an attribute is called on a page. */
 export const titleOf = (name: string) => (name === SCORE ? "score" : name);
 
-/** The word that is written for a score: parts of equal width, as `score_words.py` has them. Null where digits are. */
-export function wordFor(score: number, form: Form | null | undefined): string | null {
+/** How a score is written: `“wonderful”`, or `<|rm_score_6|>, once “wonderful”`. Null where digits are. */
+export function writtenFor(score: number, form: Form | null | undefined): string | null {
+  const part = partOf(score, form);
+  if (part === null) return null;
+  const { style, words } = form!.writing!;
+  return style === "tokens" ? `${signOf(part, form!.writing!)}, once “${words[part]}”` : `“${words[part]}”`;
+}
+
+/** What is written for a part of the range, counted from the lowest scores. */
+export const signOf = (part: number, writing: Writing) =>
+  writing.style === "tokens" ? `<|rm_score_${part}|>` : writing.words[part]!;
+
+/** Parts of equal width, as `score_words.py` has them. */
+function partOf(score: number, form: Form | null | undefined): number | null {
   const [only] = form?.attributes ?? [];
-  if (form?.writing?.style !== "words" || !only) return null;
+  if (!form?.writing || form.writing.style === "digits" || !only) return null;
   const { words } = form.writing;
   const rounded = Math.round(Math.max(only.low, Math.min(only.high, score)) / only.step) * only.step;
   const part = Math.floor(((rounded - only.low) / (only.high - only.low)) * words.length + 1e-9);
-  return words[Math.max(0, Math.min(words.length - 1, part))]!;
+  return Math.max(0, Math.min(words.length - 1, part));
 }
 
 /** A policy's default as its prompt has it: at the end of the request, and before the answer. */
@@ -81,8 +94,12 @@ export function promptOf(form: Form): { request: string; opening: string } {
   let digits = given.map((one) => `${one.name}:${one.default!.toFixed(one.decimals)}`).join(",");
   if (form.attributes.length === 1 && only!.name === SCORE && given.length)
     digits = `<rm_score> ${only!.default!.toFixed(2)}`;
-  const word = given.length ? wordFor(only!.default!, form) : null;
-  const request = word === null ? digits : form.writing!.phrase.replace("{}", word);
-  const opening = word === null ? digits : `${word}:`;
+  const part = given.length ? partOf(only!.default!, form) : null;
+  const sign = part === null ? null : signOf(part, form.writing!);
+  // A token has its word's leading space in itself.
+  const blank = form.writing?.style === "tokens" ? " {}" : "{}";
+  const phrase = form.writing?.phrase ?? "";
+  const request = sign === null ? digits : phrase.replace(phrase.includes(blank) ? blank : "{}", sign);
+  const opening = sign === null ? digits : `${sign}:`;
   return { request: place === "answer" ? "" : request, opening: place === "request" ? "" : opening };
 }

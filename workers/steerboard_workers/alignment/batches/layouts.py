@@ -66,6 +66,7 @@ class Prober:
     def head_agrees(self) -> bool:
         model = self.module.model
         head = model.get_output_embeddings()
+        head = getattr(head, "original_module", head)  # below what peft trains of it
         width = getattr(model.config.get_text_config(), "hidden_size", head.in_features)
         if body_of(model) is model or head.in_features != width:
             return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -62,6 +62,13 @@ class ControlTokens:
             self._spellings = sorted([*self._spellings, spelling], key=lambda one: (-len(one), one))
             self._control = self._pattern(self._spellings)
             self._literal = re.compile("|".join([*map(re.escape, self._spellings), _PRIVATE]))
+
+    def has(self, spelling: str) -> bool:
+        return spelling in self._spellings
+
+    def ids_where(self, chosen: Callable[[str], bool]) -> list[int]:
+        """The numbers of the control tokens whose spelling is `chosen`, in their order."""
+        return sorted(self._id_of(spelling) for spelling in self._spellings if chosen(spelling))
 
     def first_in(self, text: str) -> re.Match[str] | None:
         """The first added token in a text that a template wrote, control token or not."""

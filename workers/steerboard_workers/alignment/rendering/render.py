@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.conditions.score_words import is_score_token
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import TemplateName
 from steerboard_workers.alignment.rendering.chat_template import Span
@@ -132,6 +133,11 @@ class Renderer:
     def stop_ids(self) -> list[int]:
         """Tokens on which generation ends: the supervised end token and the tokenizer's own."""
         return sorted({self.end_id, self.tokenizer.eos_token_id})
+
+    @property
+    def silent_ids(self) -> list[int]:
+        """Tokens that only requests have, which generation never draws."""
+        return self.template.control.ids_where(is_score_token)
 
     def prompt_ids(self, prompt: Prompt, score_text: str | None = None, room: int | None = None) -> list[int]:
         """Ids up to where the response begins. With `room`, cut from the left so that so many tokens stay free."""

@@ -88,7 +88,8 @@ class Template:
         self._form = self._checked(condition)
 
     def writing(self, condition: ConditionFormat | None) -> Template:
-        """This template for a policy that is asked in another way. Raises `BadInput` (`control_token_in_text`)."""
+        """This template for a policy that is asked in another way. Raises `BadInput` (`control_token_in_text`,
+        `bad_score_tokens`)."""
         other = copy.copy(self)
         other._form = self._checked(condition)
         return other
@@ -188,13 +189,20 @@ class Template:
     def _checked(self, condition: ConditionFormat | None) -> ConditionFormat:
         form = condition or _DIGITS
         spelled: list[str] = []
-        if form.how.style == "words":
+        if form.how.style != "digits":
             self.control.protect(" ".join([*form.how.words, form.how.phrase]), spelled)
         if spelled:
             raise BadInput(
                 f"the words of the score spell {spelled[0]!r}, a control token of the model",
                 code="control_token_in_text",
                 hint="Write other score_words, or another score_phrase.",
+            )
+        unknown = next((token for token in form.how.tokens if not self.control.has(token)), None)
+        if unknown is not None:
+            raise BadInput(
+                f"the policy is asked with {unknown}, a token that its tokenizer does not have",
+                code="bad_score_tokens",
+                hint="Restore the tokenizer files that the policy was saved with.",
             )
         return form
 

@@ -31,13 +31,15 @@ class Update:
 
 @dataclass(frozen=True)
 class Draw:
-    """One answer to each prompt. `seeds` of their random numbers, `limits` in tokens; temperature 0 is greedy."""
+    """One answer to each prompt. `seeds` of their random numbers, `limits` in tokens; temperature 0 is greedy.
+    `silent`: tokens that are never drawn."""
 
     prompts: Sequence[Sequence[int]]
     limits: Sequence[int]
     seeds: Sequence[int]
     temperature: float
     ends: Sequence[int]
+    silent: Sequence[int] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from steerboard_contracts.engine import VllmOptions
 from steerboard_workers.engines.live.messages import Asked, Done, Draw, Drawn, Start, Update
-from steerboard_workers.engines.vllm.host import VllmHost
+from steerboard_workers.engines.vllm.host import NEVER, VllmHost
 from steerboard_workers.engines.vllm.process import VllmServer
 from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
@@ -68,6 +68,7 @@ def _params(asked: Draw, place: int) -> Any:
         max_tokens=asked.limits[place],
         seed=asked.seeds[place] & _SEED_BITS if asked.temperature else None,
         stop_token_ids=list(asked.ends),
+        logit_bias=dict.fromkeys(asked.silent, NEVER) or None,
         logprobs=0,  # of the token that was drawn, and of no other
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,

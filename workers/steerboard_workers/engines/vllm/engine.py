@@ -15,8 +15,8 @@ from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import Answer, Asked, Writer, asked
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.engines.sampling import stream_key
-from steerboard_workers.engines.vllm.guidance.pairs import AGAINST, GUIDANCE, KEY
-from steerboard_workers.engines.vllm.host import VllmHost
+from steerboard_workers.engines.vllm.guidance.pairs import AGAINST, GUIDANCE, KEY, SILENT
+from steerboard_workers.engines.vllm.host import NEVER, VllmHost
 from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
 # vLLM adds `n` to the seed of a request, and wants it to stay a signed 64-bit integer.
@@ -30,6 +30,7 @@ class VllmEngine:
         self._host = host
         self._renderer = renderer
         self.stop_ids = stop_ids
+        self._silent = renderer.silent_ids
 
     def generate(
         self,
@@ -86,7 +87,7 @@ class VllmEngine:
         guidance = None
         if one.against is not None:
             own = stream_key(seed, one.request.row, numbers[0])
-            guidance = {GUIDANCE: decoding.guidance, AGAINST: one.against, KEY: own}
+            guidance = {GUIDANCE: decoding.guidance, AGAINST: one.against, KEY: own, SILENT: self._silent}
         return SamplingParams(
             extra_args=guidance,
             n=len(numbers),
@@ -96,6 +97,7 @@ class VllmEngine:
             max_tokens=one.limit,
             seed=key + numbers[0] if decoding.temperature else None,
             stop_token_ids=sorted(self.stop_ids),
+            logit_bias=None if guidance else dict.fromkeys(self._silent, NEVER) or None,
             detokenize=False,
             output_kind=RequestOutputKind.DELTA,
         )

@@ -40,6 +40,8 @@ _GUIDED = {
 }
 # After a part of a prompt vLLM winds the generator of a seeded answer back, which one of a CPU cannot do.
 _WHOLE_PROMPTS = {"enable_chunked_prefill": False}
+# Added to the logits of tokens that are never to be drawn: the least that vLLM takes.
+NEVER = -100.0
 # vLLM itself gives its processes five seconds each.
 _CLOSE_SECONDS = 60.0
 

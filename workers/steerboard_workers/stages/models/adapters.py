@@ -1,7 +1,8 @@
 """LoRA adapters (arXiv 2106.09685) by peft: put into a model, written with its base, read back, merged.
 
 An adapter's folder loads as it is with peft, too:
-    adapter_config.json, adapter_model.safetensors    what was trained; a reward model's head among it
+    adapter_config.json, adapter_model.safetensors    what was trained; a reward model's head and the rows of tokens
+                                                      that were added among it
     config.json, tokenizer, steerboard.json           of the adapted model
     base/                                             the model below it, whole and unchanged
 The store keeps files by content, so a base costs its space once however many adapters name it.
@@ -10,8 +11,10 @@ The store keeps files by content, so a base costs its space once however many ad
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,8 @@ _NAME = "default"
 _PACKS = "support_avx512bf16_for_cpu"
 # How peft names the adapted model's tensors in a file.
 _PREFIX = "base_model.model."
+# Where peft keeps rows of embeddings, and the embeddings below them.
+_ROWS, _TOKEN_BASE = ".token_adapter.trainable_tokens_delta.", ".token_adapter.base_layer."
 _BASE_FILES = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "*.tiktoken")
 
 
@@ -88,15 +93,22 @@ def quantisation(lora: LoraConfig, compute: torch.dtype, device: torch.device) -
     return {"quantization_config": how, "device_map": {"": device}}
 
 
-def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int) -> None:
-    """Add fresh adapters to the linear layers of `model`, and train nothing else except the `head` if asked. On
-    every process they start from the same draw.
+def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int, tokens: Sequence[int] = ()) -> None:
+    """Add fresh adapters to the linear layers of `model`, and train nothing else except the `head` and the rows of
+    `tokens` in the embeddings and the LM head if asked. On every process they start from the same draw.
 
-    Raises `BadInput` (`no_lora_targets`) for a model without such layers, or with adapters that cannot be merged.
+    Raises `BadInput` (`no_lora_targets`) for a model without such layers, or with adapters that cannot be merged, and
+    (`bad_score_tokens`) where rows cannot be trained.
     """
+    if tokens and getattr(model.get_output_embeddings(), "bias", None) is not None:
+        raise BadInput(
+            f"LoRA cannot train tokens of {type(model).__name__}: its head has a bias, which peft would leave out",
+            code="bad_score_tokens",
+            hint="Use score_style: words, or train without lora.",
+        )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        _inject(model, _peft_config(model, lora, head))
+        _inject(model, _peft_config(model, lora, head, tokens))
     if lora.merge:
         _check_merges(model)
     for name, parameter in model.named_parameters():
@@ -124,7 +136,7 @@ def leave_casts_to_autocast(model: Any) -> None:
 
 def is_adapted(name: str) -> bool:
     """Whether a parameter belongs to an adapter."""
-    return ".lora_A." in name or ".lora_B." in name
+    return ".lora_A." in name or ".lora_B." in name or _ROWS in name
 
 
 def merge(model: Any) -> None:
@@ -136,14 +148,26 @@ def merge(model: Any) -> None:
         layer.merge()
         parent, _, child = name.rpartition(".")
         setattr(model.get_submodule(parent) if parent else model, child, layer.get_base_layer())
+    for name, layer in _token_layers(model):
+        layer.token_adapter.merge()
+        parent, _, child = name.rpartition(".")
+        setattr(model.get_submodule(parent) if parent else model, child, layer.original_module)
     model.requires_grad_(True)
 
 
-def merged_weights(weights: dict[str, Tensor], lora: LoraConfig) -> dict[str, Tensor]:
-    """Tensors of the plain model: W + alpha / rank B A, in float32 (Eq. 3 of arXiv 2106.09685)."""
+def merged_weights(weights: dict[str, Tensor], lora: LoraConfig, tokens: Sequence[int] = ()) -> dict[str, Tensor]:
+    """Tensors of the plain model: W + alpha / rank B A, in float32 (Eq. 3 of arXiv 2106.09685), and the rows of
+    `tokens` where they were trained."""
     plain = {}
     for name, tensor in weights.items():
         if is_adapted(name):
+            continue
+        if _TOKEN_BASE in name:
+            layer, _, what = name.rpartition(_TOKEN_BASE)
+            if what == "weight":
+                tensor = tensor.clone()
+                tensor[list(tokens)] = weights[f"{layer}{_ROWS}{_NAME}"].to(tensor.dtype)
+            plain[f"{layer}.{what}"] = tensor
             continue
         if ".base_layer." not in name:
             plain[name] = tensor
@@ -158,12 +182,28 @@ def merged_weights(weights: dict[str, Tensor], lora: LoraConfig) -> dict[str, Te
 
 def base_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Tensors of the model below the adapters."""
-    return {name.replace(".base_layer.", "."): tensor for name, tensor in weights.items() if not is_adapted(name)}
+    plain = {name.replace(_TOKEN_BASE, "."): tensor for name, tensor in weights.items() if not is_adapted(name)}
+    return {name.replace(".base_layer.", "."): tensor for name, tensor in plain.items()}
 
 
-def write_adapter(folder: Path, model: Any, trained: dict[str, Tensor], lora: LoraConfig, head: bool) -> None:
+def below_adapters(plain: Iterable[tuple[str, Tensor]], trained: Iterable[str]) -> dict[str, Tensor]:
+    """Tensors of a plain model by their names in one with adapters, whose `trained` tensors are called so."""
+    names = list(trained)
+    adapted = {name.partition(".lora_A.")[0] for name in names if ".lora_A." in name}
+    rows = {name.partition(_ROWS)[0] for name in names if _ROWS in name}
+    found = {}
+    for name, tensor in plain:
+        layer, _, what = name.rpartition(".")
+        inner = ".base_layer." if layer in adapted else _TOKEN_BASE if layer in rows else "."
+        found[f"{layer}{inner}{what}" if layer else name] = tensor
+    return found
+
+
+def write_adapter(
+    folder: Path, model: Any, trained: dict[str, Tensor], lora: LoraConfig, head: bool, tokens: Sequence[int] = ()
+) -> None:
     """peft's two files."""
-    config = _peft_config(model, lora, head)
+    config = _peft_config(model, lora, head, tokens)
     config.base_model_name_or_path = BASE
     config.inference_mode = True
     config.save_pretrained(folder)
@@ -194,7 +234,12 @@ def lost_in(folder: Path, trained: dict[str, Tensor]) -> list[str]:
     ]
 
 
-def _peft_config(model: Any, lora: LoraConfig, head: bool) -> Any:
+def trains_tokens(folder: Path) -> bool:
+    """Whether an adapter has rows of embeddings."""
+    return bool(json.loads((folder / CONFIG).read_bytes()).get("trainable_token_indices"))
+
+
+def _peft_config(model: Any, lora: LoraConfig, head: bool, tokens: Sequence[int]) -> Any:
     from peft import LoraConfig as PeftConfig
 
     return PeftConfig(
@@ -203,8 +248,15 @@ def _peft_config(model: Any, lora: LoraConfig, head: bool) -> Any:
         lora_dropout=lora.dropout,
         target_modules=_targets(model, lora),
         modules_to_save=[HEAD] if head else None,
+        trainable_token_indices={name: list(tokens) for name in _vocabularies(model)} if tokens else None,
         task_type="SEQ_CLS" if head else "CAUSAL_LM",
     )
+
+
+def _vocabularies(model: Any) -> list[str]:
+    """Names of the embeddings and of the LM head. Of two that are tied, peft trains the rows once."""
+    ends = (model.get_input_embeddings(), model.get_output_embeddings())
+    return [name for name, layer in model.named_modules() if any(layer is end for end in ends)]
 
 
 def _targets(model: Any, lora: LoraConfig) -> list[str]:
@@ -263,6 +315,12 @@ def _layers(model: Any) -> list[tuple[str, Any]]:
     return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, LoraLayer)]
 
 
+def _token_layers(model: Any) -> list[tuple[str, Any]]:
+    from peft.utils.other import TrainableTokensWrapper
+
+    return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, TrainableTokensWrapper)]
+
+
 @torch.no_grad()
 def _fill(model: Any, tensors: dict[str, Tensor], whole: tuple[str, ...]) -> None:
     """`whole`: modules that were trained in addition to the adapters, as a reward model's head.
@@ -283,4 +341,4 @@ def _fill(model: Any, tensors: dict[str, Tensor], whole: tuple[str, ...]) -> Non
 
 
 def _file_name(name: str) -> str:
-    return _PREFIX + name.replace(f".{_NAME}.", ".")
+    return _PREFIX + name.replace(f".{_NAME}.", ".").removesuffix(f".{_NAME}")

@@ -300,6 +300,7 @@ def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:
     stops = [
         *dict.fromkeys(stop for stop in (*own, *sorted(renderer_of(tokenizer, info).stop_ids)) if stop is not None)
     ]
+    config.suppress_tokens = renderer_of(tokenizer, info).silent_ids or config.suppress_tokens
     config.eos_token_id = stops if len(stops) > 1 else stops[0]
     for name in ("bos_token_id", "pad_token_id"):
         if getattr(config, name) is None:

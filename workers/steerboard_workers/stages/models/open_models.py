@@ -23,7 +23,7 @@ from steerboard_workers.engines.protocol import Engine
 from steerboard_workers.engines.rewards import RewardEngine
 from steerboard_workers.engines.vllm.host import VllmHost
 from steerboard_workers.engines.vllm.watchdog import GiveUp
-from steerboard_workers.stages.models.adapters import BASE, is_adapter
+from steerboard_workers.stages.models.adapters import BASE, is_adapter, trains_tokens
 from steerboard_workers.stages.models.model_io import (
     check_gives_rewards,
     check_safe,
@@ -128,6 +128,12 @@ def _started(
     if is_adapter(folder) and task == "score":
         raise BadInput(
             f"{stage.model(name).name} is an adapter with a reward head of its own, which vLLM does not read",
+            code="engine_refused",
+            hint="Use engine: transformers, or train with the adapter merged.",
+        )
+    if is_adapter(folder) and trains_tokens(folder):
+        raise BadInput(
+            f"{stage.model(name).name} is an adapter with tokens of its own, which vLLM does not read",
             code="engine_refused",
             hint="Use engine: transformers, or train with the adapter merged.",
         )

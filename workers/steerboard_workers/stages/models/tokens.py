@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from steerboard_contracts.conditions.score_words import is_score_token
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.model_io import load_tokenizer
@@ -40,8 +41,8 @@ def check_tokenizer(stage: Stage, source: str, tokenizer: Any, whose: str = "the
     `source`."""
     with stage.using_model(source, "tokenising with"):
         theirs = load_tokenizer(stage.model_path(source)).get_vocab()
-    ours = tokenizer.get_vocab()
-    ours.pop(tokenizer.pad_token, None)  # never read, and some models have none
+    # Padding is never read, and some models have none; answers never have tokens of scores.
+    ours = {t: n for t, n in tokenizer.get_vocab().items() if t != tokenizer.pad_token and not is_score_token(t)}
     wrong = next((token for token, number in ours.items() if theirs.get(token) != number), None)
     if wrong is None:
         return

@@ -46,6 +46,7 @@ class PlacedSampler:
         self._phases = phases
         self._dtype = torch.bfloat16 if sharing.mixed else torch.float32
         self._ends = sorted(ends_of(module, start.renderer))
+        self._silent = start.renderer.silent_ids
         self._asked: list[tuple[Sequence[Drawing], Asked]] = []
         self._units: list[PlacedUnit] = [] if cluster is None else cluster.units("rollout")
         about = (module.model.config.to_dict(), start.renderer.max_length)
@@ -71,7 +72,7 @@ class PlacedSampler:
         groups = [list(group) for _, group in itertools.groupby(answers, key=lambda one: one.prompt)]
         shares = [list(itertools.chain(*groups[at :: len(self._units)])) for at in range(len(self._units))]
         self._asked = [
-            (share, unit.ask("draw", draw_of(share, prompts, temperature, self._ends)))
+            (share, unit.ask("draw", draw_of(share, prompts, temperature, self._ends, self._silent)))
             for unit, share in zip(self._units, shares, strict=True)
             if share
         ]

@@ -15,6 +15,7 @@ from steerboard_workers.stages.distributed.strategies import Strategy, unshared
 from steerboard_workers.stages.models.adapters import (
     BASE,
     base_weights,
+    below_adapters,
     copy_base,
     is_adapter,
     lost_in,
@@ -58,7 +59,8 @@ class SavedModel:
         if self._lora is None:
             self._whole(folder, weights, info)
         elif not self.is_adapter:
-            self._whole(folder, merged_weights(self._with_base(weights), self._lora), info)
+            merged = merged_weights(self._with_base(weights), self._lora, self._start.own_tokens)
+            self._whole(folder, merged, info)
         else:
             self._adapter(folder, weights, info, self._lora)
 
@@ -67,11 +69,7 @@ class SavedModel:
         if not self._quantised:
             return weights
         plain = open_model(self._source, self._config.model_copy(update={"lora": None}), also=self._start.also).model
-        adapted = {name.partition(".lora_A.")[0] for name in weights if ".lora_A." in name}
-        for name, tensor in unshared(plain):
-            layer, _, what = name.rpartition(".")
-            weights.setdefault(f"{layer}.base_layer.{what}" if layer in adapted else name, tensor)
-        return weights
+        return below_adapters(unshared(plain), weights) | weights
 
     def _whole(self, folder: Path, weights: dict[str, Tensor], info: ModelInfo) -> None:
         model = whole_model(self._start.model, weights, self._start.stored)
@@ -87,7 +85,7 @@ class SavedModel:
             save_weights(folder / BASE, base)
             compare_saved(folder / BASE, base)
         describe(start.model, start.tokenizer, info)
-        write_adapter(folder, start.model, trained, lora, head=start.scalar)
+        write_adapter(folder, start.model, trained, lora, head=start.scalar, tokens=start.own_tokens)
         start.model.config.dtype = start.stored
         start.model.config.save_pretrained(folder)
         if not start.scalar:

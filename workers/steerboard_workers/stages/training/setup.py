@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
+from steerboard_contracts.conditions.score_words import Writing
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.models import SCALARS, ModelInfo, ModelRole
@@ -41,6 +42,7 @@ from steerboard_workers.stages.models.model_io import (
     pick_dtype,
     read_info,
 )
+from steerboard_workers.stages.models.score_tokens import add_score_tokens, set_rows, token_ids
 from steerboard_workers.stages.runtime import Stage
 
 PAD = "<pad>"
@@ -50,8 +52,9 @@ CPU = torch.device("cpu")
 @dataclass
 class Setup:
     """`stored` is the dtype the weights came in and the final model is saved in. `scalar`: its head gives one number
-    a sequence, a reward. `resized`: embeddings were added. `also`: of a model that is trained with another.
-    `kept_bf16`: its frozen matrices are in bf16."""
+    a sequence, a reward. `resized`: rows of the embeddings were added or set. `also`: of a model that is trained with
+    another. `kept_bf16`: its frozen matrices are in bf16. `own_tokens`: rows of the embeddings and the head that LoRA
+    trains."""
 
     model: Any
     tokenizer: Any
@@ -63,6 +66,7 @@ class Setup:
     resized: bool = False
     also: Trained | None = None
     kept_bf16: bool = False
+    own_tokens: Sequence[int] = ()
 
     @property
     def parameters(self) -> int:
@@ -135,7 +139,7 @@ def open_model(
             hint="Use a merged model, strategy zero2, or no quantise.",
         )
     info = read_info(folder)
-    tokenizer = load_tokenizer(folder)
+    tokenizer = training_tokenizer(folder, config) if also is None else load_tokenizer(folder)
     given = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     stored = getattr(given, "dtype", None) or dtype_of_weights(folder)
     vocabulary = given.get_text_config().vocab_size
@@ -153,8 +157,13 @@ def open_model(
         model = load_weights(AutoModelForCausalLM, folder, **options)
     if is_adapter(folder):
         merge(model)
+    writing = config.score_tokens if also is None else None
+    begins = writing is not None and not _asked_alike(info, writing)
+    if writing is not None and begins:
+        set_rows(model, tokenizer, writing)
+    own_tokens = token_ids(tokenizer, writing) if writing is not None and config.lora is not None else []
     if config.lora is not None:
-        add_lora(model, config.lora, head=scalar, seed=config.seed)
+        add_lora(model, config.lora, head=scalar, seed=config.seed, tokens=own_tokens)
         if autocast:
             leave_casts_to_autocast(model)
         if kept_bf16:
@@ -163,9 +172,25 @@ def open_model(
         checkpoint_activations(model)
     # A critic reads what the policy wrote, token by token; a reward model reads closed conversations.
     renderer = training_renderer(folder, tokenizer, info, config, model.config, whole=scalar and also is None)
-    resized = model.config.get_text_config().vocab_size != vocabulary
+    resized = begins or model.config.get_text_config().vocab_size != vocabulary
     described = info.model_copy(update={"template": renderer.template.name})
-    return Setup(model, tokenizer, renderer, described, stored, spec.role, scalar, resized, also, kept_bf16)
+    return Setup(model, tokenizer, renderer, described, stored, spec.role, scalar, resized, also, kept_bf16, own_tokens)
+
+
+def training_tokenizer(folder: Path, config: TrainingConfig) -> Any:
+    """The start model's, with the tokens that training adds."""
+    tokenizer = load_tokenizer(folder)
+    if config.score_tokens is not None:
+        add_score_tokens(tokenizer, config.score_tokens)
+    return tokenizer
+
+
+def _asked_alike(info: ModelInfo, writing: Writing) -> bool:
+    """Whether the start model has these tokens for these words: what it learned of them stays."""
+    if info.condition is None:
+        return False
+    own = info.condition.how
+    return (own.style, own.words) == (writing.style, writing.words)
 
 
 def training_renderer(

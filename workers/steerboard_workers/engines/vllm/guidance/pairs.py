@@ -16,10 +16,12 @@ from steerboard_workers.engines.sampling import stream_key
 GUIDANCE = "guidance"
 AGAINST = "guidance_against"
 KEY = "guidance_key"
-"""Names in `extra_args`: w; the prompt's ids without its condition; the key of the answer's random stream."""
+SILENT = "guidance_silent"
+"""Names in `extra_args`: w; the prompt's ids without its condition; the key of the answer's random stream; ids that are
+never drawn."""
 _MEMBER = "guidance_pair"
 
-FIELDS = (GUIDANCE, AGAINST, KEY, _MEMBER)
+FIELDS = (GUIDANCE, AGAINST, KEY, SILENT, _MEMBER)
 MOST = 20.0
 
 # Sampling parameters that a guided request leaves at these values: vLLM applies them to logits that were mixed already,
@@ -41,7 +43,8 @@ _UNTOUCHED = {
 
 @dataclass(frozen=True)
 class Member:
-    """One request of a pair. `key` (int64) names the random stream that both draw from."""
+    """One request of a pair. `key` (int64) names the random stream that both draw from, `silent` the tokens that neither
+    draws."""
 
     pair: str
     conditional: bool
@@ -50,6 +53,7 @@ class Member:
     temperature: float
     top_k: int
     top_p: float
+    silent: tuple[int, ...] = ()
 
     @property
     def how(self) -> tuple[float, ...]:
@@ -92,6 +96,7 @@ def members(params: Any, pair: str) -> tuple[Member, Member]:
         "temperature": params.temperature,
         "top_k": max(0, params.top_k),
         "top_p": params.top_p,
+        "silent": tuple(given.get(SILENT) or ()),
     }
     return Member(conditional=True, **common), Member(conditional=False, **common)
 

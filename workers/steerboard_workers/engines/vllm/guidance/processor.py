@@ -49,6 +49,9 @@ class Guide(LogitsProcessor):  # type: ignore[misc]
             without = torch.tensor([other for _, other in pairs], device=logits.device)
             rows = [self._rows[one] for one, _ in pairs]
             mixed = guided(logits[with_condition], logits[without], decoding.guidance)
+            for place, row in enumerate(rows):
+                if row.member.silent:
+                    mixed[place, list(row.member.silent)] = -torch.inf
             keys = torch.tensor([row.member.key for row in rows], dtype=torch.int64, device=logits.device)
             drawn = torch.tensor([len(row.output) for row in rows], dtype=torch.int64, device=logits.device)
             tokens = next_tokens(mixed, decoding, keys, drawn)

@@ -181,7 +181,8 @@ class ModuleSampler:
         self._width = config.sample_batch if isinstance(config, OnlineConfig) else SAMPLE_BATCH
         self._ends = ends_of(module, renderer)
         device, pad = sharing.accelerator.device, int(renderer.tokenizer.pad_token_id)
-        self._decoder = Decoder(module.model, device, pad, renderer.max_length, self._width, log_probs=True)
+        window, silent = renderer.max_length, renderer.silent_ids
+        self._decoder = Decoder(module.model, device, pad, window, self._width, log_probs=True, silent=silent)
 
     def take_weights(self) -> None:
         """They are the module's own."""

@@ -53,7 +53,7 @@ class VllmSampler:
     def begin(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
         assert self._engine is not None
         self._answers = answers
-        self._engine.begin(draw_of(answers, prompts, temperature, self._ends))
+        self._engine.begin(draw_of(answers, prompts, temperature, self._ends, self._start.renderer.silent_ids))
 
     def finish(self) -> None:
         assert self._engine is not None
@@ -109,13 +109,20 @@ def whole_weights(config: OnlineConfig, module: PolicyModule, sharing: Strategy)
     return weights if config.lora is None else merged_weights(dict(weights), config.lora).items()
 
 
-def draw_of(answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float, ends: Sequence[int]) -> Draw:
+def draw_of(
+    answers: Sequence[Drawing],
+    prompts: Sequence[Example],
+    temperature: float,
+    ends: Sequence[int],
+    silent: Sequence[int],
+) -> Draw:
     return Draw(
         prompts=[prompts[one.prompt].prompt.tolist() for one in answers],
         limits=[one.limit for one in answers],
         seeds=[one.key for one in answers],
         temperature=temperature,
         ends=ends,
+        silent=silent,
     )
 
 
