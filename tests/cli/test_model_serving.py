@@ -60,6 +60,7 @@ CREDENTIALS = {
     )
 }
 Serve = Callable[..., "subprocess.Popen[str]"]
+Register = Callable[[list[int]], None]
 
 
 @pytest.fixture
@@ -196,29 +197,29 @@ def test_it_ends_when_it_is_told_to_while_the_weights_are_still_coming(serve: Se
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_an_adapter_is_loaded_over_its_base_with_room_for_its_rank(
-    url: str,
-    serve: Serve,
-    sessions: sessionmaker[Session],
-    project: Project,
-    store: ArtifactStore,
-    tmp_path: Path,
-) -> None:
-    folder = write_model(tmp_path / "adapted", "policy")
-    info = ModelInfo.model_validate_json((folder / "steerboard.json").read_bytes())
-    (folder / "steerboard.json").write_text(info.model_copy(update={"lora": LoraConfig(rank=300)}).model_dump_json())
-    with transaction(sessions) as session:
-        register_model(
-            session,
-            store,
-            project,
-            name="adapted",
-            folder=folder,
-            role="policy",
-            method="sft",
-            parent_id=None,
-            run_id=None,
+@pytest.fixture
+def adapted(sessions: sessionmaker[Session], project: Project, store: ArtifactStore, tmp_path: Path) -> Register:
+    """adapted(tokens=...): a policy `adapted` of an adapter, of which some tokens are trained."""
+
+    def register(tokens: list[int]) -> None:
+        folder = write_model(tmp_path / "adapted", "policy")
+        info = ModelInfo.model_validate_json((folder / "steerboard.json").read_bytes())
+        (folder / "steerboard.json").write_text(
+            info.model_copy(update={"lora": LoraConfig(rank=300)}).model_dump_json()
         )
+        rows = {"embed_tokens": tokens} if tokens else None
+        (folder / "adapter_config.json").write_text(json.dumps({"trainable_token_indices": rows}))
+        about = {"role": "policy", "method": "sft", "parent_id": None, "run_id": None}
+        with transaction(sessions) as session:
+            register_model(session, store, project, name="adapted", folder=folder, **about)
+
+    return register
+
+
+def test_an_adapter_is_loaded_over_its_base_with_room_for_its_rank(
+    url: str, serve: Serve, adapted: Register, tmp_path: Path
+) -> None:
+    adapted([])
     process = serve(url, "adapted")
     assert process.stdout is not None
     assert process.stdout.readline().strip()
@@ -227,6 +228,17 @@ def test_an_adapter_is_loaded_over_its_base_with_room_for_its_rank(
     base = Path(arguments[arguments.index("--model") + 1])
     assert base.name == "base"
     assert arguments[arguments.index("--lora-modules") + 1] == f"adapted={base.parent}"
+
+
+def test_an_adapter_with_tokens_of_its_own_is_refused(
+    url: str, serve: Serve, adapted: Register, tmp_path: Path
+) -> None:
+    adapted([7])
+    process = serve(url, "adapted")
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode != 0
+    assert "an adapter with tokens of its own" in said.replace("\n", " ")
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_an_address_that_the_platform_may_not_call_is_refused_before_anything_is_loaded(

@@ -13,10 +13,12 @@ import pytest
 import torch
 
 from steerboard.cli.models.files import add_guided_script
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.decoding import Decoding
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.transformers_engine import TransformersEngine
-from steerboard_workers.stages.models.model_io import load_policy, load_tokenizer
+from steerboard_workers.stages.models.model_io import load_policy, load_tokenizer, save_model
+from steerboard_workers.stages.models.score_tokens import add_score_tokens, set_rows, token_ids
 from support.models.vllm_engine import write_models
 
 PROMPTS = ("How can I grow tomatoes?", "What is the best way to learn Spanish on a small budget?")
@@ -61,6 +63,22 @@ def test_the_exported_script_gives_the_greedy_tokens_of_the_engine(pipeline, tmp
             ours = by_engine(script.parent, prompt, score, guidance)
             assert by_script(script, prompt, score, guidance) == ours
             assert len(ours) > 2
+
+
+def test_the_exported_script_draws_no_token_of_a_score(pipeline, tmp_path):
+    policy = load_policy(pipeline.things["sft"].path, "fp32", "cpu")
+    form = ConditionFormat.of_score(style="tokens", place="both")
+    add_score_tokens(policy.tokenizer, form.how)
+    set_rows(policy.model, policy.tokenizer, form.how)
+    silent = token_ids(policy.tokenizer, form.how)
+    with torch.no_grad():  # a policy that likes nothing better
+        policy.model.get_output_embeddings().weight[silent] *= 30
+    info = policy.info.model_copy(update={"role": "policy", "condition": form})
+    save_model(tmp_path / "tokens", policy.model, policy.tokenizer, info)
+    script = exported(tmp_path / "tokens", tmp_path / "exported")
+    found = by_script(script, PROMPTS[0], "5.00", 1.5)
+    assert found == by_engine(script.parent, PROMPTS[0], "5.00", 1.5)
+    assert not set(found) & set(silent)
 
 
 def test_guidance_of_the_script_changes_what_it_writes(pipeline, tmp_path):

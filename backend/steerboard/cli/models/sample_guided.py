@@ -79,6 +79,8 @@ def sample(
         c, u = (one.logits[0, -1].float() for one in made)
         # What is ruled out in both, such as a padded vocabulary, has no difference.
         logits = torch.where(c == u, c, torch.lerp(u, c, guidance))
+        # Tokens that only requests have.
+        logits[model.generation_config.suppress_tokens or []] = -torch.inf
         if temperature > 0:
             token = int(torch.multinomial((logits / temperature).softmax(-1), 1))
         else:

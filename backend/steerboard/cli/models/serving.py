@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -135,10 +136,18 @@ def _spec(
 
 
 def _what(model: dict[str, Any], folder: Path) -> list[str]:
-    """A whole model, or an adapter over its base, which answers by the adapter's name and template."""
+    """A whole model, or an adapter over its base, which answers by the adapter's name and template. Raises `BadInput`
+    (`engine_refused`)."""
     lora = model["info"].get("lora")
     if lora is None:
         return ["--model", str(folder), "--served-model-name", model["name"]]
+    adapter = folder / "adapter_config.json"
+    if adapter.is_file() and json.loads(adapter.read_bytes()).get("trainable_token_indices"):
+        raise BadInput(
+            f"{model['name']} is an adapter with tokens of its own, which vLLM does not read",
+            code="engine_refused",
+            hint="Train it again with the adapter merged (lora.merge: true), and serve that.",
+        )
     room = vllm_rank(int(lora["rank"]))
     return [
         *("--model", str(folder / "base"), "--tokenizer", str(folder), "--served-model-name", f"{model['name']}-base"),

@@ -43,8 +43,8 @@ _UNTOUCHED = {
 
 @dataclass(frozen=True)
 class Member:
-    """One request of a pair. `key` (int64) names the random stream that both draw from, `silent` the tokens that neither
-    draws."""
+    """One request of a pair. `key` (int64) names the random stream that both draw from, `silent` the tokens that
+    neither draws."""
 
     pair: str
     conditional: bool
@@ -114,8 +114,14 @@ def check(params: Any) -> None:
     if isinstance(guidance, bool) or not isinstance(guidance, int | float) or not 0 <= guidance <= MOST:
         raise ValueError(f"{GUIDANCE} is a number from 0 to {MOST:g}, got {guidance!r}")
     against = given[AGAINST]
-    if not isinstance(against, list) or len(against) < 2 or not all(type(one) is int and one >= 0 for one in against):
+    if not _are_ids(against) or len(against) < 2:
         raise ValueError(f"{AGAINST} is a prompt of at least two token ids")
+    if not _are_ids(given.get(SILENT, [])):
+        raise ValueError(f"{SILENT} is a list of token ids")
     changed = [name for name, usual in _UNTOUCHED.items() if (getattr(params, name, usual) or usual) != usual]
     if changed:
         raise ValueError(f"guided requests take no {', '.join(changed)}: leave them out, or leave out {GUIDANCE}")
+
+
+def _are_ids(given: Any) -> bool:
+    return isinstance(given, list) and all(type(one) is int and one >= 0 for one in given)

@@ -50,8 +50,7 @@ class Guide(LogitsProcessor):  # type: ignore[misc]
             rows = [self._rows[one] for one, _ in pairs]
             mixed = guided(logits[with_condition], logits[without], decoding.guidance)
             for place, row in enumerate(rows):
-                if row.member.silent:
-                    mixed[place, list(row.member.silent)] = -torch.inf
+                mixed[place, [token for token in row.member.silent if token < mixed.shape[1]]] = -torch.inf
             keys = torch.tensor([row.member.key for row in rows], dtype=torch.int64, device=logits.device)
             drawn = torch.tensor([len(row.output) for row in rows], dtype=torch.int64, device=logits.device)
             tokens = next_tokens(mixed, decoding, keys, drawn)
