@@ -174,7 +174,8 @@ def test_a_stage_that_fails_ends_though_its_engine_still_runs(things: HandPipeli
     assert failed.code == "too_many_new_tokens"
 
 
-def test_a_policy_asked_by_tokens_answers_the_same_and_never_with_one(things: HandPipeline) -> None:
+@pytest.fixture(scope="module")
+def asked_by_tokens(things: HandPipeline) -> str:
     """Its vocabulary has grown, and its head prefers the new tokens to all others."""
     form = ConditionFormat.of_score(style="tokens", place="request", words=("red", "green", "blue"))
     policy = load_policy(things.directory / "policy", "fp32", "cpu")
@@ -189,10 +190,19 @@ def test_a_policy_asked_by_tokens_answers_the_same_and_never_with_one(things: Ha
     info = policy.info.model_copy(update={"role": "policy", "condition": form})
     save_model(things.directory / "tokens", policy.model, policy.tokenizer, info)
     things.things["tokens"] = ModelInput(name="tokens", path=str(things.directory / "tokens"), content_hash="tokens")
-    config = {"run": "generate", "prompts": ["say red"], "scores": [-5.0, 0.0, 5.0], "decoding": {"max_new_tokens": 12}}
+    return "tokens"
+
+
+@pytest.mark.parametrize("guidance", [1.0, 2.0])
+def test_a_policy_asked_by_tokens_answers_the_same_and_never_with_one(
+    things: HandPipeline, asked_by_tokens: str, guidance: float
+) -> None:
+    decoding = {"max_new_tokens": 12, "guidance": guidance}
+    config = {"run": "generate", "prompts": ["say red"], "scores": [-5.0, 0.0, 5.0], "decoding": decoding}
     found = {}
     for engine in ("transformers", "vllm"):
-        folder, events = carried_out(things, f"tokens-{engine}", {**config, "engine": engine}, {"model": "tokens"})
+        name, inputs = f"tokens-{engine}-{guidance:g}", {"model": asked_by_tokens}
+        folder, events = carried_out(things, name, {**config, "engine": engine}, inputs)
         assert isinstance(events[-1], Succeeded), events[-1]
         found[engine] = json.loads((folder / "outputs" / "answers.json").read_text())
     assert found["vllm"] == found["transformers"]
