@@ -21,7 +21,7 @@ from steerboard_contracts.decoding import Decoding
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.sampling import stream_key
 from steerboard_workers.engines.transformers_engine import TransformersEngine
-from steerboard_workers.engines.vllm.guidance.pairs import AGAINST, GUIDANCE, KEY, check, members
+from steerboard_workers.engines.vllm.guidance.pairs import AGAINST, GUIDANCE, KEY, SILENT, check, members
 from steerboard_workers.stages.models.model_io import load_policy
 from support.models.vllm_engine import PYTHON, needs_vllm, write_models
 
@@ -159,6 +159,7 @@ ASKED = {GUIDANCE: 3.0, AGAINST: [1, 2, 3]}
         ({"extra_args": {**ASKED, GUIDANCE: "3"}}, "a number from 0 to 20, got '3'"),
         ({"extra_args": {**ASKED, AGAINST: [1]}}, "at least two token ids"),
         ({"extra_args": {**ASKED, AGAINST: [1, "2"]}}, "at least two token ids"),
+        ({"extra_args": {**ASKED, SILENT: [-1]}}, "guidance_silent is a list of token ids"),
         ({"extra_args": {**ASKED, "guidance_pair": {}}}, "the server's own"),
         ({"extra_args": ASKED, "min_p": 0.1}, "take no min_p"),
         ({"extra_args": ASKED, "repetition_penalty": 1.1, "logprobs": 0}, "take no repetition_penalty, logprobs"),
