@@ -97,7 +97,7 @@ def test_an_unreadable_annotation_does_not_move_the_prompts_behind_it(tmp_path: 
 
 def test_one_instruction_that_stands_twice_is_two_prompts_unless_its_baseline_says_the_same(tmp_path: Path) -> None:
     rows = [annotation(0, 1), annotation(1, 2, instruction="Question 0"), annotation(2, 2), annotation(2, 1.5)]
-    (mine,) = figures(write(tmp_path / "a.jsonl", *rows))["models"]
+    (mine,) = figures(write(tmp_path / "a.jsonl", *rows), "--repeats", "last")["models"]
     assert (mine["n"], mine["superseded"], mine["win_rate"]) == (3, 1, pytest.approx(50))
 
 
@@ -201,7 +201,7 @@ def test_annotations_with_nulls_zeros_and_repeated_rows(tmp_path: Path) -> None:
     file = tmp_path / "annotations.json"
     rows = [row(0, 1.0), row(1, 0), row(2, None), row(3, 2.0), row(0, 2.0), row(4, 7.0)]
     file.write_text("[" + ",\n".join(map(json.dumps, rows)) + "]")
-    found = figures(file, "--threshold", 0.5)
+    found = figures(file, "--threshold", 0.5, "--repeats", "last")
     (mine,) = found["models"]
     assert (mine["n"], mine["nulls"], mine["superseded"]) == (3, 1, 1)
     assert mine["win_rate"] == pytest.approx(100 * (1 + 0.5 + 1) / 3)
@@ -253,7 +253,8 @@ def test_arena_hard_says_whom_it_cannot_rate_and_which_rows_are_superseded(tmp_p
 
 def test_a_review_that_stands_twice_counts_once(tmp_path: Path) -> None:
     row = {"question_id": 1, "answer1_id": "x", "answer2_id": "y", "text": "t", "score": [8, 7]}
-    found = figures(write(tmp_path / "a.jsonl", row, {**row, "score": ["6", "9"]}, {**row, "question_id": 2}))
+    rows = row, {**row, "score": ["6", "9"]}, {**row, "question_id": 2}
+    found = figures(write(tmp_path / "a.jsonl", *rows), "--repeats", "last")
     (one,) = found["files"]
     assert (one["total_1"], one["total_2"], one["n"], one["superseded"]) == (14, 16, 2, 1)
     assert one["share_1"] == pytest.approx(14 / 16)

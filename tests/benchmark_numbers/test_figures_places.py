@@ -86,16 +86,16 @@ def test_the_numbers_of_shuffled_rows_are_refused_or_pointed_out(published: Path
     assert "the rows' own numbers are taken for the benchmark's prompts" in mine["note"]
 
 
-def test_a_battle_that_is_there_twice_counts_once_by_its_time(tmp_path: Path) -> None:
+def test_a_battle_that_is_there_twice_counts_once_by_its_id(tmp_path: Path) -> None:
     draw = random.Random(1)
     rows = [
-        {"model_a": "x", "model_b": "y", "winner": draw.choice(("model_a", "model_b", "tie")), "tstamp": 1000.5 + n}
+        {"model_a": "x", "model_b": "y", "winner": draw.choice(("model_a", "model_b", "tie")), "battle_id": n}
         for n in range(120)
     ]
     once = figures(write(tmp_path / "a.jsonl", *rows))
     twice = figures(write(tmp_path / "b.jsonl", *rows, *rows))
     assert (once["n"], twice["n"], twice["superseded"]) == (120, 120, 120)
     assert twice["models"] == once["models"]
-    # Without times, equal rows are different battles.
-    bare = [without(row, "tstamp") for row in rows]
+    # Without ids, equal rows are different battles, also of one second.
+    bare = [without(row, "battle_id") | {"tstamp": 1000.5} for row in rows]
     assert figures(write(tmp_path / "c.jsonl", *bare, *bare))["n"] == 240

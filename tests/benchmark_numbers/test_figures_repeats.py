@@ -128,7 +128,7 @@ def test_reviews_with_the_answers_swapped_count_once(published: Path, tmp_path: 
         whole["total_1"],
         whole["total_2"],
         80,
-        80,
+        0,
     ]
     assert (whole["flip_rate"], one["flip_rate"]) == (None, 0)
     (places,) = found["warnings"]

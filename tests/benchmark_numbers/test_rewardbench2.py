@@ -79,7 +79,7 @@ def test_prompts_without_a_score_are_lost_and_too_many_of_them_are_invalid(tmp_p
 
 def test_a_prompt_that_comes_twice_counts_once_and_bad_rows_are_named_by_line(tmp_path: Path) -> None:
     twice = [row("Math", "1", [0, 1, 0, 0]), row("Math", "1", [2, 1, 0, 0])]
-    found = figures(write(tmp_path / "a.jsonl", *twice))
+    found = figures(write(tmp_path / "a.jsonl", *twice), "--repeats", "last")
     assert (found["domains"]["Math"], found["superseded"]) == (1.0, 1)
     bad = [
         row("Maths", "1", [1, 0]),

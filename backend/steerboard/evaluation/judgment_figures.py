@@ -18,13 +18,16 @@ from steerboard.evaluation.benchmark_files import (
     games,
     judge_benchmarks,
     leaderboards,
+    reviews,
     rewards,
     singles,
 )
 from steerboard.evaluation.benchmark_files.judges import by_judge, known, labels, said
 from steerboard.evaluation.benchmark_files.length_control import LengthControl
 from steerboard.evaluation.benchmark_files.reading import Findings, Found, objects, parsed, source
+from steerboard.evaluation.benchmark_files.repeats import Repeats
 from steerboard.evaluation.benchmark_files.tables import is_table, table
+from steerboard.evaluation.benchmark_files.words import Dialect
 from steerboard.evaluation.formats.alpaca_eval import annotator_of
 from steerboard.evaluation.formats.detection import JUDGMENTS, expect
 from steerboard.evaluation.formats.records import Judgment, Unreadable
@@ -42,7 +45,8 @@ FORMATS = ("auto", *JUDGMENTS, *_OTHERS)
 class Options:
     """`threshold`: the share of unusable input above which a figure is invalid; `judge`: whose judgments count;
     `crowd`: battles of all voters together, as an arena has them; `baseline`: of Arena-Hard and of AlpacaEval's length
-    control; `categories`: of questions, by id; `unparsed_is_tie`: of PandaLM; `columns`: of two leaderboards."""
+    control; `categories`: of questions, by id; `unparsed_is_tie`: of PandaLM; `verdicts` and
+    `reviewers`: see `Dialect`; `repeats`: which of rows in no order of time counts; `columns`: of two leaderboards."""
 
     threshold: float = UNUSABLE_THRESHOLD
     judge: str | None = None
@@ -51,6 +55,9 @@ class Options:
     control: LengthControl = field(default_factory=LengthControl)
     categories: Mapping[Hashable, str] | None = None
     unparsed_is_tie: bool = True
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+    reviewers: Mapping[str, str] = field(default_factory=dict)
+    repeats: Repeats | None = None
     columns: Sequence[str] = ()
 
 
@@ -70,11 +77,18 @@ def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
             code="missing_input",
             hint="Give --difficulty too.",
         )
-    found, findings = _format(paths, format), Findings(options.threshold)
+    found = _format(paths, format)
+    findings = Findings(options.threshold, Dialect(found, options.verdicts, options.reviewers), options.repeats)
     if found not in _BY_FILE:
         _differ(paths)
     if options.judge is not None and found == "leaderboards":
         raise BadInput("leaderboards do not name a judge", code="invalid_request", hint="Leave --judge out.")
+    if options.repeats == "all" and found != "battles":
+        raise BadInput(
+            "--repeats all applies only to battle files: elsewhere a question has one verdict",
+            code="invalid_request",
+            hint="Give --repeats first or last.",
+        )
     if options.crowd and (found != "battles" or options.judge is not None):
         raise BadInput(
             "--crowd applies only to battle files, and not together with --judge",
@@ -166,7 +180,7 @@ def _reviews(
         for name in dict.fromkeys(mine) or [None]:
             if wanted in (None, name):
                 of_one = [row for row, one in zip(rows, mine, strict=True) if one == name]
-                found.append(games.reviews(path.name, name, of_one, findings))
+                found.append(reviews.reviews(path.name, name, of_one, findings))
     return found
 
 

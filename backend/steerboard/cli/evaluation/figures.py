@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -80,6 +80,18 @@ def figures(
     unparsed_wrong: Annotated[
         bool, typer.Option("--unparsed-wrong", help="PandaLM: an unparsed verdict is wrong, not a tie as published.")
     ] = False,
+    verdicts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORD=READING", help="Read a word of the files as the verdict a, b, tie or none."),
+    ] = None,
+    reviewers: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=REVIEWER", help="Read the name of a judge or reviewer as another's."),
+    ] = None,
+    repeats: Annotated[
+        Literal["first", "last", "all"] | None,
+        typer.Option(help="Which of rows about one thing counts that no time orders; all: each, of battles."),
+    ] = None,
     column: Annotated[
         list[str] | None, typer.Option(help="Leaderboards: the column of the figure, of both or once for each.")
     ] = None,
@@ -111,6 +123,9 @@ def figures(
         control=control,
         categories=tables.read_categories(questions) if questions else None,
         unparsed_is_tie=not unparsed_wrong,
+        verdicts=_pairs("--verdicts", verdicts),
+        reviewers=_pairs("--reviewers", reviewers),
+        repeats=repeats,
         columns=column or (),
     )
     found = judgment_figures.figures(files, format, options)
@@ -125,3 +140,19 @@ def figures(
         tables.write_weights(save_weights, length_control.fitted_weights(found.get("models") or ()))
     if not found["valid"]:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
+    """{left: right} of `left=right`, by the last sign of equality, for `A=B` is a verdict. Raises `BadInput`."""
+    found: dict[str, str] = {}
+    for one in given or ():
+        left, sign, right = (part.strip() for part in one.rpartition("="))
+        if not (left and sign and right):
+            raise BadInput(f"{option} {one} is not of the form WORD=READING", code="invalid_request", hint="As in x=y.")
+        if found.setdefault(left, right) != right:
+            raise BadInput(
+                f"{option} has two readings of {left!r}: {found[left]} and {right}",
+                code="invalid_request",
+                hint="Give one of them.",
+            )
+    return found

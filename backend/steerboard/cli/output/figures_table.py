@@ -73,6 +73,8 @@ def print_figures(found: Found, out: Console | None = None) -> None:
         to.print(f"INVALID  {reason}", style="red")
     for warning in found["warnings"]:
         to.print(f"warning  {warning}", style="yellow")
+    for line in _dialect(found):
+        to.print(line)
     for result in found.get("results", [found]):
         if result is not found:
             to.print(f"\njudge {result['judge'] or 'not named'}", style="bold")
@@ -83,6 +85,18 @@ def _bad(found: Found) -> str:
     if not found["bad_rows"]:
         return ""
     return f", {found['bad_rows']:,} unreadable ({found['bad'][0]})"
+
+
+def _dialect(found: Found) -> list[str]:
+    """What the files' words are read as, where that is more than the format's own spelling."""
+    lines = []
+    verdicts = found.get("verdicts") or {}
+    if verdicts:
+        read = (f"{word} ({one['n']:,}) as {one['read_as'] or 'none'}" for word, one in verdicts.items())
+        lines.append("verdicts read: " + ", ".join(read))
+    if found.get("reviewers"):
+        lines.append("reviewers read: " + ", ".join(f"{one} as {name}" for one, name in found["reviewers"].items()))
+    return lines
 
 
 def _result(found: Found, to: Console) -> None:

@@ -11,6 +11,7 @@ from steerboard.datasets.formats.records import Problem
 from steerboard.evaluation.benchmark_files import length_control
 from steerboard.evaluation.benchmark_files.length_control import LengthControl, Prompt
 from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, judge_of, models_of
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled
 from steerboard.evaluation.benchmark_files.tables import place_of
 from steerboard.evaluation.formats.alpaca_eval import annotation, instruction_of
 from steerboard.evaluation.formats.records import Unreadable, named, number
@@ -47,16 +48,19 @@ class Preference:
 
 @dataclass
 class Model:
-    """One model against one baseline. `order`: of its prompts in the files, also of those whose row cannot be read;
-    `rows`: by prompt, the newest of each; `misplaced`: rows whose place another one has, with another answer of the
-    baseline; `lost`: a row before some of these that no one can read at all; `turned`: prompts whose row has the two
-    the other way round."""
+    """One model against one baseline. `told`: by prompt, its rows of each order of the two answers; `rows`: by prompt,
+    the mean of both orders; `unordered`: prompts with several preferences in no order. `order`: of its prompts in the
+    files, also of those whose row cannot be read; `misplaced`: rows whose place another one has, with another answer of
+    the baseline; `lost`: a row before some of these that no one can read at all; `turned`: prompts whose rows all
+    have the two the other way round."""
 
     name: str
     baseline: str | None
     order: dict[Hashable, int] = field(default_factory=dict)
     rows: dict[Hashable, Preference] = field(default_factory=dict)
+    told: dict[Hashable, dict[bool, list[Preference]]] = field(default_factory=dict)
     superseded: int = 0
+    unordered: int = 0
     misplaced: int = 0
     lost: str | None = None
     turned: set[Hashable] = field(default_factory=set)
@@ -75,6 +79,8 @@ def figures(files: Sequence[FileRows], control: LengthControl, baseline: str | N
     annotations = Annotations(findings)
     for rows in files:
         annotations.read(rows)
+    for model in annotations.models.values():
+        _settle(model, findings)
     models = [model.as_most_rows_have_it() for model in annotations.models.values() if model.order]
     control.published([model.name for model in models])
     found = [_figures(model, _asked(model, models), control, findings) for model in models]
@@ -129,11 +135,10 @@ class Annotations:
         if turned:
             made = made.turned()
         before = model.rows.get(prompt)
-        model.superseded += before is not None
+        model.told.setdefault(prompt, {}).setdefault(turned, []).append(made)
         # One prompt has one answer of the baseline: by place alone, these two are of different ones.
         model.misplaced += before is not None and isinstance(prompt, int) and before.len_1 != made.len_1
         model.rows[prompt] = made
-        (model.turned.add if turned else model.turned.discard)(prompt)
 
     @staticmethod
     def _key(row: Fields) -> tuple[str, str | None]:
@@ -178,6 +183,23 @@ def _length(row: Fields, name: str) -> float | None:
     return value
 
 
+def _settle(model: Model, findings: Findings) -> None:
+    """Averages both orders of a prompt. Annotations have no time: of several of one order the last counts."""
+    model.turned = {prompt for prompt, orders in model.told.items() if set(orders) == {True}}
+    for prompt, orders in model.told.items():
+        told = [
+            settled(rows, lambda _: None, lambda _: None, lambda row: row.p, findings.repeats)
+            for rows in orders.values()
+        ]
+        model.superseded += sum(one.superseded for one in told)
+        same_baseline = len({row.len_1 for rows in orders.values() for row in rows}) == 1
+        model.unordered += same_baseline and any(one.unordered for one in told)
+        chosen = [one.kept[0] for one in told]
+        known = [row.p for row in chosen if row.p is not None]
+        p = sum(known) / len(known) if len(known) == len(chosen) else None
+        model.rows[prompt] = replace(model.rows[prompt] if len(chosen) > 1 else chosen[0], p=p)
+
+
 def _asked(model: Model, models: Sequence[Model]) -> set[Hashable]:
     """The prompts of all models that were compared with the same baseline."""
     return {prompt for one in models if one.baseline == model.baseline for prompt in one.order}
@@ -218,8 +240,8 @@ def _figures(model: Model, asked: set[Hashable], control: LengthControl, finding
         )
     if "note" in found:
         findings.warn(f"{model.name}: {found['note']}")
-    unusable = {"null": rate.nulls, "with the place of others": model.misplaced}
-    return findings.marked(found, _FIGURES, rate.n, unusable, what="preferences")
+    unusable = {"null": rate.nulls, "with the place of others": model.misplaced, UNORDERED: model.unordered}
+    return findings.marked(found, _FIGURES, rate.n - model.unordered, unusable, what="preferences")
 
 
 def _controlled(model: Model, control: LengthControl) -> Found:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from steerboard.evaluation.benchmark_files.judges import Said, by_judge, labels
-from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, newest, parsed
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, parsed
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled, votes
+from steerboard.evaluation.benchmark_files.words import meaning
 from steerboard.evaluation.formats.fastchat import template_of
 from steerboard.evaluation.formats.records import JUDGES, Unreadable, identifier, moment, named, number, turn_of, who
 from steerboard_contracts.errors import BadInput
@@ -22,10 +24,9 @@ from steerboard_statistics.validity import assess
 
 _FIGURES = ("models", "style_controlled", "matrix", "separability")
 _RATING = ("rating", "low", "high", "elo", "wins", "ties", "losses")
-_WINNERS = {"model_a": 1.0, "left": 1.0, "a": 1.0, "model_b": 0.0, "right": 0.0, "b": 0.0}
+_VALUES = {"a": 1.0, "tie": 0.5, "b": 0.0}
 _MOST_JUDGES = 100
 _OBJECTS = re.compile(r"\s*(?:\[\s*)?\{\s*['\"]")
-_TIES = ("tie", "tie (bothbad)", "both bad", "both_bad", "bothbad")
 # As lmarena names the features, in the metadata of a battle.
 _STYLE = {"length": "sum_assistant_{}_tokens", "headers": "header_count_{}", "lists": "list_count_{}"}
 _BOLD = {"bold": "bold_count_{}"}
@@ -44,8 +45,8 @@ def figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, cro
     """Bradley-Terry and Elo ratings with intervals, win matrix, separability; and of battles whose answers or style are
     known the ratings with style controlled for. Of each judge or voter its own, or of all together as a `crowd`.
 
-    Rows of one judge with one id on the same two models and turn are one, the newest; without ids, equal rows of one
-    time are. Rows with one `battle` are of one vote, and `n` counts votes. Raises `BadInput` for too many voters.
+    Rows of one judge with one id of a vote, or on one question, are one where one of them is newer. Rows with one
+    `battle` are of one vote, and `n` counts votes. Raises `BadInput` for too many voters.
     """
     rows = [
         _of_file(row, place) for place, path in enumerate(paths) for row in parsed([path], _pair, findings, "winner")
@@ -78,9 +79,10 @@ def of_rows(rows: Iterable[Fields]) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`template`: of the judge's prompt."""
+    """`id`: of the vote; `question`: that others may have voted on, too; `template`: of the judge's prompt."""
 
     id: str | None
+    question: str | None
     judge: str | None
     template: str | None
     turn: int
@@ -88,33 +90,79 @@ class Row:
     pair: Pair
 
     def key(self, place: int) -> Hashable:
-        """Equal of rows about the same; without an id, of rows that are the same down to their time."""
-        if self.id is not None:
-            return self.id, self.turn, frozenset((self.pair.a, self.pair.b))
-        return place if self.at is None else (self.at, self.turn, repr(self.pair))
+        """Equal of rows about the same: with one id of the vote, else on one question with the models in one order; of
+        a row that has neither its place alone."""
+        if self.vote is not None:
+            return "vote", self.vote, self.turn, frozenset((self.pair.a, self.pair.b))
+        return place if self.question is None else (self.question, self.turn, self.pair.a, self.pair.b)
+
+    @property
+    def vote(self) -> str | None:
+        """Its id, or that of the battle which it is a part of."""
+        return self.id or self.pair.battle
+
+    @property
+    def value(self) -> float:
+        """The share of the win of the first model in alphabetical order."""
+        return self.pair.value if self.pair.a < self.pair.b else 1 - self.pair.value
 
 
 def _figures(rows: Sequence[Row], findings: Findings) -> Found:
-    kept, superseded = newest(
-        list(enumerate(rows)), lambda one: (one[1].judge, one[1].key(one[0])), lambda one: one[1].at
-    )
-    findings.repeated(None, superseded, len(rows))
-    pairs = [one[1].pair for one in kept]
-    pairs_in_time = [one[1].pair for one in sorted(kept, key=lambda one: one[1].at or 0.0)]
+    kept, superseded, unordered = _counted(rows, findings)
+    pairs = [one.pair for one in kept]
+    pairs_in_time = [one.pair for one in sorted(kept, key=lambda one: one.at or 0.0)]
     found: dict[str, Any] = {"n": len(by_battle(pairs)), "superseded": superseded}
     fought = Counter(name for one in pairs for name in {one.a, one.b})
     of_all = _rated(pairs_in_time)
     # What is left of the battles of a model whose other ones cannot be read rates neither it nor its rivals.
-    lost = {name for name, n in fought.items() if findings.lost(name, n, {}, what="battles") is not None}
+    unusable = {name: {UNORDERED: unordered[name]} for name in fought}
+    lost = {
+        name
+        for name, n in fought.items()
+        if findings.lost(name, n - unordered[name], unusable[name], what="battles") is not None
+    }
     usable = [one for one in pairs_in_time if not {one.a, one.b} & lost]
     found |= _rated(usable) if lost else of_all
     ratings = {one["model"]: one for one in of_all["models"]}
     for name in sorted(lost):
         one = {"model": name, **dict.fromkeys(_RATING), **ratings.get(name, {}), "n": fought[name]}
-        found["models"].append(findings.marked(one, _RATING, fought[name], {}, what="battles"))
+        usable_ = fought[name] - unordered[name]
+        found["models"].append(findings.marked(one, _RATING, usable_, unusable[name], what="battles"))
     found["models"] += findings.unread([{"model": name} for name in fought], _RATING)
     found |= {"matrix": _matrix(usable, findings), "style_controlled": _styled(usable, findings)}
     return findings.marked(found, _FIGURES, len(pairs), {}, what="battles")
+
+
+def _counted(rows: Sequence[Row], findings: Findings) -> tuple[list[Row], int, Counter[str]]:
+    """(rows that count, how many newer ones take the place of, by model the votes with several verdicts in no order).
+
+    A vote with an id has one verdict. On a question there may be several by one judge, as a battle file of Arena-Hard
+    has a strong verdict three times: only an older one is superseded.
+    """
+    places = list(enumerate(rows))
+    by_id = [one for one in places if one[1].vote is not None]
+    of_ids = settled(by_id, _about, lambda one: one[1].at, lambda one: one[1].value, findings.repeats)
+    others = [one for one in places if one[1].vote is None]
+    voted, older, repeated = votes(others, _about, lambda one: one[1].at, findings.repeats)
+    superseded = of_ids.superseded + older
+    findings.repeated(None, superseded, len(rows))
+    if repeated > findings.threshold * len(rows):
+        findings.warn(
+            f"{repeated:,} of {len(rows):,} rows are on a question of another row and in no order of time: each "
+            "counts as a vote, unless --repeats first or last is given"
+        )
+    known = dict(map(_named, by_id))
+    unordered = Counter(name for key in of_ids.unordered for name in known[key])
+    return [row for _, row in sorted([*of_ids.kept, *voted], key=lambda one: one[0])], superseded, unordered
+
+
+def _about(one: tuple[int, Row]) -> Hashable:
+    place, row = one
+    return row.judge, row.key(place)
+
+
+def _named(one: tuple[int, Row]) -> tuple[Hashable, frozenset[str]]:
+    return _about(one), frozenset((one[1].pair.a, one[1].pair.b))
 
 
 def _matrix(pairs: Sequence[Pair], findings: Findings) -> dict[str, dict[str, float | None]]:
@@ -169,18 +217,18 @@ def _pair(row: Fields) -> Row:
     a, b = named(row, "model_a", "left"), named(row, "model_b", "right")
     if a == b:
         raise Unreadable("compares a model with itself")
-    said = str(row.get("winner") or "").strip().lower()
-    value = 0.5 if said in _TIES else _WINNERS.get(said)
-    if value is None:
+    said = meaning("battles", row.get("winner"))
+    if said is None:
         raise Unreadable(f"has {row.get('winner')!r} in `winner`, not model_a, model_b or tie"[:200])
     return Row(
-        identifier(row, "question_id", "battle_id", "id"),
+        identifier(row, "battle_id", "id"),
+        identifier(row, "question_id"),
         # MT-Bench's judgments by people and by GPT-4 have a name or [model, template] in `judge`.
         who(row, *JUDGES),
         template_of(row),
         turn_of(row),
         moment(row),
-        Pair(a, b, value, _style(row), identifier(row, "battle")),
+        Pair(a, b, _VALUES[said], _style(row), identifier(row, "battle")),
     )
 
 

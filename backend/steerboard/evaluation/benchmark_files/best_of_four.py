@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
+from steerboard.evaluation.benchmark_files.reading import Findings, Found
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled
 from steerboard.evaluation.benchmark_files.rewards import labelled, lost_subsets, model_of
 from steerboard.evaluation.formats.records import Unreadable, number
 from steerboard_contracts.report.benchmark import TiesParts
@@ -73,18 +75,28 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
     figure. The newest of equal prompts counts."""
     model = prompts[0].model if prompts else None
     lost = lost_subsets(findings, model)
-    kept, superseded = newest(list(enumerate(prompts)), lambda one: (one[1].domain, one[1].id), lambda _: None)
+    told = settled(
+        prompts,
+        lambda one: (one.domain, one.id),
+        lambda _: None,
+        lambda one: None if one.missing else (one.scores, one.right),
+        findings.repeats,
+    )
+    kept, superseded = told.kept, told.superseded
+    unordered = Counter(domain for domain, _ in told.unordered)
     findings.repeated(model, superseded, len(prompts))
     by_domain: dict[str, list[Prompt]] = {}
-    for _, one in kept:
+    for one in kept:
         by_domain.setdefault(one.domain, []).append(one)
-    of_ties = rewardbench2.ties((*one.twins, one.scores, one.right) for _, one in kept if one.twins is not None)
+    of_ties = rewardbench2.ties((*one.twins, one.scores, one.right) for one in kept if one.twins is not None)
     domains: dict[str, float | None] = {}
     for name in (one for one in DOMAINS if one in by_domain or one in lost):
         mine = by_domain.get(name, [])
         missing = sum(one.missing for one in mine)
         label = labelled(name, model)
-        reason = findings.lost(label, len(mine) - missing, {"without a score": missing}, what="prompts")
+        vague = unordered[name]
+        unusable = {"without a score": missing, UNORDERED: vague}
+        reason = findings.lost(label, len(mine) - missing - vague, unusable, what="prompts")
         if reason is not None:
             findings.invalid(label, reason)
         domains[name] = _figure(name, mine, of_ties) if reason is None else None
@@ -106,7 +118,7 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
         "ties": None if of_ties is None or domains.get(TIES) is None else of_ties.model_dump(),
         "overall": rewardbench2.overall(domains),
         "prompts": {name: len(mine) for name, mine in by_domain.items()},
-        "without_score": sum(one.missing for _, one in kept),
+        "without_score": sum(one.missing for one in kept),
         "superseded": superseded,
     }
     return findings.marked(found, _FIGURES, len(kept), {}, what="prompts", group=model)

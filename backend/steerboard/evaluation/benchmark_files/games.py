@@ -1,4 +1,4 @@
-"""Figures of verdicts on pairs: MT-Bench's two orders, Arena-Hard's games, and the Vicuna announcement's reviews."""
+"""Figures of verdicts on pairs: MT-Bench's two orders, and Arena-Hard's games."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, replace
 
-from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest, of_unknown_turns
+from steerboard.evaluation.benchmark_files.reading import Findings, Found, of_unknown_turns
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled
 from steerboard.evaluation.formats.arena_hard import BASELINE
 from steerboard.evaluation.formats.records import Judgment
 from steerboard_contracts.errors import BadInput
@@ -20,13 +21,12 @@ Row = list[Judgment]
 _WINNERS: dict[float | None, fastchat.Winner] = {1.0: "model_1", 0.5: "tie", 0.0: "model_2", None: "error"}
 _RATES = ("win_rate", "win_rate_adjusted", "low", "high", "flip_rate")
 _ARENA = ("win_rate", "low", "high", "rating")
-_REVIEW = ("total_1", "total_2", "share_1", "wins_1", "ties", "wins_2", "flip_rate")
 
 
 def pairs(rows: Sequence[Row], findings: Findings) -> Found:
     """Both orders of a pair on one question and turn. The same two the other way round are the same pair: two rows of
     one order each make up both orders, of others the newest counts. Invalid models are compared with no one."""
-    kept, superseded = _both_orders([_canonical(row) for row in rows])
+    kept, superseded, unordered = _both_orders([_canonical(row) for row in rows], findings)
     findings.repeated(None, superseded, len(rows))
     turnless = of_unknown_turns(row[0] for row in rows)
     _point_out_missing(kept, findings)
@@ -57,8 +57,9 @@ def pairs(rows: Sequence[Row], findings: Findings) -> Found:
             "high": interval.high,
             "flip_rate": one.flip_rate,
         }
-        unusable = {"errors": one.errors, "of an unknown turn": turnless[one.model]}
-        models.append(findings.marked(found, _RATES, one.n, unusable, what="pairs"))
+        vague = unordered[one.model]
+        unusable = {"errors": one.errors, "of an unknown turn": turnless[one.model], UNORDERED: vague}
+        models.append(findings.marked(found, _RATES, one.n - vague, unusable, what="pairs"))
     models += findings.unread(models, _RATES)
     valid = [one["model"] for one in models if one["valid"]]
     return {
@@ -107,82 +108,28 @@ def _canonical(row: Row) -> Row:
     ]
 
 
-def _both_orders(rows: Sequence[Row]) -> tuple[list[Row], int]:
-    """(rows of one pair, question and turn each with the newest game of each order, superseded rows)"""
-    wanted: dict[Hashable, dict[bool | None, tuple[float, Judgment]]] = {}
-    used: dict[Hashable, dict[bool | None, int]] = {}
-    for number, row in enumerate(rows):
-        key = row[0].question_id, row[0].turn, row[0].model, row[0].other
-        games, by = wanted.setdefault(key, {}), used.setdefault(key, {})
-        for game in row:
-            at = -1.0 if game.at is None else game.at
-            if game.a_first not in games or at >= games[game.a_first][0]:
-                games[game.a_first], by[game.a_first] = (at, game), number
-    kept = [[games[first][1] for first in sorted(games, key=lambda one: not one)] for games in wanted.values()]
-    return kept, len(rows) - len({number for by in used.values() for number in by.values()})
+def _both_orders(rows: Sequence[Row], findings: Findings) -> tuple[list[Row], int, Counter[str]]:
+    """(rows of one pair and question with the game of each order that counts, superseded rows, by model the pairs whose
+    games contradict each other in no order of time)"""
+    games = [(number, game) for number, row in enumerate(rows) for game in row]
+    told = settled(games, _game, lambda one: one[1].at, lambda one: _said(one[1]), findings.repeats)
+    wanted: dict[Hashable, dict[bool, Judgment]] = {}
+    for _, game in told.kept:
+        wanted.setdefault(_game((0, game))[:-1], {})[bool(game.a_first)] = game
+    kept = [[games_[first] for first in sorted(games_, reverse=True)] for games_ in wanted.values()]
+    given = {(game.question_id, game.turn) for row in rows for game in row if not game.turn_given}
+    vague = {key[:-1] for key in told.unordered if (key[0], key[1]) not in given}
+    unordered = Counter(str(name) for _, _, *models in vague for name in models)
+    return kept, len(rows) - len({number for number, _ in told.kept}), unordered
 
 
-def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Findings) -> Found:
-    """The reviews of the two assistants of one file. The same two answers the other way round are the same pair, whose
-    newest review counts; those of both orders that prefer different answers are flips.
-
-    A file of several pairs of assistants has no figure.
-    """
-    straight = _straight(rows)
-    kept, superseded = newest(straight, lambda one: one[0], lambda one: one[1][0].at)
-    orders: dict[Hashable, dict[bool, float | None]] = {}
-    for key, row, turned in straight:
-        orders.setdefault(key, {})[turned] = _preferred(row)
-    # A pair of which one order was not parsed has no flip, whichever of its reviews is the newest.
-    both = [said for said in orders.values() if len(said) == 2]
-    told = [said for said in both if None not in said.values()]
-    scores = [None if None in (row[0].value, row[1].value) else [row[0].value, row[1].value] for _, row, _ in kept]
-    summary = fastchat.review_summary(scores)
-    flips = {"flip_rate": sum(said[True] != said[False] for said in told) / len(told) if told else None}
-    findings.repeated(file, superseded - len(both), len(rows))
-    if any(row[0].model is None for row in rows):
-        findings.warn(f"{file} names answers, not models: assistant 1 gave the first answer of each row")
-    if len(told) < len(orders):
-        findings.warn(
-            f"{file}: {len(orders) - len(told):,} of {len(orders):,} pairs were reviewed in one order only: their "
-            "scores have position bias, and they have no flip rate"
-        )
-    found = {
-        "file": file,
-        **({} if reviewer is None else {"judge": reviewer}),
-        **asdict(summary),
-        **flips,
-        "share_1": summary.share_1,
-        "superseded": superseded,
-    }
-    parsed_ = {key for key, row, _ in kept if _preferred(row) is not None}
-    half = sum(None in said.values() for key, said in orders.items() if key in parsed_)
-    several = len(kept) - len({row[0].question_id for _, row, _ in kept})
-    if several:
-        why = f"{several:,} questions have reviews of further answers: the file is of several pairs of assistants"
-        findings.invalid(file, why)
-        return {"file": file, "n": len(kept), **dict.fromkeys(_REVIEW), "valid": False, "reason": why}
-    lost = {"unparsed": summary.unparsed, "with the other order unparsed": half}
-    return findings.marked(found, _REVIEW, summary.n - half, lost, group=file)
+def _game(one: tuple[int, Judgment]) -> tuple[Hashable, int, str | None, str | None, bool]:
+    game = one[1]
+    return game.question_id, game.turn, game.model, game.other, bool(game.a_first)
 
 
-def _straight(rows: Sequence[Row]) -> list[tuple[Hashable, Row, bool]]:
-    """(what it is about, the review with the answers in the order of the file, whether they were turned for that)"""
-    first: dict[Hashable, Hashable] = {}
-    found: list[tuple[Hashable, Row, bool]] = []
-    for row in rows:
-        ids = [one.model or one.answer_id for one in row]
-        key = row[0].question_id, frozenset(ids)
-        # Models have one order in the whole file; answers, which nothing else joins, one on each question.
-        pair = frozenset(ids) if row[0].model is not None else key
-        turned = first.setdefault(pair, ids[0]) != ids[0]
-        found.append((key, row[::-1] if turned else row, turned))
-    return found
-
-
-def _preferred(row: Row) -> float | None:
-    one, other = row[0].value, row[1].value
-    return None if one is None or other is None else float(one > other) - float(one < other)
+def _said(game: Judgment) -> Hashable:
+    return None if game.value is None else (game.value, game.weight)
 
 
 def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Found:
@@ -200,11 +147,15 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
             hint=("Leave --baseline out, or name" if baseline else "Name")
             + " the one that these rows are against in a field `baseline`.",
         )
-    kept, superseded = newest(
+    told = settled(
         rows,
-        lambda row: (row[0].question_id, frozenset((row[0].model, row[0].other or chosen))),
+        lambda row: (row[0].question_id, frozenset(_models(row, chosen))),
         lambda row: row[0].at,
+        lambda row: _verdicts(row, chosen),
+        findings.repeats,
     )
+    kept, superseded = told.kept, told.superseded
+    unordered = Counter(name for _, names in told.unordered for name in names - {chosen})
     games = [game for row in kept for game in row]
     battles = [
         arena_hard.Battle(str(game.model), game.other or chosen, game.value, game.weight)
@@ -239,8 +190,12 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         findings.marked(
             asdict(rate) | _interval(rate) | {"unparsed": silent[rate.model]},
             _ARENA,
-            rate.n,
-            {"unparsed": silent[rate.model], "without the game of the other order": alone[rate.model]},
+            rate.n - 2 * unordered[rate.model],
+            {
+                "unparsed": silent[rate.model],
+                "without the game of the other order": alone[rate.model],
+                UNORDERED: 2 * unordered[rate.model],
+            },
         )
         for rate in rates
     ]
@@ -263,6 +218,17 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         "unrated": unrated,
         "models": models + findings.unread(models, _ARENA),
     }
+
+
+def _verdicts(row: Row, baseline: str) -> Hashable:
+    """The verdicts by who is first, as the first of the two models in alphabetical order would have them."""
+    turned = str(row[0].model) > (row[0].other or baseline)
+    found = [
+        (bool(game.a_first) != turned, 1 - game.value if turned else game.value, game.weight)
+        for game in row
+        if game.value is not None
+    ]
+    return tuple(sorted(found)) or None
 
 
 def _interval(rate: arena_hard.ArenaRate) -> dict[str, float | None]:

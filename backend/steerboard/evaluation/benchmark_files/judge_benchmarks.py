@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from typing import Any
 from steerboard.datasets.formats.records import Problem
 from steerboard.evaluation.benchmark_files.judges import known
 from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, models_of, objects, parsed
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled
+from steerboard.evaluation.benchmark_files.words import meaning
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import llmbar, pandalm
@@ -23,6 +24,7 @@ _LLMBAR_KAPPAS = ("kappa_12", "kappa_21", "kappa_between")
 _PANDALM = ("accuracy", "low", "high", "precision", "recall", "f1")
 _ANNOTATORS = ("annotator1", "annotator2", "annotator3")
 _RESULT = "_result"
+_CLASSES = {"tie": pandalm.TIE, "a": 1, "b": 2}
 _BETWEEN = ": "
 # A whole number, also as tables write it whose column has gaps.
 _NUMBER = re.compile(r"\d+(?:\.0*)?")
@@ -65,27 +67,34 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
     for (dataset, evaluator), mine in groups.items():
         if judge not in (None, evaluator):
             continue
-        kept = {index if one.key is None else one.key: one.row for index, one in enumerate(mine)}
+        told = settled(
+            list(enumerate(mine)),
+            lambda one: one[0] if one[1].key is None else one[1].key,
+            lambda _: None,
+            lambda one: one[1].row if None not in one[1].row[1:] else None,
+            findings.repeats,
+        )
+        kept = [one for _, one in told.kept]
         label = f"{dataset}{_BETWEEN}{evaluator}"
         if not kept:
             nothing = {"dataset": dataset, "evaluator": evaluator, "n": 0, **dict.fromkeys(_LLMBAR)}
             found.append(findings.marked(nothing, _LLMBAR, 0, {}, what="verdicts", group=label))
             continue
-        findings.repeated(label, len(mine) - len(kept), len(mine))
+        findings.repeated(label, told.superseded, len(mine))
         if all(one.key is not None for one in mine):
-            findings.lacking(label, len(keys[dataset] - kept.keys()), len(keys[dataset]), "instances")
-        figures = asdict(llmbar.agreement(list(kept.values())))
+            findings.lacking(label, len(keys[dataset] - {one.key for one in kept}), len(keys[dataset]), "instances")
+        figures = asdict(llmbar.agreement([one.row for one in kept]))
         verdicts = 2 * figures["n"]
         right = figures["correct_12"] + figures["correct_21"]
         # Both orders of an instance are one item.
         interval = proportion_interval(right / 2, figures["n"])
         figures |= {"correct_average": right / verdicts, "low": interval.low, "high": interval.high}
-        named = {"dataset": dataset, "evaluator": evaluator, "superseded": len(mine) - len(kept)}
+        named = {"dataset": dataset, "evaluator": evaluator, "superseded": told.superseded}
         made = findings.marked(
             {**named, **figures},
             (*_LLMBAR, *_LLMBAR_KAPPAS),
-            verdicts - figures["unparsed"],
-            {"unparsed": figures["unparsed"]},
+            verdicts - figures["unparsed"] - 2 * len(told.unordered),
+            {"unparsed": figures["unparsed"], UNORDERED: 2 * len(told.unordered)},
             what="verdicts",
             group=label,
         )
@@ -149,38 +158,60 @@ def _whole(row: Fields, name: str, known: Sequence[int]) -> int | None:
     return None if found is None else int(found)
 
 
+@dataclass
+class _Rows:
+    """What the rows have, in their order: the annotators' votes, and the verdicts of each judge."""
+
+    votes: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+    verdicts: dict[str, list[tuple[str, int | None]]] = field(default_factory=dict)
+
+
 def pandalm_figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, unparsed_is_tie: bool) -> Found:
     """Every judge of the files (a field `..._result`: 0 a tie, 1 or 2) against the majority of three annotators, joined
     by `idx`; `judge`: only this one. Raises `BadInput` for another one, and where the annotators or the verdicts are
     in none of the files."""
-    votes: dict[str, list[int]] = {}
-    verdicts: dict[str, dict[str, int | None]] = {}
-    said: Counter[str] = Counter()
+    rows = _Rows()
     for path in paths:
         for line, row in objects(path, findings):
             if isinstance(row, Problem):
                 continue
             try:
-                _pandalm_row(row, votes, verdicts, said)
+                _pandalm_row(row, rows)
             except Unreadable as error:
                 findings.unreadable(path, line, str(error), models_of(path, row))
-    if not votes or not verdicts:
+    told = {
+        name: settled(mine, lambda one: one[0], lambda _: None, lambda one: one[1], findings.repeats)
+        for name, mine in rows.verdicts.items()
+    }
+    # Several votes on one row are the truth that no one knows: the last ones count, and are pointed out.
+    votes = dict(rows.votes)
+    if not votes or not told:
         missing = "annotators (`annotator1` to `annotator3`)" if not votes else "verdicts (`pandalm_result`)"
         raise BadInput(
             f"the files have no {missing}",
             code="missing_input",
             hint="Give the test set and the file of verdicts together.",
         )
-    known(judge, list(verdicts))
-    wanted = {name: mine for name, mine in verdicts.items() if judge in (None, name)}
-    findings.repeated("annotators", said[""] - len(votes), said[""])
-    for name, mine in wanted.items():
-        findings.repeated(name, said[name] - len(mine), said[name])
-    return {"models": [_judge(name, mine, votes, findings, unparsed_is_tie) for name, mine in wanted.items()]}
+    known(judge, list(told))
+    wanted = {name: mine for name, mine in told.items() if judge in (None, name)}
+    findings.repeated("annotators", len(rows.votes) - len(votes), len(rows.votes))
+    for name, one in wanted.items():
+        findings.repeated(name, one.superseded, len(rows.verdicts[name]))
+    return {
+        "models": [
+            _judge(name, dict(one.kept), votes, len(one.unordered), findings, unparsed_is_tie)
+            for name, one in wanted.items()
+        ]
+    }
 
 
 def _judge(
-    name: str, said: Mapping[str, int | None], votes: Mapping[str, list[int]], findings: Findings, unparsed_is_tie: bool
+    name: str,
+    said: Mapping[str, int | None],
+    votes: Mapping[str, Sequence[int]],
+    unordered: int,
+    findings: Findings,
+    unparsed_is_tie: bool,
 ) -> Found:
     rows = [(of, said[key]) for key, of in votes.items() if key in said]
     missing = len(votes) - len(rows)
@@ -196,14 +227,14 @@ def _judge(
         "unparsed": figures["unparsed"],
         "without a verdict": missing,
         "without the annotators' votes": found["unmatched"],
+        UNORDERED: unordered,
     }
-    return findings.marked(found | figures, _PANDALM, figures["n"] - figures["unparsed"], lost, what="items")
+    usable = max(figures["n"] - figures["unparsed"] - unordered, 0)
+    return findings.marked(found | figures, _PANDALM, usable, lost, what="items")
 
 
-def _pandalm_row(
-    row: Fields, votes: dict[str, list[int]], verdicts: dict[str, dict[str, int | None]], said: Counter[str]
-) -> None:
-    """`said`: rows of each judge, of the annotators under an empty name. Raises `Unreadable`."""
+def _pandalm_row(row: Fields, rows: _Rows) -> None:
+    """Adds the annotators' votes and each judge's verdict. Raises `Unreadable`."""
     key = identifier(row, "idx")
     if key is None:
         raise Unreadable("has no `idx`")
@@ -211,13 +242,10 @@ def _pandalm_row(
         given = [_vote(row, name) for name in _ANNOTATORS]
         if None in given:
             raise Unreadable("has an annotator without a vote")
-        votes[key] = [vote for vote in given if vote is not None]
-        said[""] += 1
+        rows.votes.append((key, tuple(vote for vote in given if vote is not None)))
     for name in row:
         if name.endswith(_RESULT):
-            judge = name.removesuffix(_RESULT)
-            verdicts.setdefault(judge, {})[key] = _verdict(row, name)
-            said[judge] += 1
+            rows.verdicts.setdefault(name.removesuffix(_RESULT), []).append((key, _verdict(row, name)))
 
 
 def _verdict(row: Fields, name: str) -> int | None:
@@ -229,5 +257,7 @@ def _verdict(row: Fields, name: str) -> int | None:
 
 
 def _vote(row: Fields, name: str) -> int | None:
-    """0, 1 or 2; None for a text or null, which is not a verdict. Raises `Unreadable` for another number."""
-    return _whole(row, name, (0, 1, 2))
+    """0, also as the word `tie`, 1 or 2; None for another text or null, which is not a verdict. Raises `Unreadable` for
+    another number."""
+    said = meaning("pandalm", row.get(name))
+    return _whole(row, name, (0, 1, 2)) if said is None else _CLASSES[said]

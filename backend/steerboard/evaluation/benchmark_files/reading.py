@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from steerboard.datasets.formats.records import Problem, Source
+from steerboard.evaluation.benchmark_files.repeats import Repeats
 from steerboard.evaluation.benchmark_files.tables import is_table, table
+from steerboard.evaluation.benchmark_files.words import Dialect
 from steerboard.evaluation.formats.records import JUDGES, Judgment, Unreadable, who
 from steerboard.evaluation.formats.rows import read_rows
 from steerboard.evaluation.formats.turns import Said, unknown_turns
@@ -23,6 +25,7 @@ GroupsOf = Callable[[Path, Fields | None], Collection[str]]
 """What a row is about, each a figure of its own: models, a subset, an evaluator. None: a line that no one can read."""
 
 _SHOWN_BAD = 20
+_SHOWN_WORDS = 5
 # Where the formats name the models that a row is about.
 _MODELS = ("model", "model_id", "generator_2", "model_1", "model_2", "model_a", "model_b")
 
@@ -56,10 +59,13 @@ class Findings:
 
     `rows`: all that were read or tried; `of_group`: unreadable rows of each model, subset or evaluator, `of_pair` of
     those that name two of them, `of_nobody` of those that name none. `judge`: whose figures are being computed, where
-    there are several.
+    there are several. `dialect`: the words of the files; `repeats`: which of
+    rows in no order of time counts.
     """
 
     threshold: float = UNUSABLE_THRESHOLD
+    dialect: Dialect = field(default_factory=Dialect)
+    repeats: Repeats | None = None
     rows: int = 0
     bad: int = 0
     shown: list[str] = field(default_factory=list)
@@ -198,9 +204,15 @@ class Findings:
             self.invalid(None, whole.reason)
         elif self.bad == self.rows:
             self.invalid(None, f"none of the {self.rows:,} rows can be used")
+        unknown = self.dialect.unknown()
+        if unknown:
+            words = ", ".join(f"{word!r} ({n:,})" for word, n in list(unknown.items())[:_SHOWN_WORDS])
+            more = f" and {len(unknown) - _SHOWN_WORDS:,} others" if len(unknown) > _SHOWN_WORDS else ""
+            self.warn(f"no verdict is written as {words}{more}: --verdicts WORD=a, b, tie or none reads a word as one")
         counted = {"rows": self.rows - self.bad, "bad_rows": self.bad, "bad": self.shown}
         said = {"valid": not self.reasons, "reasons": self.reasons, "warnings": self.warnings}
-        return {"format": format, **said, **counted, **answer, "valid": not self.reasons}
+        read = self.dialect.document()
+        return {"format": format, **said, **counted, **read, **answer, "valid": not self.reasons}
 
 
 def source(path: Path) -> Source:
@@ -214,7 +226,8 @@ def objects(
     rows: Iterator[tuple[int, Fields | Problem]] = (
         iter(table(path, *columns)) if is_table(path) else read_rows(source(path))
     )
-    for line, row in rows:
+    for line, written in rows:
+        row = written if isinstance(written, Problem) else findings.dialect.read(written)
         readable = None if isinstance(row, Problem) else row
         groups = groups_of(path, readable)
         findings.row(path, groups, judge_of(readable or {}))
@@ -243,18 +256,6 @@ def parsed(
     return found
 
 
-def newest(
-    rows: Sequence[T], key_of: Callable[[T], Hashable], time_of: Callable[[T], float | None]
-) -> tuple[list[T], int]:
-    """(rows that count, how many they supersede): of rows about the same thing the newest, among equals the later."""
-    best: dict[Hashable, int] = {}
-    for index, row in enumerate(rows):
-        key = key_of(row)
-        if key not in best or _moment(time_of(row)) >= _moment(time_of(rows[best[key]])):
-            best[key] = index
-    return [rows[index] for index in sorted(best.values())], len(rows) - len(best)
-
-
 def of_unknown_turns(rows: Iterable[Judgment]) -> Counter[str]:
     """The number of one judge's rows that may be of another turn than the one they count for, by model."""
     found: Counter[str] = Counter()
@@ -266,7 +267,3 @@ def of_unknown_turns(rows: Iterable[Judgment]) -> Counter[str]:
         for name in filter(None, (model, other)):
             found[str(name)] += rows_of
     return found
-
-
-def _moment(at: float | None) -> float:
-    return -1.0 if at is None else at

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from steerboard.datasets.formats.jsonl import repeated_name
-from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
+from steerboard.evaluation.benchmark_files.reading import Findings, Found
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled
 from steerboard.evaluation.benchmark_files.tables import content
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
 from steerboard.platform.texts import storable
@@ -164,11 +166,15 @@ def sections(accuracies: Mapping[str, Any], findings: Findings, model: str | Non
 def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Found:
     """The figures of one reward model. `without_reward`: pairs with a reward missing, which are lost; where they are
     too many, the subset has no accuracy. The newest of equal pairs counts."""
-    kept, superseded = newest(
+    told = settled(
         list(enumerate(pairs)),
-        lambda one: one[0] if one[1].key is None else (one[1].subset, one[1].key),
+        lambda one: (one[1].subset, one[0] if one[1].key is None else one[1].key),
         lambda _: None,
+        lambda one: None if one[1].missing else one[1].chosen > one[1].rejected,
+        findings.repeats,
     )
+    kept, superseded = told.kept, told.superseded
+    unordered = Counter(subset for subset, _ in told.unordered)
     by_subset: dict[str, list[Pair]] = {}
     for _, pair_ in kept:
         by_subset.setdefault(pair_.subset, []).append(pair_)
@@ -178,7 +184,9 @@ def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Fo
         mine = by_subset.get(subset, [])
         label = labelled(subset, model)
         missing = sum(one.missing for one in mine)
-        reason = findings.lost(label, len(mine) - missing, {"without a reward": missing}, what="pairs")
+        vague = unordered[subset]
+        lost = {"without a reward": missing, UNORDERED: vague}
+        reason = findings.lost(label, len(mine) - missing - vague, lost, what="pairs")
         valid[subset] = accuracies[subset] if reason is None else None
         if reason is not None:
             findings.invalid(label, reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from steerboard.evaluation.benchmark_files.reading import Findings, Found, of_unknown_turns
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled
 from steerboard.evaluation.formats.records import Judgment
 from steerboard_statistics import ranks
 from steerboard_statistics.benchmarks import fastchat
@@ -29,29 +30,41 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
 
     Invalid models are compared with no one.
     """
-    ratings = [fastchat.Rating(row.question_id, str(row.model), row.turn, row.value, row.at) for row in rows]
+    every = [fastchat.Rating(row.question_id, str(row.model), row.turn, row.value, row.at) for row in rows]
+    told = settled(every, _about, lambda row: row.at, lambda row: row.score, findings.repeats)
+    ratings = told.kept
+    superseded = Counter(row.model for row in every) - Counter(row.model for row in ratings)
+    turnless = of_unknown_turns(rows)
+    # Rows that may be of two turns are counted as that.
+    guessed = {_about(one) for one, row in zip(every, rows, strict=True) if not row.turn_given}
+    unordered = Counter(key[1] for key in told.unordered if key not in guessed)
     named = categories or _mt_bench({str(row.question_id) for row in rows})
     by_category = fastchat.by_category(ratings, named)
     parts = _parts(ratings, named)
     models = []
-    turnless = of_unknown_turns(rows)
     for one in fastchat.single_summary(ratings):
         found = {
             **asdict(one),
+            "superseded": superseded[one.model],
             "turns": {str(turn): mean for turn, mean in one.turns.items()},
             "counts": {str(turn): count for turn, count in one.counts.items()},
             "categories": by_category.get(one.model, {}),
             **_interval(ratings, one.model),
         }
-        unusable = {"unparsed": one.unparsed, "of an unknown turn": turnless[one.model]}
-        made = findings.marked(found, _FIGURES, one.n, unusable)
+        vague = unordered[one.model]
+        unusable = {"unparsed": one.unparsed, "of an unknown turn": turnless[one.model], UNORDERED: vague}
+        made = findings.marked(found, _FIGURES, one.n - vague, unusable)
         models.append(_without_lost_parts(made, parts, findings) if made["valid"] else made)
         judged = one.n + one.unparsed
         findings.lacking(one.model, len(one.missing), judged + len(one.missing), "questions and turns")
-        findings.repeated(one.model, one.superseded, judged + one.superseded)
+        findings.repeated(one.model, superseded[one.model], judged + superseded[one.model])
     models += findings.unread(models, _FIGURES)
     compared = [one["model"] for one in models if one["valid"]]
     return {"models": models, **(_ranked(ratings, compared) if len(compared) > 1 else {})}
+
+
+def _about(row: fastchat.Rating) -> tuple[Hashable, str, int]:
+    return row.question_id, row.model, row.turn
 
 
 def _parts(

@@ -32,7 +32,7 @@ _LONGEST_TEMPLATE = 200
 _LOWEST, _HIGHEST = 1, 10
 # What FastChat writes as the judgment when the endpoint gave none.
 FAILED = "$ERROR$"
-_WINNERS = {"model_1": 1.0, "tie": 0.5, "model_2": 0.0}
+WINNERS = {"model_1": 1.0, "tie": 0.5, "model_2": 0.0}
 
 
 def question(row: Mapping[str, Any]) -> Question:
@@ -149,9 +149,10 @@ def pair(row: Mapping[str, Any]) -> list[Judgment]:
         winner = row[f"g{game}_winner"]
         if winner is None or (isinstance(winner, float) and math.isnan(winner)):
             winner = "error"
-        if not isinstance(winner, str) or winner not in (*_WINNERS, "error"):
+        word = winner.strip().lower() if isinstance(winner, str) else None
+        if word not in (*WINNERS, "error"):
             raise Unreadable(f"has {winner!r} in `g{game}_winner`, not model_1, model_2, tie or error"[:200])
-        value, raw = _WINNERS.get(winner), optional_text(row, f"g{game}_judgment")
+        value, raw = WINNERS.get(str(word)), optional_text(row, f"g{game}_judgment")
         said = {"status": row.get(f"g{game}_status") or row.get("status")}
         status = "error" if raw == FAILED else "unparsed"
         if raw == FAILED or status_of(said, "ok") != "ok":
@@ -218,7 +219,7 @@ def pair_row(
         "turn": turn,
         "tstamp": max(game["tstamp"] for game in games.values()),
     }
-    names = {value: name for name, value in _WINNERS.items()}
+    names = {value: name for name, value in WINNERS.items()}
     for place, game in sorted(games.items()):
         row[f"g{place}_winner"] = names.get(game["value"], "error")
         row[f"g{place}_judgment"] = game["raw"] or ""

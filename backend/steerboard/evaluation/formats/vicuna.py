@@ -18,7 +18,12 @@ from steerboard.evaluation.formats.records import (
 )
 
 _UNPARSED = -1
-_KINDS = ("-default", "-coding", "-math")
+# Behind a reviewer's name, the kind of questions that its prompt is for: those of the announcement's prompts, and the
+# categories of its questions.
+_KINDS = (
+    *("default", "generic", "general", "coding", "math"),
+    *("knowledge", "common-sense", "fermi", "counterfactual", "roleplay", "writing"),
+)
 
 
 def review(row: Mapping[str, Any]) -> list[Judgment]:
@@ -61,13 +66,18 @@ def review(row: Mapping[str, Any]) -> list[Judgment]:
 
 def _reviewer(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """(judge, reviewer). The announcement numbers its reviewers, one for each kind of question; `reviewer.jsonl` names
-    them gpt-4-0328-default, -coding and -math."""
+    them gpt-4-0328-default, -coding and -math, other files -generic."""
     said = identifier(row, "reviewer_id")
     if said is None or said.isdecimal():
         return None, said
-    for kind in _KINDS:
-        said = said.removesuffix(kind)
-    return said, None
+    return reviewer_name(said), None
+
+
+def reviewer_name(said: str) -> str:
+    """The reviewer without the kind of questions, as which one reviewer goes by several names: gpt-4-0328-coding is
+    gpt-4-0328."""
+    kind = next((one for one in _KINDS if said.lower().endswith(f"-{one}") and len(said) > len(one) + 1), None)
+    return said if kind is None else said[: -len(kind) - 1]
 
 
 def review_row(
