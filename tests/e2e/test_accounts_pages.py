@@ -52,7 +52,7 @@ def test_an_invited_member_comes_in_by_the_link_and_sees_what_the_role_allows(
     expect(theirs.get_by_text("1 more to go")).to_be_visible()
     theirs.get_by_label(re.compile(r"^New password\W*$")).fill("a long enough one")
     theirs.get_by_label("Repeat new password").fill("a long enough one")
-    theirs.get_by_role("button", name="Set it").click()
+    theirs.get_by_role("button", name="Save").click()
     expect(theirs.get_by_role("status").filter(has_text="you sign in as vera")).to_be_visible()
     theirs.get_by_role("button", name="Sign out").click()
     theirs.get_by_label("Name").fill("vera")

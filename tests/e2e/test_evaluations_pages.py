@@ -134,7 +134,7 @@ def test_files_of_answers_and_judgments_become_a_report_a_gate_and_preferences(p
     tab(page, "Judges")
     bring(page, "Judgments from a file", judgments(tmp_path, "sure", PROMPTS))
     judge = page.get_by_role("region", name="Judge sure-pairwise")
-    expect(judge).to_contain_text(f"{2 * PROMPTS} read, 0 not read")
+    expect(judge).to_contain_text(f"{2 * PROMPTS} parsed, 0 unparsed")
     judge.get_by_role("button", name="Show the verdicts").click()
     rows = judge.get_by_role("table").get_by_role("row")
     expect(rows).to_have_count(2 * PROMPTS + 1)
@@ -381,7 +381,7 @@ def test_two_judges_become_a_jury_and_the_report_shows_what_their_word_is_worth(
         expect(page.get_by_role("option")).to_have_text([name])
         page.get_by_role("option", name=name).click()
         expect(judges).to_have_value("")
-    dialog.get_by_role("button", name="Make it").click()
+    dialog.get_by_role("button", name="Create").click()
     jury = page.get_by_role("region", name="Jury panel")
     expect(jury).to_contain_text("first-pairwise, second-pairwise")
     (found,) = world.get(f"evaluations/{compared}/report")["juries"]

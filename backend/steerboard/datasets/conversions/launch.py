@@ -1,4 +1,4 @@
-"""What of a dataset's rows would stop a run in its first minute, asked of the database before the run starts.
+"""Pre-launch checks for rows that would fail a run in its first minute, made in the database before the run starts.
 
 The method picker reads every row; here a few questions are asked that an index or the first rows answer, unless the
 answer is bad news. What only tokenising or the run's own config can tell is left to the run.

@@ -117,7 +117,7 @@ function Active({ project }: { project: string }) {
             />
           ) : (
             <Text size="sm" c="dimmed">
-              Nothing runs or waits.
+              Nothing running or queued.
             </Text>
           )
         }

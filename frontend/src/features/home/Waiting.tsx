@@ -15,7 +15,7 @@ export function Waiting({ project }: { project: string }) {
   return (
     <Card withBorder component="section">
       <Title order={2} size="h6" mb="xs">
-        Waits for you
+        Waiting for you
       </Title>
       <Stack gap={6}>
         {items.map((item) => (

@@ -60,7 +60,7 @@ export function Endpoints({ project }: { project: string }) {
                   <Table.Tr>
                     <Table.Th>Endpoint</Table.Th>
                     <Table.Th>Address</Table.Th>
-                    <Table.Th visibleFrom="sm">Model there</Table.Th>
+                    <Table.Th visibleFrom="sm">Model name</Table.Th>
                     <Table.Th visibleFrom="sm">Serves</Table.Th>
                     <Table.Th>
                       <span className="unseen">Actions</span>
@@ -201,7 +201,7 @@ function EndpointForm({ project, onMade }: { project: string; onMade: () => void
         onChange={(event) => setUrl(event.currentTarget.value)}
       />
       <TextInput
-        label="Model there"
+        label="Model name"
         description="As the server names it"
         required
         value={model}

@@ -38,10 +38,7 @@ export function PromoteButton({ project, model }: { project: string; model: Sche
   });
   if (!mayWrite) return null;
   const stages: Stage[] = ["candidate", "production", null];
-  const say = (stage: Stage) =>
-    stage
-      ? `Make it ${stage === "production" ? "the production model" : "a candidate"}`
-      : "Remove it from its stage";
+  const say = (stage: Stage) => (stage ? `Promote to ${stage}` : "Remove from its stage");
   const rewards = model.role === "reward" || model.role === "preference";
   return (
     <>
@@ -81,10 +78,10 @@ export function PromoteButton({ project, model }: { project: string; model: Sche
           {promote.error && <Failure error={promote.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={() => setTarget(undefined)}>
-              Leave it
+              Cancel
             </Button>
             <Button loading={promote.isPending} onClick={() => promote.mutate(target ?? null)}>
-              {target ? "Promote" : "Remove it"}
+              {target ? "Promote" : "Remove"}
             </Button>
           </Group>
         </Stack>

@@ -74,7 +74,7 @@ export function SkipDialog({ opened, onClose, onSkip }: Shown & { onSkip: (reaso
         <Textarea
           data-autofocus
           label="Why?"
-          description="It goes to someone else. Enter skips."
+          description="Goes to another annotator. Press Enter to skip."
           autosize
           minRows={2}
           value={reason}

@@ -24,7 +24,7 @@ export function RunFigures({ run }: { run: RunDetail }) {
   const spent =
     deviceTime(run) + (attempt ? attempt.devices * (between(attempt.started_at, null, now) ?? 0) : 0);
   const cards: [string, string][] = [
-    [run.state === "running" ? "Running for" : "Took", taken],
+    [run.state === "running" ? "Running for" : "Duration", taken],
     ["Device time", run.reused_from_id ? "reused" : spent ? seconds(spent) : "–"],
     ...learned,
     ...figures.map(([name, value]): [string, string] => [

@@ -171,7 +171,7 @@ function Password({ has, user }: { has: boolean; user: string }) {
           )}
           <Group>
             <Button type="submit" loading={set.isPending}>
-              {has ? "Change it" : "Set it"}
+              Save
             </Button>
           </Group>
         </Stack>

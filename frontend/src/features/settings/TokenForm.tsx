@@ -65,7 +65,7 @@ export function TokenForm({ project, onDone }: { project: string; onDone: () => 
         </Stack>
       </Checkbox.Group>
       <Select
-        label="It ends"
+        label="Expires"
         data={LIVES}
         value={days}
         allowDeselect={false}

@@ -61,7 +61,7 @@ function Tokens() {
                       <Table.Th visibleFrom="sm">Scopes</Table.Th>
                       <Table.Th visibleFrom="md">Created</Table.Th>
                       <Table.Th visibleFrom="sm">Last used</Table.Th>
-                      <Table.Th visibleFrom="sm">Ends</Table.Th>
+                      <Table.Th visibleFrom="sm">Expires</Table.Th>
                       <Table.Th ta="right">State</Table.Th>
                     </Table.Tr>
                   </Table.Thead>
@@ -130,7 +130,7 @@ function Row({ token, onRevoke }: { token: Token; onRevoke: () => void }) {
           {token.hint}…
         </Text>
         <Text size="xs" c="dimmed" hiddenFrom="sm" component="div">
-          {token.scopes.join(", ")}; used {used}, ends {ends}
+          {token.scopes.join(", ")}; used {used}, expires {ends}
         </Text>
       </Table.Td>
       <Table.Td visibleFrom="sm">

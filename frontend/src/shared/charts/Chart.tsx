@@ -92,7 +92,11 @@ export function Chart({
           },
         ],
         series: [
-          { label: x, value: (_: uPlot, value: number | null) => (value === null ? "last" : short(value)) },
+          {
+            label: x.length > 1 ? x.charAt(0).toUpperCase() + x.slice(1) : x,
+            value: (_: uPlot, value: number | null) =>
+              value === null ? endOf(latest.current.lines) : short(value),
+          },
           ...lines.map((line, at) => ({
             label: line.label,
             stroke: colorOf(at),
@@ -157,6 +161,12 @@ export function Chart({
       <div ref={host} role="img" aria-label={`${y} over ${x}. ${last}`} />
     </div>
   );
+}
+
+/** Where all lines end; they need not end at one x. */
+function endOf(lines: readonly Line[]): string {
+  const [end, ...others] = new Set(lines.map((line) => line.points.at(-1)?.x));
+  return end === undefined || others.length ? "last" : short(end);
 }
 
 /** One column for x, one a line, then two a band: nothing is drawn of these but the space between them. */

@@ -29,7 +29,7 @@ export function SendForm({ send, label, disabled, onLeave, children }: Propertie
         <Group justify="flex-end">
           {onLeave && (
             <Button variant="default" onClick={onLeave}>
-              Not now
+              Cancel
             </Button>
           )}
           <Button type="submit" disabled={disabled} loading={send.isPending}>

@@ -19,7 +19,7 @@ export function PipelinesTable({ project, items }: { project: string; items: Sum
             <Table.Th>Pipeline</Table.Th>
             <Table.Th>State</Table.Th>
             <Table.Th w={{ base: 96, sm: 200 }}>Stages</Table.Th>
-            <Table.Th visibleFrom="sm">Took</Table.Th>
+            <Table.Th visibleFrom="sm">Duration</Table.Th>
             <Table.Th visibleFrom="sm">Device time</Table.Th>
             <Table.Th visibleFrom="sm">Created</Table.Th>
           </Table.Tr>

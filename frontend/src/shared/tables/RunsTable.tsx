@@ -30,7 +30,7 @@ export function RunsTable({ runs, chosen, onChoose, label, places }: Properties)
             <Table.Th>Run</Table.Th>
             <Table.Th>State</Table.Th>
             <Table.Th visibleFrom="sm">Kind</Table.Th>
-            <Table.Th visibleFrom="sm">Took</Table.Th>
+            <Table.Th visibleFrom="sm">Duration</Table.Th>
             <Table.Th visibleFrom="sm">Device time</Table.Th>
             <Table.Th visibleFrom="sm">Created</Table.Th>
           </Table.Tr>

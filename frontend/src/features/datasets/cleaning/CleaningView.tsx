@@ -105,7 +105,7 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
               {rule.rule === "near_duplicate" && rules.near_duplicate && (
                 <NumberInput
                   label="Minimum similarity"
-                  description="Of prompt, chosen and rejected answer each: the share of common word 5-grams"
+                  description="Share of common word 5-grams in prompt, chosen and rejected answer each"
                   mt="xs"
                   maw={320}
                   min={0.5}

@@ -165,7 +165,7 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
           <NumberInput
             inputWrapperOrder={ORDER}
             label="Answers to each prompt"
-            description={choosing ? "Of these, one is kept" : "8 or so show best of N, and reward by length"}
+            description={choosing ? "One of these is kept" : "8 or so show best of N, and reward by length"}
             min={1}
             max={64}
             allowDecimal={false}

@@ -24,7 +24,7 @@ export const ANSWERS: FileImport<Schemas["AnswersImported"]> = {
       name: "family",
       type: "text",
       label: "Family",
-      description: "Of models: gpt, llama, qwen; to see whether a judge prefers its own",
+      description: "For example gpt, llama or qwen; shows whether a judge prefers its own",
       placeholder: "known from the model's name",
     },
   ],

@@ -49,8 +49,8 @@ export const JUDGMENTS: FileImport<Schemas["JudgmentsImported"]> = {
     title: `${count(found.verdicts)} verdicts of ${count(found.rows)} rows are in`,
     text: (
       <>
-        Judge {found.judge.name}, read as {found.format.replace("_", " ")}: {count(found.ok)} read,{" "}
-        {count(found.unparsed)} not read, {count(found.refused)} refused, {count(found.errors)} errors.
+        Judge {found.judge.name}, read as {found.format.replace("_", " ")}: {count(found.ok)} parsed,{" "}
+        {count(found.unparsed)} unparsed, {count(found.refused)} refused, {count(found.errors)} errors.
         {found.duplicates > 0 && ` ${count(found.duplicates)} are superseded by newer ones.`}
         {found.entrants_added.length > 0 && ` Entered: ${found.entrants_added.join(", ")}.`}
       </>

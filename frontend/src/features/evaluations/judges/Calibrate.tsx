@@ -118,7 +118,7 @@ function CalibrationForm({ project, evaluation, judge }: Properties) {
         />
         <NumberInput
           label="How many"
-          description="Drawn by the seed; answers that are known already cost nothing"
+          description="Drawn by the seed; cached answers cost nothing"
           min={1}
           max={2000}
           allowDecimal={false}

@@ -82,13 +82,13 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
         </Text>
         {!judge.valid && <Invalid judge={judge} />}
         <Text size="sm">
-          {count(judge.verdicts)} verdicts: {count(judge.ok)} read, {count(judge.unparsed)} not read,{" "}
+          {count(judge.verdicts)} verdicts: {count(judge.ok)} parsed, {count(judge.unparsed)} unparsed,{" "}
           {count(judge.refused)} refused, {count(judge.errors)} errors
           {judge.superseded > 0 && `; ${count(judge.superseded)} older ones superseded`}.
         </Text>
         {!judge.imported && judge.style !== "preference" && (
           <Text size="xs" c="dimmed">
-            {count(judge.requests)} requests paid for, {count(judge.cached)} known already
+            {count(judge.requests)} requests paid for, {count(judge.cached)} cached
             {judge.prompt_tokens !== null &&
               `; ${count(judge.prompt_tokens)} tokens read and ${count(judge.completion_tokens)} written`}
             {Object.entries(judge.failures).map(
@@ -178,7 +178,7 @@ function Actions({ project, evaluation, judge }: Properties) {
               </Button>
             </Menu.Target>
             <Menu.Dropdown>
-              <Menu.Label>Its verdicts go; what was paid for stays known</Menu.Label>
+              <Menu.Label>Deletes the verdicts; paid answers stay cached</Menu.Label>
               <Menu.Item color="red" onClick={() => remove.mutate()}>
                 Remove {judge.name}
               </Menu.Item>

@@ -65,7 +65,7 @@ export function JudgeSettings({
       )}
       <Checkbox
         label="Show reference answers"
-        description="Of math, reasoning and coding prompts that have one"
+        description="For math, reasoning and coding prompts that have one"
         checked={settings.reference}
         onChange={(event) => set({ reference: event.currentTarget.checked })}
       />

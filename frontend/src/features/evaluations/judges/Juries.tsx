@@ -128,8 +128,16 @@ function JuryForm({ project, evaluation, onDone }: Properties & { onDone: () => 
           onChange={(value) => setRule(value as Jury["rule"])}
         >
           <Stack gap={6} mt="xs">
-            <Radio value="majority" label="Majority" description="Of the verdicts on each pair of answers" />
-            <Radio value="mean" label="Mean" description="Of the scores, each judge's standardised first" />
+            <Radio
+              value="majority"
+              label="Majority"
+              description="Majority of the verdicts on each pair of answers"
+            />
+            <Radio
+              value="mean"
+              label="Mean"
+              description="Mean of the scores, each judge's standardised first"
+            />
           </Stack>
         </Radio.Group>
         {judges.length === 2 && rule === "majority" && (
@@ -139,7 +147,7 @@ function JuryForm({ project, evaluation, onDone }: Properties & { onDone: () => 
         )}
         <ActionRow error={make.error}>
           <Button type="submit" disabled={judges.length < 2} loading={make.isPending}>
-            Make it
+            Create
           </Button>
         </ActionRow>
       </Stack>

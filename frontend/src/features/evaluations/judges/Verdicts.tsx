@@ -11,8 +11,8 @@ import { More } from "../../../shared/More";
 
 const route = getRouteApi("/p/$project/evaluations/$evaluation");
 const STATUSES: { value: VerdictStatus; label: string; color: string }[] = [
-  { value: "ok", label: "read", color: "teal" },
-  { value: "unparsed", label: "not read", color: "orange" },
+  { value: "ok", label: "parsed", color: "teal" },
+  { value: "unparsed", label: "unparsed", color: "orange" },
   { value: "refused", label: "refused", color: "orange" },
   { value: "error", label: "error", color: "red" },
 ];

@@ -138,7 +138,7 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
           </Radio.Group>
           <NumberInput
             label="Minimum agreement, in percent"
-            description="Of all votes on two answers, the share for the chosen one; ties count half"
+            description="Share of all votes on two answers that are for the chosen one; ties count half"
             placeholder="any"
             min={0}
             max={100}

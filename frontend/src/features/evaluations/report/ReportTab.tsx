@@ -162,7 +162,7 @@ function Further({ report, project }: { report: Report; project: string }) {
   const unclear = report.hacking.some((row) => row.alarm === null);
   const seen = report.contamination.seen.length;
   return (
-    <Part title="All together">
+    <Part title="Combined results">
       {report.warnings.length > 0 && (
         <Section title="Caveats" headline={`${count(report.warnings.length)} to know before the figures`}>
           <Warnings warnings={report.warnings} />
@@ -245,7 +245,7 @@ function Further({ report, project }: { report: Report; project: string }) {
         headline={
           report.contamination.checked.length
             ? `${count(seen)} of ${count(report.prompts)} prompts`
-            : "Looked for in no training data"
+            : "Training data not checked"
         }
       >
         <Contamination report={report} project={project} />

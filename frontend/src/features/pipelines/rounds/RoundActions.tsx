@@ -55,7 +55,7 @@ export function RoundActions({
         {change.error && <Failure error={change.error} />}
         <Group justify="flex-end" mt="md">
           <Button variant="default" onClick={ask.close}>
-            Leave it
+            Cancel
           </Button>
           <Button loading={change.isPending} onClick={() => change.mutate()}>
             {there ? "Roll back" : "Promote"}

@@ -183,7 +183,7 @@ function Rewards({ result }: { result: Result }) {
     { title: "Weight", right: true, cell: (one) => one.weight },
     { title: "Mean, raw", right: true, cell: (one) => `${signed(one.mean.value, 3)}${interval(one.mean)}` },
     {
-      title: "Of the best, raw",
+      title: "Mean of the best, raw",
       right: true,
       cell: (one) => `${signed(one.best.value, 3)}${interval(one.best)}`,
     },

@@ -97,7 +97,7 @@ export function LinkDialog({ user, link, pending, error, onGo, onClose }: LinkPr
   return (
     <Confirm
       title={user && `Make a new sign-in link for ${user}?`}
-      keep="Not now"
+      keep="Cancel"
       go="Make the link"
       pending={pending}
       error={error}
