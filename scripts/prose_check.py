@@ -1,9 +1,9 @@
 """Words and fragments that make our prose read as translated, each with what to write instead; `make lint` finds them.
 
 It checks the comments and strings of Python files (of tests only comments and docstrings), and the text of all others:
-docs, dashboard, recipes, Makefile. Docstrings and comments begin with a subject and a verb or with a noun phrase, not
-with "Of", "Those", "Likewise" or "That of". A line that quotes such a word on purpose ends with `prose: ok`. The words
-to use are in docs/glossary.md.
+docs, dashboard, recipes, Makefile. Docstrings, comments, help texts and labels begin with a subject and a verb or with
+a noun phrase, not with "Of", "Those", "Likewise" or "That of". A line that quotes such a word on purpose ends with
+`prose: ok`. The words to use are in docs/glossary.md.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, inst
 FRAGMENT = re.compile(r"(Of|Those|Likewise|That of)\b")
 MARKDOWN_FRAGMENT = re.compile(r"\b(Of those|Likewise|That of)\b")
 WHOLE = 'name what it is, or what it does ("The weights of ...", "Keeps some of ...")'
+HELPS = {("description", "="), ("help", "=")}
+SHOWN = re.compile(r"\b(description|label|title)(=|: )\"(?=[A-Z])")
 OPENS_COMMENT = re.compile(r"\s*\{?(//|/\*+)\s*")
 OPENS_DOCSTRING = re.compile(r"[a-zA-Z]*[\"']{1,3}\s*")
 
@@ -113,8 +115,8 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def python_openings(path: Path) -> Iterator[tuple[int, str]]:
-    """The start of each docstring, and of each block of comments that are on lines of their own."""
-    before, comment = tokenize.NEWLINE, 0
+    """The start of each docstring, of each block of comments that are on lines of their own, and of each help text."""
+    before, comment, last = tokenize.NEWLINE, 0, ("", "", "")
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
             row, column = token.start
@@ -122,17 +124,23 @@ def python_openings(path: Path) -> Iterator[tuple[int, str]]:
                 if comment != row - 1:
                     yield row, token.line if ESCAPE in token.line else token.string.lstrip("#: ")
                 comment = row
-            elif token.type == tokenize.STRING and starts_statement(before):
+            elif token.type == tokenize.STRING and (starts_statement(before) or opens_help(last)):
                 opened = OPENS_DOCSTRING.match(token.string)
                 if opened is not None:
                     number = row + opened.group().count("\n")
                     yield number, ESCAPE if ESCAPE in token.line else token.string[opened.end() :]
             if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING):
-                before = token.type
+                before, last = token.type, (*last[1:], token.string)
+
+
+def opens_help(last: tuple[str, str, str]) -> bool:
+    """Whether a string after these tokens is what the API, a form or the command line shows of a field."""
+    return last[1:] in HELPS or (last[:2] in HELPS and last[2] == "(")
 
 
 def comment_openings(path: Path) -> Iterator[tuple[int, str]]:
-    """The start of each comment of TypeScript or CSS that starts its line; a block's text may start on its next one."""
+    """The start of each comment of TypeScript or CSS that starts its line, and of each label of a page. A block's text
+    may start on its next line."""
     before, is_open = False, False
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
         found = OPENS_COMMENT.match(line)
@@ -141,12 +149,14 @@ def comment_openings(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line[found.end() :] if ESCAPE not in line else ESCAPE
         elif is_open:
             yield number, line.lstrip(" *")
+        elif shown := SHOWN.search(line):
+            yield number, line[shown.end() :] if ESCAPE not in line else ESCAPE
         is_open = found is not None and not is_line and not line[found.end() :].strip()
         before = is_line
 
 
 def fragments(path: Path) -> Iterator[tuple[int, str]]:
-    """The openings of docstrings, comments and, in Markdown, sentences that have no subject and no verb."""
+    """The openings of docstrings, comments, help texts, labels and (in Markdown) sentences that are fragments."""
     if path.suffix == ".md":
         lines = enumerate(path.read_text(encoding="utf-8").split("\n"), start=1)
         for number, text in lines:

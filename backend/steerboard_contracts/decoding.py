@@ -95,6 +95,6 @@ BestOf = Annotated[
     Field(
         ge=2,
         le=MOST_SAMPLES,
-        description="Of so many sampled answers to each prompt, the one that a reward model scores highest.",
+        description="Sample this many answers to each prompt and keep the one that a reward model scores highest.",
     ),
 ]

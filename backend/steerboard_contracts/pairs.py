@@ -60,7 +60,7 @@ class PairConfig(TrainingConfig):
     """The config of methods that make the chosen response of a pair likelier than the rejected one."""
 
     batch: Annotated[Count, Field(description="Pairs in one optimiser step.", json_schema_extra=WORKFLOW)] = 128
-    learn: Annotated[Literal["last"], Field(description="Of a pair, the last turn is learned.")] = "last"
+    learn: Annotated[Literal["last"], Field(description="The last turn of a pair is learned.")] = "last"
     share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
     inspect_pairs: InspectPairs = 64
     health: HealthRules = Field(default=PAIR_RULES)

@@ -34,8 +34,8 @@ class LoraConfig(Config):
         Field(
             ge=0,
             lt=1,
-            description="Of what goes into the adapters. Like the model's own, it is off in methods that compare with "
-            "a reference, and must be 0 where answers are sampled in training.",
+            description="Dropout of what goes into the adapters. Like the model's own, it is off in methods that "
+            "compare with a reference, and must be 0 where answers are sampled in training.",
         ),
     ] = 0.0
     targets: Annotated[
@@ -130,7 +130,7 @@ class TrainingConfig(Config):
     template: Annotated[
         TemplateName | None, Field(description="How a conversation becomes text; the model's own by default.")
     ] = None
-    seed: Annotated[int, Field(description="Of the order of the samples and all other randomness.")] = 0
+    seed: Annotated[int, Field(description="Seed of the order of the samples and all other randomness.")] = 0
     evaluate_every: Annotated[
         Annotated[int, Field(ge=0)] | None,
         Field(
@@ -216,7 +216,7 @@ class OnlineConfig(TrainingConfig):
         ),
     ] = 0.0
     answers: Annotated[int, Field(ge=1, le=256, description="Answers sampled to each prompt.")] = 1
-    temperature: Annotated[Positive, Field(description="Of the sampling; all tokens may be drawn.")] = 1.0
+    temperature: Annotated[Positive, Field(description="Temperature of the sampling; all tokens may be drawn.")] = 1.0
     max_new_tokens: Annotated[
         Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")
     ] = None

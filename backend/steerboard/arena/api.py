@@ -84,7 +84,7 @@ def arena_leaderboard(
     arena: str,
     session: Db,
     access: Reader,
-    category: Annotated[str | None, Query(description="Of these battles only.")] = None,
+    category: Annotated[str | None, Query(description="Battles of this category only.")] = None,
 ) -> ArenaLeaderboard:
     """Bradley-Terry ratings with bootstrap intervals, and with control for style. Repeats do not count."""
     return battle_rows.leaderboard(session, service.get_arena(session, access.project, arena), category)

@@ -33,7 +33,9 @@ class ArenaIn(BaseModel):
     sides: Annotated[
         int, Field(ge=FEWEST_SIDES, le=MOST_SIDES, description="How many of the entrants answer side by side.")
     ] = 2
-    categories: Annotated[list[Category], Field(max_length=50, description="That a battle may be filed under.")] = []
+    categories: Annotated[
+        list[Category], Field(max_length=50, description="Categories that a battle may be filed under.")
+    ] = []
 
     @model_validator(mode="after")
     def _possible(self) -> ArenaIn:

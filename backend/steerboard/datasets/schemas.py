@@ -114,7 +114,7 @@ class RewardSourceOut(BaseModel):
     model_id: uuid.UUID | None
     weights: dict[str, float] | None
     parts: list[RewardPart] | None = Field(
-        default=None, description="Of a sum of z-scores: how each reward was normalised and weighted."
+        default=None, description="How each reward of a sum of z-scores was normalised and weighted."
     )
     figures: RewardFigures
 

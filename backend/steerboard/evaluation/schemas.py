@@ -37,7 +37,7 @@ class EvaluationCreate(BaseModel):
         ),
     ] = None
     check_against: Annotated[list[Reference] | None, Field(max_length=100)] = None
-    seed: Annotated[int, Field(ge=0, lt=2**31, description="Of the answers that are sampled.")] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**31, description="Seed of the answers that are sampled.")] = 0
     pool: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = "default"
 
 
@@ -95,7 +95,7 @@ class EvaluationOut(BaseModel):
     created_at: dt.datetime
     version: int
     prompts: int
-    turns: int = Field(description="Of the longest prompt.")
+    turns: int = Field(description="Turns of the longest prompt.")
     entrants: list[str]
     state: EvaluationState
     judges: int

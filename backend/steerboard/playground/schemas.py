@@ -108,7 +108,7 @@ class AnswerBase(BaseModel):
     decoding: PlaygroundDecoding
     state: AnswerState
     waits_for: str | None = Field(description="For people: what an open answer waits for.")
-    tokens: int = Field(description="Of the text so far; about, until the answer has ended.")
+    tokens: int = Field(description="Tokens of the text so far; about, until the answer has ended.")
     finished: bool = Field(description="The model ended it; false: a limit cut it, or it is not complete.")
     reward: float | None
     reward_z: float | None

@@ -30,7 +30,7 @@ class BaseModelConfig(Config):
     role: Annotated[ModelRole | None, Field(description="What the model is; by default as its files have it.")] = None
     label: Annotated[
         int | None,
-        Field(ge=0, description="Of a classifier with several labels the number of the one that is the reward."),
+        Field(ge=0, description="The number of the label that is the reward, for a classifier with several."),
     ] = None
     seed: int = 0
     fingerprint: Annotated[str | None, Field(description="Set by the planner: what a folder held when planned.")] = None

@@ -73,7 +73,7 @@ class EvaluateConfig(WithDecoding):
     decides: Annotated[
         bool,
         Field(
-            description="Of a round: does the judge, or else the first reward model, rate the last entrant lower than "
+            description="For a round: does the judge, or else the first reward model, rate the last entrant lower than "
             "the one before it? That ends the rounds."
         ),
     ] = False

@@ -23,7 +23,7 @@ class GradeConfig(Config):
         NonNegative,
         Field(description="Standard deviation of what is added to each reward at random, as people err."),
     ] = 0.0
-    seed: Annotated[int, Field(description="Of the noise.")] = 0
+    seed: Annotated[int, Field(description="Seed of the noise.")] = 0
 
 
 CONFIG = GradeConfig

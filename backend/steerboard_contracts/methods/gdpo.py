@@ -33,7 +33,7 @@ class GdpoConfig(GroupedConfig):
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 does without, and without a reference.",
             json_schema_extra=GRPO,
         ),
     ] = 0.04

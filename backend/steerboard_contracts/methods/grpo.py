@@ -35,7 +35,7 @@ class GrpoConfig(GroupedConfig):
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 does without, and without a reference.",
             json_schema_extra=PAPERS,
         ),
     ] = 0.04

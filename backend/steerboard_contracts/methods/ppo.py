@@ -43,7 +43,7 @@ class PpoConfig(PolicyGradientConfig):
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 does without, and without a reference.",
             json_schema_extra=PAPER,
         ),
     ] = 0.01
@@ -70,7 +70,9 @@ class PpoConfig(PolicyGradientConfig):
     ] = 0.2
     value_weight: Annotated[
         Positive,
-        Field(description="Of the critic's loss. It matters where the gradient of both together is scaled down."),
+        Field(
+            description="Weight of the critic's loss. It matters where the gradient of both together is scaled down."
+        ),
     ] = 1.0
     critic_warmup: Annotated[
         int,

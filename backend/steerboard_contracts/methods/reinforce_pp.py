@@ -25,7 +25,7 @@ class ReinforcePpConfig(PolicyGradientConfig):
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 does without, and without a reference.",
             json_schema_extra=PAPERS,
         ),
     ] = 0.01

@@ -23,7 +23,7 @@ class RlooConfig(GroupedConfig):
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 does without, and without a reference.",
             json_schema_extra=TRL,
         ),
     ] = 0.05

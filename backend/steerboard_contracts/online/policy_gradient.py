@@ -38,7 +38,7 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     """The config of methods that learn by the clipped policy gradient, near a reference."""
 
     kl_weight: Annotated[
-        NonNegative, Field(description="Of the KL from the reference; 0 does without, and without a reference.")
+        NonNegative, Field(description="Weight of the KL from the reference; 0 does without, and without a reference.")
     ] = 0.05
     kl_in: Annotated[
         KlPlace,
@@ -104,8 +104,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     entropy_weight: Annotated[
         NonNegative,
         Field(
-            description="Of the policy's entropy a token, which is added to what is learned to keep answers diverse; "
-            "0 does without.",
+            description="Weight of the policy's entropy a token, which is added to what is learned to keep answers "
+            "diverse; 0 does without.",
             json_schema_extra={"source": "arXiv 1707.06347, Eq. 9: 0.01"},
         ),
     ] = 0.0
@@ -113,8 +113,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     ptx_coefficient: Annotated[
         NonNegative,
         Field(
-            description="Of the negative log-likelihood of the dataset `pretraining`, which each update adds to the "
-            "loss of the rewards; 0 does without.",
+            description="Weight of the negative log-likelihood of the dataset `pretraining`, which each update adds to "
+            "the loss of the rewards; 0 does without.",
             json_schema_extra={"source": "arXiv 2203.02155, Eq. 2: 27.8"},
         ),
     ] = 0.0

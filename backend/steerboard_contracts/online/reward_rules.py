@@ -78,7 +78,7 @@ class PythonReward(OutsideReward):
         str,
         Field(
             pattern="^[0-9a-f]{64}$",
-            description="Of the file, as `sha256sum` prints it: another file by that name is refused.",
+            description="Hash of the file, as `sha256sum` prints it: another file by that name is refused.",
         ),
     ]
 
@@ -89,7 +89,9 @@ class HttpReward(OutsideReward):
     kind: Literal["http"]
     url: Annotated[str, Field(max_length=2000, pattern=r"^https?://[^\s@#]+$", description="Without credentials.")]
     batch: Annotated[Count, Field(le=1024, description="Answers in one request.")] = 64
-    retries: Annotated[int, Field(ge=0, le=10, description="Of a request that fails on the way or by the server.")] = 3
+    retries: Annotated[
+        int, Field(ge=0, le=10, description="Retries of a request that fails on the way or by the server.")
+    ] = 3
 
 
 RewardRule = Annotated[ExactMatch | RegexMatch | PythonReward | HttpReward, Field(discriminator="kind")]

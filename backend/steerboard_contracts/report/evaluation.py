@@ -156,4 +156,4 @@ class EvaluationReport(BaseModel):
     frontier: Frontier | None = Field(None, description="Where the evaluation names a model to compare with.")
     fluency: Fluency | None = Field(None, description="Whether the answers are still fluent.")
     headline: Headline | None = Field(None, description="Who wins, by how much, and with which reservations.")
-    costs: list[EntrantCost] = Field([], description="Of the entrants that are models of the registry.")
+    costs: list[EntrantCost] = Field([], description="Costs of the entrants that are models of the registry.")

@@ -19,7 +19,7 @@ InspectPairs = Annotated[
     Field(
         ge=0,
         le=256,
-        description="Of each split, pairs, or answers with a thumb, whose rewards and log-ratios are kept at every "
+        description="Pairs of each split, or answers with a thumb, whose rewards and log-ratios are kept at every "
         "evaluation, to be read; 0: none.",
     ),
 ]

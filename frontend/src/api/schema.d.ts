@@ -3946,7 +3946,7 @@ export interface components {
             text: string;
             /**
              * Tokens
-             * @description Of the text so far; about, until the answer has ended.
+             * @description Tokens of the text so far; about, until the answer has ended.
              */
             tokens: number;
             /**
@@ -4026,7 +4026,7 @@ export interface components {
         ArenaIn: {
             /**
              * Categories
-             * @description That a battle may be filed under.
+             * @description Categories that a battle may be filed under.
              * @default []
              */
             categories: string[];
@@ -4148,7 +4148,7 @@ export interface components {
             outcome: string | null;
             /**
              * Phases
-             * @description Of its device-seconds; they add up to them once it has ended.
+             * @description Shares of its device-seconds; they add up to them once it has ended.
              */
             phases: components["schemas"]["PhaseCost"][];
             /** Reason */
@@ -4732,7 +4732,7 @@ export interface components {
         CollectionFreeze: {
             /**
              * Name
-             * @description Of the dataset; `COLLECTION-vN` by default.
+             * @description Name of the dataset; `COLLECTION-vN` by default.
              */
             name?: string | null;
         };
@@ -5306,7 +5306,7 @@ export interface components {
             reward_by_length: components["schemas"]["RewardByLength"] | null;
             /**
              * Rewards
-             * @description Of every source that graded these rows; the pinned one first.
+             * @description Rewards of every source that graded these rows; the pinned one first.
              */
             rewards: components["schemas"]["SourceRewards"][];
             /** Rows */
@@ -5588,7 +5588,7 @@ export interface components {
             api_key?: string | null;
             /**
              * Base Url
-             * @description Of an OpenAI-compatible server, usually ending in /v1.
+             * @description Address of an OpenAI-compatible server, usually ending in /v1.
              */
             base_url: string;
             /**
@@ -5704,7 +5704,7 @@ export interface components {
         EntrantIn: {
             /**
              * Best Of
-             * @description Of so many sampled answers to each prompt, the one that a reward model scores highest.
+             * @description Sample this many answers to each prompt and keep the one that a reward model scores highest.
              */
             best_of?: number | null;
             /** Decoding */
@@ -5991,7 +5991,7 @@ export interface components {
             rewards: string[];
             /**
              * Seed
-             * @description Of the answers that are sampled.
+             * @description Seed of the answers that are sampled.
              * @default 0
              */
             seed: number;
@@ -6110,7 +6110,7 @@ export interface components {
             state: "answering" | "answered" | "failed";
             /**
              * Turns
-             * @description Of the longest prompt.
+             * @description Turns of the longest prompt.
              */
             turns: number;
             /** Version */
@@ -6154,7 +6154,7 @@ export interface components {
             contamination: components["schemas"]["Contamination"];
             /**
              * Costs
-             * @description Of the entrants that are models of the registry.
+             * @description Costs of the entrants that are models of the registry.
              * @default []
              */
             costs: components["schemas"]["EntrantCost"][];
@@ -6393,7 +6393,7 @@ export interface components {
         Frontier: {
             /**
              * Best Of N
-             * @description Of entrants that are the model, with several samples.
+             * @description Frontiers of entrants that are the model, with several samples.
              * @default []
              */
             best_of_n: components["schemas"]["BestOfNFrontier"][];
@@ -6836,7 +6836,7 @@ export interface components {
             about: string;
             /**
              * Endings
-             * @description Of file names; a file is recognised by its content.
+             * @description Endings of file names; a file is recognised by its content.
              */
             endings: string[];
             /** Name */
@@ -6849,7 +6849,7 @@ export interface components {
         ImportFormats: {
             /**
              * Endings
-             * @description Those of all formats, and of gzipped files.
+             * @description Endings of all formats, and of gzipped files.
              */
             endings: string[];
             /** Formats */
@@ -7185,7 +7185,7 @@ export interface components {
             cached: number;
             /**
              * Calibration Cost
-             * @description Of the judge's calibrations, which spend its budget alongside `cost`; null without prices.
+             * @description Cost of the judge's calibrations, which spend its budget too; null without prices.
              */
             calibration_cost?: number | null;
             /** Completion Tokens */
@@ -7227,7 +7227,7 @@ export interface components {
             model: string;
             /**
              * Model Id
-             * @description Of a preference model of the registry.
+             * @description Id of a preference model of the registry.
              */
             model_id?: string | null;
             /** Name */
@@ -7477,7 +7477,7 @@ export interface components {
             requests_per_minute?: number | null;
             /**
              * Seed
-             * @description Of the orders that are drawn.
+             * @description Seed of the orders that are drawn.
              * @default 0
              */
             seed: number;
@@ -7914,7 +7914,7 @@ export interface components {
             alpha: number;
             /**
              * Dropout
-             * @description Of what goes into the adapters. Like the model's own, it is off in methods that compare with a reference, and must be 0 where answers are sampled in training.
+             * @description Dropout of what goes into the adapters. Like the model's own, it is off in methods that compare with a reference, and must be 0 where answers are sampled in training.
              * @default 0
              */
             dropout: number;
@@ -10493,7 +10493,7 @@ export interface components {
             name: string;
             /**
              * Parts
-             * @description Of a sum of z-scores: how each reward was normalised and weighted.
+             * @description How each reward of a sum of z-scores was normalised and weighted.
              */
             parts?: components["schemas"]["RewardPart"][] | null;
             /** Weights */
@@ -13527,7 +13527,7 @@ export interface operations {
     arena_leaderboard: {
         parameters: {
             query?: {
-                /** @description Of these battles only. */
+                /** @description Battles of this category only. */
                 category?: string | null;
             };
             header?: never;
@@ -18019,7 +18019,7 @@ export interface operations {
                 after?: string | null;
                 limit?: number;
                 status?: ("ok" | "unparsed" | "refused" | "error") | null;
-                /** @description Of the prompt. */
+                /** @description Position of the prompt. */
                 position?: number | null;
             };
             header?: never;

@@ -65,7 +65,7 @@ def list_arenas(
 @app.command()
 def leaderboard(
     arena: Name,
-    category: Annotated[str | None, typer.Option(help="Of the battles of one category.")] = None,
+    category: Annotated[str | None, typer.Option(help="Use the battles of one category only.")] = None,
     style: Annotated[bool, typer.Option("--style", help="With control for the answers' style.")] = False,
     json: JsonOption = False,
 ) -> None:

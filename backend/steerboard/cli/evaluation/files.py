@@ -135,7 +135,7 @@ def export(
     format: Annotated[
         str | None,
         typer.Option(
-            help="Of answers fastchat (the default), alpaca_eval or arena_hard; of judgments that of the judge's style."
+            help="For answers fastchat (the default), alpaca_eval or arena_hard; for judgments the judge's style."
         ),
     ] = None,
     json: JsonOption = False,

@@ -24,7 +24,7 @@ def import_(
     name: Annotated[str | None, typer.Option(help="Its name here. [default: the folder's or the hub's]")] = None,
     role: Annotated[ModelRole | None, typer.Option(help="What it is. [default: as its files have it]")] = None,
     label: Annotated[
-        int | None, typer.Option(min=0, help="Of a classifier with several labels the one that is the reward.")
+        int | None, typer.Option(min=0, help="The label that is the reward, for a classifier with several.")
     ] = None,
     pool: Annotated[str, typer.Option(help="Pool whose workers take it.")] = "default",
     wait: Annotated[bool, typer.Option(help="Follow it until it is there.")] = True,

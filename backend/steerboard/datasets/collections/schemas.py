@@ -75,4 +75,4 @@ class CollectionRowChanged(CollectionRowOut):
 class CollectionFreeze(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[Name | None, Field(description="Of the dataset; `COLLECTION-vN` by default.")] = None
+    name: Annotated[Name | None, Field(description="Name of the dataset; `COLLECTION-vN` by default.")] = None

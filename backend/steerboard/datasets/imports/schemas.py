@@ -23,7 +23,7 @@ ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=2000, pat
 class ImportFormat(BaseModel):
     name: str
     about: str
-    endings: list[str] = Field(description="Of file names; a file is recognised by its content.")
+    endings: list[str] = Field(description="Endings of file names; a file is recognised by its content.")
 
 
 class ImportLayout(BaseModel):
@@ -37,7 +37,7 @@ class ImportFormats(BaseModel):
     """What files are read."""
 
     words: str = Field(description="All formats in a sentence.")
-    endings: list[str] = Field(description="Those of all formats, and of gzipped files.")
+    endings: list[str] = Field(description="Endings of all formats, and of gzipped files.")
     formats: list[ImportFormat]
     layouts: list[ImportLayout]
 

@@ -91,7 +91,9 @@ class DatasetStatisticsOut(BaseModel):
     lengths: list[LengthFigures]
     sources: list[SourceRows] = Field(description="The 50 largest sources of the rows, where rows name one.")
     duplicates: Duplicates
-    rewards: list[SourceRewards] = Field(description="Of every source that graded these rows; the pinned one first.")
+    rewards: list[SourceRewards] = Field(
+        description="Rewards of every source that graded these rows; the pinned one first."
+    )
     reward_by_length: RewardByLength | None
     search: SearchState
 

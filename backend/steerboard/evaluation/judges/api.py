@@ -111,7 +111,7 @@ def list_verdicts(
     after: Annotated[str | None, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     status: VerdictStatus | None = None,
-    position: Annotated[int | None, Query(ge=0, description="Of the prompt.")] = None,
+    position: Annotated[int | None, Query(ge=0, description="Position of the prompt.")] = None,
 ) -> Page[VerdictOut]:
     """In the order in which they came, with superseded ones."""
     found = get_evaluation(session, access.project, evaluation)

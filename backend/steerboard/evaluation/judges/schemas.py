@@ -16,7 +16,7 @@ VerdictStatus = Literal["ok", "unparsed", "refused", "error"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Ref = Annotated[str, Field(min_length=1, max_length=200)]
 Price = Annotated[
-    float, Field(ge=0, le=1_000_000, allow_inf_nan=False, description="Of a million tokens, in any one currency.")
+    float, Field(ge=0, le=1_000_000, allow_inf_nan=False, description="Price of a million tokens, in any one currency.")
 ]
 Budget = Annotated[
     float,
@@ -60,7 +60,7 @@ class JudgeSettings(BaseModel):
         float, Field(ge=0, le=1, description="A larger share of unusable verdicts makes the judge invalid.")
     ] = 0.05
     criteria: Annotated[str | None, Field(max_length=4000, description="What to weigh, in the judge's prompt.")] = None
-    seed: Annotated[int, Field(ge=0, lt=2**63, description="Of the orders that are drawn.")] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63, description="Seed of the orders that are drawn.")] = 0
     repeat_share: Annotated[
         float,
         Field(ge=0, le=1, description="Share of the requests that is sent a second time, to measure repeatability."),
@@ -133,7 +133,7 @@ class JudgeOut(BaseModel):
     model: str
     family: str | None
     endpoint: str | None
-    model_id: Annotated[uuid.UUID | None, Field(description="Of a preference model of the registry.")] = None
+    model_id: Annotated[uuid.UUID | None, Field(description="Id of a preference model of the registry.")] = None
     settings: dict[str, Any]
     imported: dict[str, Any] | None
     state: RunState
@@ -161,7 +161,7 @@ class JudgeOut(BaseModel):
     ] = 0.0
     calibration_cost: Annotated[
         float | None,
-        Field(description="Of the judge's calibrations, which spend its budget alongside `cost`; null without prices."),
+        Field(description="Cost of the judge's calibrations, which spend its budget too; null without prices."),
     ] = None
     failures: dict[str, int]
     created_by: str

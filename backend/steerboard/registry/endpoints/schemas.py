@@ -24,7 +24,7 @@ class EndpointCreate(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str
-    base_url: Annotated[str, Field(description="Of an OpenAI-compatible server, usually ending in /v1.")]
+    base_url: Annotated[str, Field(description="Address of an OpenAI-compatible server, usually ending in /v1.")]
     model: Annotated[ServedName, Field(description="The name by which the endpoint knows the model.")]
     api_key: Annotated[Key | None, Field(description="Stored sealed, never shown again.")] = None
     policy_model: Annotated[

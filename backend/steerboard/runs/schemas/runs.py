@@ -120,7 +120,7 @@ class AttemptOut(_Out):
     outcome: str | None
     reason: str | None
     device_seconds: float
-    phases: list[PhaseCost] = Field(description="Of its device-seconds; they add up to them once it has ended.")
+    phases: list[PhaseCost] = Field(description="Shares of its device-seconds; they add up to them once it has ended.")
 
 
 class RunChange(BaseModel):

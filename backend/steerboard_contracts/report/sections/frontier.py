@@ -39,4 +39,6 @@ class Frontier(BaseModel):
 
     kl_to: str
     entrants: list[Divergence]
-    best_of_n: list[BestOfNFrontier] = Field([], description="Of entrants that are the model, with several samples.")
+    best_of_n: list[BestOfNFrontier] = Field(
+        [], description="Frontiers of entrants that are the model, with several samples."
+    )
