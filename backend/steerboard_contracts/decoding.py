@@ -58,7 +58,8 @@ def no_guidance(guidance: float, of: str) -> BadInput:
     return BadInput(
         f"guidance {guidance:g} was requested {of}",
         code="no_guidance",
-        hint="Guide policies that take scores; leave `guidance` out for others.",
+        hint="Guide policies that take scores, or an endpoint of `steerboard models serve --guidance` that serves one; "
+        "leave `guidance` out for others.",
         errors=[ErrorLocation(location="decoding.guidance", message="needs a policy that takes scores")],
     )
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.training import LoraConfig
 from support.models.model_folders import write_model
@@ -239,6 +241,60 @@ def test_an_adapter_with_tokens_of_its_own_is_refused(
     assert process.returncode != 0
     assert "an adapter with tokens of its own" in said.replace("\n", " ")
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_policy_that_takes_scores_is_served_with_guidance_where_that_is_asked_for(
+    url: str,
+    token: str,
+    serve: Serve,
+    sessions: sessionmaker[Session],
+    project: Project,
+    store: ArtifactStore,
+    tmp_path: Path,
+) -> None:
+    folder = write_model(tmp_path / "steered", "policy")
+    info = ModelInfo.model_validate_json((folder / "steerboard.json").read_bytes())
+    changed = info.model_copy(update={"condition": ConditionFormat.of_score()})
+    (folder / "steerboard.json").write_text(changed.model_dump_json())
+    with transaction(sessions) as session:
+        register_model(
+            session,
+            store,
+            project,
+            name="steered",
+            folder=folder,
+            role="policy",
+            method="sft",
+            parent_id=None,
+            run_id=None,
+        )
+    process = serve(url, "steered", "--guidance")
+    assert process.stdout is not None
+    assert process.stdout.readline().strip()
+    assert endpoints(url, token)[0]["guides"] is True
+    arguments, knows = told(tmp_path), told(tmp_path, "knows")
+    given = dict(pairwise(arguments))
+    named = [given["--scheduler-cls"], given["--logits-processors"].replace(":", "."), given["--middleware"]]
+    assert "--no-async-scheduling" in arguments
+    assert knows["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    for name in named:
+        module = name.rpartition(".")[0].replace(".", "/")
+        assert (Path(knows["PYTHONPATH"]) / f"{module}.py").is_file()
+    process.kill()
+    process.wait()
+    process = serve(url, "steered")
+    assert process.stdout is not None
+    assert process.stdout.readline().strip()
+    assert endpoints(url, token)[0]["guides"] is False
+
+
+def test_guidance_of_a_model_without_scores_is_refused_before_anything_is_loaded(
+    url: str, token: str, model: str, serve: Serve
+) -> None:
+    process = serve(url, model, "--guidance")
+    _, said = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "takes no scores" in said) == (1, True)
+    assert endpoints(url, token) == []
 
 
 def test_an_address_that_the_platform_may_not_call_is_refused_before_anything_is_loaded(

@@ -29,6 +29,7 @@ _EIGHT_GPUS = "needs eight GPUs, and never ends; tests/cli/test_worker_command.p
 _MACHINES = "needs several machines; tests/faults/workers/test_nodes.py starts such workers on one"
 _CONTAINERS = "needs Docker or Kubernetes; tests/deploy renders and runs what they would"
 _INSTALLS = "installs gigabytes into the checkout that runs the tests"
+_SERVES = "never ends; tests/playground/test_vllm_server.py serves by vLLM"
 NOT_RUN = {
     Named("README.md", "make demo"): "would run this suite in itself; tests/e2e/pipelines/test_demo.py runs the demo",
     Named("benchmarks.md", "steerboard run small-base"): "trains for hours; test_data_stories.py checks its settings",
@@ -38,7 +39,8 @@ NOT_RUN = {
     Named("deploy.md", "deploy/compose/new-env"): _CONTAINERS,
     Named("deploy.md", "kubectl"): _CONTAINERS,
     Named("engines.md", "make setup-vllm"): _INSTALLS,
-    Named("engines.md", "steerboard models serve"): "never ends; tests/playground/test_vllm_server.py serves by vLLM",
+    Named("engines.md", "steerboard models serve demo-1.dt --port 8001\n"): _SERVES,
+    Named("engines.md", "steerboard models serve demo-1.dt --port 8001 --guidance"): _SERVES,
     Named("getting-started.md", "source .venv/bin/activate\nsteerboard up "): "never ends; the fixture `up` starts it",
     Named("getting-started.md", "make clean"): _INSTALLS,
     Named(

@@ -72,6 +72,22 @@ def test_an_endpoint_named_as_the_model_answers_every_row_n_times(prompts: Evalu
     assert again["state"] == "queued", "what a server answers tomorrow is not known today, so nothing is taken over"
 
 
+def test_guidance_is_sent_to_an_endpoint_that_takes_it_and_fails_a_run_of_another(
+    prompts: EvaluationWorld, other: OtherServer
+) -> None:
+    add_endpoint(prompts, other)
+    other.answer = lambda seen: completion("guided")
+    start(prompts, decoding={"guidance": 3})
+    run = prompts.supervise(**LOCAL)
+    assert (run.state, run.reason_code) == ("failed", "no_guidance")
+    assert other.seen == []
+    prompts.client.patch("/api/v1/projects/default/endpoints/remote", json={"guides": True})
+    start(prompts, decoding={"guidance": 3})
+    run = prompts.supervise(**LOCAL)
+    assert run.state == "succeeded", run.reason
+    assert [seen.json["vllm_xargs"] for seen in other.seen] == [{"guidance": 3}] * len(PROMPTS)
+
+
 @pytest.mark.long
 def test_shards_ask_for_their_own_rows_and_make_one_dataset(prompts: EvaluationWorld, other: OtherServer) -> None:
     add_endpoint(prompts, other)

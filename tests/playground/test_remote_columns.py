@@ -62,7 +62,7 @@ def server() -> Iterator[Served]:
         thread.join()
 
 
-def add_endpoint(world: PlaygroundWorld, server: Served) -> None:
+def add_endpoint(world: PlaygroundWorld, server: Served, **more: Any) -> None:
     world.settings.allowed_private = "127.0.0.1"
     body = {
         "name": "elsewhere",
@@ -70,6 +70,7 @@ def add_endpoint(world: PlaygroundWorld, server: Served) -> None:
         "model": "theirs",
         "api_key": "sesame",
         "policy_model": "dt",
+        **more,
     }
     answer = world.client.post("/api/v1/projects/default/endpoints", json=body)
     assert answer.status_code == 201, answer.text
@@ -106,6 +107,31 @@ def test_an_endpoint_and_a_local_model_answer_at_the_same_time(
     [body] = server.bodies
     assert body["chat_template_kwargs"] == {"rm_score": "2.50"}
     assert (body["max_tokens"], body["seed"]) == (30, 3)
+
+
+def test_guidance_is_asked_of_an_endpoint_that_takes_it_and_of_no_other(
+    world: PlaygroundWorld, server: Served, settings: Settings
+) -> None:
+    add_endpoint(world, server)
+    server.may_speak.set()
+    guided = {"endpoint": "elsewhere", "score": 2.5, "decoding": {**DECODING, "guidance": 3}}
+    problem = world.compare(guided, status=422)
+    assert (problem["code"], "models serve --guidance" in problem["hint"]) == ("no_guidance", True)
+    there = "/api/v1/projects/default/endpoints/elsewhere"
+    world.client.patch(there, json={"guides": True, "policy_model": "sft"})
+    assert world.compare({**guided, "score": None}, status=422)["code"] == "no_guidance"
+    world.client.patch(there, json={"policy_model": "dt"})
+    with working(settings):
+        plain = {**guided, "decoding": {**DECODING, "guidance": 1}}
+        columns = world.finish(world.compare(guided, plain))["columns"]
+    assert [column["state"] for column in columns] == ["succeeded"] * 2
+    assert [body.get("vllm_xargs") for body in server.bodies[:2]] in ([{"guidance": 3}, None], [None, {"guidance": 3}])
+    # It was asked for while the endpoint took it.
+    made = world.compare({**guided, "score": 1})
+    world.client.patch(there, json={"guides": False})
+    with working(settings):
+        late = world.finish(made)["columns"][0]
+    assert (late["state"], late["error"]["code"], len(server.bodies)) == ("failed", "no_guidance", 2)
 
 
 def test_an_endpoint_at_an_address_that_is_not_allowed_fails_its_column(

@@ -136,6 +136,26 @@ def test_a_served_model_streams_to_the_playground_what_the_local_one_says(
 
 @needs_vllm
 @pytest.mark.long
+def test_a_server_with_guidance_streams_what_the_local_model_writes_guided(
+    world: PlaygroundWorld, serve: Serve, settings: Settings
+) -> None:
+    serve("dt", "--port", "0", "--endpoint", "served", "--guidance")
+    assert world.client.get("/api/v1/projects/default/endpoints").json()[0]["guides"] is True
+    found = {}
+    with working(settings.model_copy(update=LOCAL)):
+        for guidance in (0.0, 1.0, 8.0):
+            decoding = {**DECODING, "guidance": guidance}
+            columns = [{"endpoint": "served", "score": 5.0}, {"model": "dt", "score": 5.0}]
+            made = world.compare(*[{**column, "decoding": decoding} for column in columns])
+            remote, local = world.finish(made)["columns"]
+            assert remote["state"] == local["state"] == "succeeded", remote
+            assert remote["text"] == local["text"]
+            found[guidance] = local["text"]
+    assert len(set(found.values())) > 1, "guidance must change something"
+
+
+@needs_vllm
+@pytest.mark.long
 def test_a_server_killed_in_the_middle_is_an_error_in_time_and_the_run_goes_on_when_it_is_back(
     world: PlaygroundWorld, serve: Serve
 ) -> None:

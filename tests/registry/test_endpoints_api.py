@@ -68,6 +68,15 @@ def test_an_endpoint_is_created_changed_and_deleted(client: TestClient, policy: 
     assert actions == ["endpoint.delete", "endpoint.change", "endpoint.create"]
 
 
+def test_another_address_takes_no_guidance_unless_that_is_said(client: TestClient) -> None:
+    assert create(client)["guides"] is False
+    there = f"{BASE}/vllm"
+    assert client.patch(there, json={"guides": True}).json()["guides"] is True
+    assert client.patch(there, json={"model": "other", "base_url": GIVEN["base_url"]}).json()["guides"] is True
+    assert client.patch(there, json={"base_url": "https://gpu.example/v2"}).json()["guides"] is False
+    assert client.patch(there, json={"base_url": "https://gpu.example/v3", "guides": True}).json()["guides"] is True
+
+
 @pytest.mark.usefixtures("policy")
 def test_a_name_means_one_thing(client: TestClient) -> None:
     create(client)

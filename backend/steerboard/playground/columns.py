@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.playground.errors import NoScores, WrongRole
 from steerboard.playground.schemas import ColumnIn
-from steerboard.registry.endpoints.service import get_endpoint
+from steerboard.registry.endpoints.service import check_guidance, get_endpoint
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.conditions.condition import Condition
@@ -43,8 +43,7 @@ def resolve(session: Session, project: Project, asked: ColumnIn, place: int) -> 
         endpoint = get_endpoint(session, project, asked.endpoint)
         served = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
         score, text = written(served, asked.score, asks)
-        if asked.decoding.guidance != 1:
-            raise no_guidance(asked.decoding.guidance, f"from endpoint {endpoint.name!r}, which decodes by itself")
+        check_guidance(endpoint, served, asked.decoding.guidance)
         return Column(endpoint.name, score, text, endpoint_source(endpoint), endpoint_id=endpoint.id)
     assert asked.model is not None
     model = policy(session, project, asked.model)

@@ -110,8 +110,8 @@ class ModelPromotion(Base):
 
 class Endpoint(Base):
     """An OpenAI-compatible server elsewhere. `model` is its own name for what it serves, `policy_model_id` the
-    registry's model with the same weights, whose score format then holds. The key is sealed, see
-    `platform.security.secrets`.
+    registry's model with the same weights, whose score format then holds. `guides`: the server takes guidance, as
+    `steerboard models serve --guidance` starts it. The key is sealed, see `platform.security.secrets`.
     """
 
     __tablename__ = "endpoints"
@@ -124,4 +124,5 @@ class Endpoint(Base):
     model: Mapped[str]
     api_key_sealed: Mapped[str | None]
     policy_model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id"), index=True)
+    guides: Mapped[bool] = mapped_column(server_default=text("false"), default=False)
     created_at: Mapped[CreatedAt]

@@ -5552,13 +5552,16 @@ export interface components {
         };
         /**
          * EndpointChange
-         * @description Only what is given changes; null takes `api_key` or `policy_model` away.
+         * @description Only what is given changes; null takes `api_key` or `policy_model` away. With another `base_url`, `guides` is
+         *     false unless it is given, too.
          */
         EndpointChange: {
             /** Api Key */
             api_key?: string | null;
             /** Base Url */
             base_url?: string | null;
+            /** Guides */
+            guides?: boolean | null;
             /** Model */
             model?: string | null;
             /** Name */
@@ -5592,6 +5595,12 @@ export interface components {
              */
             base_url: string;
             /**
+             * Guides
+             * @description Takes `vllm_xargs.guidance`, as `steerboard models serve --guidance` starts a server.
+             * @default false
+             */
+            guides: boolean;
+            /**
              * Model
              * @description The name by which the endpoint knows the model.
              */
@@ -5616,7 +5625,8 @@ export interface components {
         };
         /**
          * EndpointOut
-         * @description `policy_model`: the registry's model whose weights it serves, and with that its score format.
+         * @description `policy_model`: the registry's model whose weights it serves, and with that its score format. `guides`: guidance
+         *     may be asked of it.
          */
         EndpointOut: {
             /** Base Url */
@@ -5626,6 +5636,8 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /** Guides */
+            guides: boolean;
             /** Has Key */
             has_key: boolean;
             /**

@@ -24,9 +24,11 @@ from rich.console import Console
 from steerboard.cli.client import ApiError, Client
 from steerboard.cli.models.files import download_model
 from steerboard.platform.processes.child_process import Guarded, GuardedSpec, ServerFailed, log_tail
+from steerboard.platform.processes.environments import our_packages
 from steerboard.platform.processes.vllm import require_python
 from steerboard.platform.settings import get_settings
 from steerboard.platform.storage import scratch
+from steerboard_contracts import guided_vllm
 from steerboard_contracts.errors import BadInput, EngineMissing
 from steerboard_contracts.models import POLICIES, vllm_rank
 
@@ -34,6 +36,10 @@ _ANYWHERE = ("0.0.0.0", "::")
 _CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_NUM_OF_RESERVED_CPU": "0"}
 _VARIABLES = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
 _MODEL = "model"
+_GUIDED = [
+    *("--scheduler-cls", guided_vllm.SCHEDULER, "--logits-processors", guided_vllm.PROCESSOR),
+    *("--middleware", guided_vllm.MIDDLEWARE, "--no-async-scheduling"),
+]
 _ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -47,6 +53,9 @@ def serve(
         typer.Option(help="Python that has vLLM. [default: STEERBOARD_VLLM_PYTHON, or `make setup-vllm`'s]"),
     ] = None,
     endpoint: Annotated[str | None, typer.Option(help="Its name as an endpoint. [default: MODEL-vllm]")] = None,
+    guidance: Annotated[
+        bool, typer.Option("--guidance", help="Take guidance; vLLM then schedules its steps one after the other.")
+    ] = False,
     wait: Annotated[float, typer.Option(min=1.0, help="Seconds that it may take to come up.")] = 900.0,
 ) -> None:
     """Serve a model by vLLM until Ctrl-C, as an endpoint of the project. What follows `--` is passed on to vLLM."""
@@ -58,15 +67,21 @@ def serve(
     found = client.get(f"models/{quote(model)}")
     if found["role"] not in POLICIES:
         raise BadInput(f"{found['name']} is a {found['role']} model and answers nothing", code="wrong_role")
+    if guidance and not found["info"].get("condition"):
+        raise BadInput(
+            f"{found['name']} takes no scores, so nothing could guide its answers",
+            code="no_guidance",
+            hint="Leave out --guidance, or serve a policy that takes scores.",
+        )
     name = endpoint or f"{found['name']}-vllm"[:128]
     url = f"http://{_reachable(host)}:{port}/v1"
     # Loading takes minutes, and the platform may not be allowed to call this address.
-    with _registered(client, found, name, url) as up, scratch.folder("serve") as folder, _log_file() as log:
+    with _registered(client, found, name, url, guidance) as up, scratch.folder("serve") as folder, _log_file() as log:
         download_model(client, found, folder / _MODEL)
         # From here on there is a server to shut down cleanly; before, everything is simply interrupted.
         stopping = threading.Event()
         _when_told_to_end(lambda *_: stopping.set())
-        server = Guarded(_spec(interpreter, found, folder, log, host, port, context.args))
+        server = Guarded(_spec(interpreter, found, folder, log, host, port, guidance, context.args))
         try:
             console.print(f"vLLM is loading {found['name']}; its log: {log}")
             if _wait_until_healthy(console, server, host, port, wait, stopping):
@@ -112,13 +127,22 @@ def _interpreter(given: Path | None) -> Path:
 
 
 def _spec(
-    python: Path, model: dict[str, Any], folder: Path, log: Path, host: str, port: int, more: list[str]
+    python: Path,
+    model: dict[str, Any],
+    folder: Path,
+    log: Path,
+    host: str,
+    port: int,
+    guidance: bool,
+    more: list[str],
 ) -> GuardedSpec:
     on_gpu = shutil.which("nvidia-smi") is not None
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--host", host, "--port", str(port)]
     command += _what(model, folder / _MODEL)
     command += ["--max-model-len", str(model["info"]["max_length"]), "--dtype", "auto" if on_gpu else "float32"]
+    command += _GUIDED if guidance else []
     wanted = _VARIABLES | ({} if on_gpu else _CPU_VARIABLES)
+    ours = guided_vllm.VARIABLES | {"PYTHONPATH": str(our_packages(folder / "ours"))} if guidance else {}
     return GuardedSpec(
         name="vLLM",
         # The caller's arguments come last, so they override ours.
@@ -131,6 +155,7 @@ def _spec(
         env={name: value for name, value in wanted.items() if name not in os.environ}
         # Its own settings are its own, a key among them.
         | {name: value for name, value in os.environ.items() if name.startswith("VLLM_")}
+        | ours
         | {"PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
     )
 
@@ -181,12 +206,14 @@ def _wait_until_healthy(
 
 
 @contextmanager
-def _registered(client: Client, model: dict[str, Any], name: str, url: str) -> Iterator[threading.Event]:
+def _registered(
+    client: Client, model: dict[str, Any], name: str, url: str, guidance: bool
+) -> Iterator[threading.Event]:
     """Make or change the endpoint. A new one goes again unless the event is set: the server is up.
 
     Raises `ApiError` (`address_refused`)."""
     made, up = False, threading.Event()
-    body = {"base_url": url, "model": model["name"], "policy_model": model["id"]}
+    body = {"base_url": url, "model": model["name"], "policy_model": model["id"], "guides": guidance}
     try:
         client.request("PATCH", f"endpoints/{quote(name)}", json=body)
     except ApiError as error:

@@ -17,6 +17,7 @@ from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
 from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
+from steerboard.registry.endpoints.client import guidance_fields
 from steerboard.registry.endpoints.service import key_of, score_text
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.conditions.condition import Condition
@@ -46,7 +47,7 @@ class EndpointGaveUp(SteerboardError):
 class Target:
     """Who is asked, under which name, and the condition that its policy is asked for as it is written.
 
-    `new_tokens`: of an answer, by default.
+    `new_tokens`: of an answer, by default. `guides`: it takes guidance, `name`: how we call it.
     """
 
     base_url: str
@@ -54,6 +55,8 @@ class Target:
     key: str | None
     score_text: str | None
     new_tokens: int = _NEW_TOKENS
+    guides: bool = False
+    name: str = ""
 
 
 def target_of(
@@ -72,7 +75,9 @@ def target_of(
     new_tokens = min(_NEW_TOKENS, info.max_length // 2) if info is not None else _NEW_TOKENS
     written = score_text(endpoint, policy, score)
     model = endpoint.model if pin is None else pin.model
-    return Target(endpoint.base_url, model, key_of(secrets, endpoint), written, new_tokens)
+    return Target(
+        endpoint.base_url, model, key_of(secrets, endpoint), written, new_tokens, endpoint.guides, endpoint.name
+    )
 
 
 class Respondent:
@@ -97,7 +102,7 @@ class Respondent:
 
     def answer(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Answer:
         """One answer, as it is. `what` names the prompt in messages. Raises `EndpointGaveUp`, also when the work is
-        being ended."""
+        being ended, and `BadInput` (`no_guidance`)."""
         body, silences = self._body(messages, decoding, seed), 0
         for attempt in range(1, _ATTEMPTS + 1):
             if not self._pace.wait():
@@ -149,6 +154,7 @@ class Respondent:
         extra: Row = {"top_k": decoding.top_k} if decoding.top_k else {}
         if self._target.score_text is not None:
             extra["chat_template_kwargs"] = template_arguments(self._target.score_text)
+        extra |= guidance_fields(self._target.guides, decoding.guidance, self._target.name)
         return body | ({"extra_body": extra} if extra else {})
 
 

@@ -19,7 +19,7 @@ from steerboard.evaluation.prompts.service import prompts_hash
 from steerboard.evaluation.recipe_runs import RecipeStage, child_of
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt
 from steerboard.platform.names import check_name, find, free_name, names_like
-from steerboard.registry.endpoints.service import get_endpoint, score_text
+from steerboard.registry.endpoints.service import check_guidance, get_endpoint, score_text
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.state.lifecycle import InputRef, create_run
@@ -232,8 +232,8 @@ def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: st
 def _of_endpoint(session: Session, entrant: Entrant, endpoint: Endpoint, asked: EntrantIn) -> None:
     policy = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
     score_text(endpoint, policy, asked.score)  # or it would be refused when its run begins
-    if isinstance(asked.decoding, Decoding) and asked.decoding.guided:
-        raise no_guidance(asked.decoding.guidance, f"from endpoint {endpoint.name!r}, which decodes by itself")
+    if isinstance(asked.decoding, Decoding):
+        check_guidance(endpoint, policy, asked.decoding.guidance)
     entrant.source = "endpoint"
     entrant.endpoint_id = endpoint.id
     entrant.name = endpoint.name

@@ -88,5 +88,6 @@ def _out(session: Session, endpoint: Endpoint) -> EndpointOut:
         model=endpoint.model,
         has_key=endpoint.api_key_sealed is not None,
         policy_model=EndpointModel(id=policy.id, name=policy.name) if policy else None,
+        guides=endpoint.guides,
         created_at=endpoint.created_at,
     )

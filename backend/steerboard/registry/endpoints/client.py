@@ -13,7 +13,7 @@ from steerboard.platform.security.masking import masked
 from steerboard.platform.security.safe_http import read_start
 from steerboard.registry.tables import Endpoint
 from steerboard_contracts.conditions.format import template_arguments
-from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.decoding import Decoding, no_guidance
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.samples import Message
 
@@ -77,7 +77,7 @@ def stream_chat(
 
     `score_text` (as `ConditionFormat.text` writes it) asks a policy for that score or condition, the empty string
     for an answer without any, None for the default of its chat template. Raises `EndpointRefused`,
-    `EndpointUnreachable`, `EndpointNonsense`, and `AddressRefused`.
+    `EndpointUnreachable`, `EndpointNonsense`, `AddressRefused`, and `BadInput` (`no_guidance`).
     """
     reason: str | None = None
     usage: dict[str, Any] = {}
@@ -151,7 +151,17 @@ def _body(
         body["seed"] = seed
     if score_text is not None:
         body["chat_template_kwargs"] = template_arguments(score_text)
-    return body
+    return body | guidance_fields(endpoint.guides, decoding.guidance, endpoint.name)
+
+
+def guidance_fields(guides: bool, guidance: float, name: str) -> dict[str, Any]:
+    """The fields by which a request asks for guidance, none where there is none. `guides`: the endpoint `name` takes
+    them. Raises `BadInput` (`no_guidance`): a server that does not know them would answer unguided."""
+    if guidance == 1:
+        return {}
+    if not guides:
+        raise no_guidance(guidance, f"from endpoint {name!r}, which decodes by itself")
+    return {"vllm_xargs": {"guidance": guidance}}
 
 
 def _chunks(

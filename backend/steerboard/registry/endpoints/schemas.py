@@ -30,10 +30,15 @@ class EndpointCreate(BaseModel):
     policy_model: Annotated[
         str | None, Field(description="Name or id of the registry's model that it serves: gives its scores.")
     ] = None
+    guides: Annotated[
+        bool,
+        Field(description="Takes `vllm_xargs.guidance`, as `steerboard models serve --guidance` starts a server."),
+    ] = False
 
 
 class EndpointChange(BaseModel):
-    """Only what is given changes; null takes `api_key` or `policy_model` away."""
+    """Only what is given changes; null takes `api_key` or `policy_model` away. With another `base_url`, `guides` is
+    false unless it is given, too."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,6 +47,7 @@ class EndpointChange(BaseModel):
     model: ServedName | None = None
     api_key: Key | None = None
     policy_model: str | None = None
+    guides: bool | None = None
 
 
 class EndpointModel(BaseModel):
@@ -50,7 +56,8 @@ class EndpointModel(BaseModel):
 
 
 class EndpointOut(BaseModel):
-    """`policy_model`: the registry's model whose weights it serves, and with that its score format."""
+    """`policy_model`: the registry's model whose weights it serves, and with that its score format. `guides`: guidance
+    may be asked of it."""
 
     id: uuid.UUID
     name: str
@@ -58,6 +65,7 @@ class EndpointOut(BaseModel):
     model: str
     has_key: bool
     policy_model: EndpointModel | None
+    guides: bool
     created_at: dt.datetime
 
 

@@ -22,6 +22,7 @@ from steerboard.registry.endpoints.schemas import EndpointChange, EndpointCheck,
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.decoding import no_guidance
 from steerboard_contracts.errors import BadInput, SteerboardError
 from steerboard_contracts.models import ModelInfo
 
@@ -56,6 +57,7 @@ def create(session: Session, settings: Settings, secrets: Secrets, project: Proj
         model=given.model,
         api_key_sealed=secrets.seal(given.api_key.get_secret_value()) if given.api_key else None,
         policy_model_id=policy.id if policy else None,
+        guides=given.guides,
     )
     session.add(endpoint)
     session.flush()
@@ -86,6 +88,8 @@ def change(
                 code="api_key_needed",
                 hint="Give `api_key` too, or null for a server that needs none.",
             )
+        if base_url != endpoint.base_url:
+            endpoint.guides = False  # unless it is given, too: another server may know nothing of guidance
         endpoint.base_url = base_url
     if given.model is not None:
         endpoint.model = given.model
@@ -93,6 +97,8 @@ def change(
         endpoint.api_key_sealed = secrets.seal(given.api_key.get_secret_value()) if given.api_key else None
     if "policy_model" in fields:
         endpoint.policy_model_id = get_model(session, project, given.policy_model).id if given.policy_model else None
+    if given.guides is not None:
+        endpoint.guides = given.guides
     session.flush()
 
 
@@ -125,6 +131,16 @@ def score_text(endpoint: Endpoint, policy: Model | None, score: Condition | None
             hint="Set which registered policy the endpoint serves, or omit the score.",
         )
     return info.condition.text(info.condition.resolve(score))
+
+
+def check_guidance(endpoint: Endpoint, policy: Model | None, guidance: float) -> None:
+    """Raises `BadInput` (`no_guidance`) for guidance that the endpoint cannot give. `policy`: as in `score_text`."""
+    if guidance == 1:
+        return
+    info = ModelInfo.model_validate(policy.info) if policy is not None and policy.info else None
+    if info is None or info.condition is None:
+        raise no_guidance(guidance, f"from endpoint {endpoint.name!r}, which does not serve a policy that takes scores")
+    chat.guidance_fields(endpoint.guides, guidance, endpoint.name)
 
 
 def check(settings: Settings, secrets: Secrets, endpoint: Endpoint) -> EndpointCheck:

@@ -178,7 +178,14 @@ function EndpointForm({ project, onMade }: { project: string; onMade: () => void
   });
   const make = useMutation({
     mutationFn: () =>
-      addEndpoint(project, { name, base_url: url, model, api_key: key || null, policy_model: policy }),
+      addEndpoint(project, {
+        name,
+        base_url: url,
+        model,
+        api_key: key || null,
+        policy_model: policy,
+        guides: false,
+      }),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: endpointsQuery(project).queryKey });
       onMade();

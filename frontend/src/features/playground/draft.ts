@@ -38,11 +38,13 @@ export interface Target {
   form: Form | null;
   /** Whether it learned some answers without a score, which guidance starts from. */
   learnedWithout: boolean;
+  /** Whether its answers can be guided. Not every endpoint knows how. */
+  takesGuidance: boolean;
 }
 
-/** Endpoints decode by themselves, and without a score there is nothing to be guided towards. */
+/** Without a score there is nothing to be guided towards. */
 export function guides(target: Target): boolean {
-  return target.attributes !== null && target.value.startsWith("model:");
+  return target.attributes !== null && target.takesGuidance;
 }
 
 const DEFAULT_SCORES = [5, 0, -5];
@@ -64,11 +66,13 @@ export function targetsOf(models: Model[], endpoints: Schemas["EndpointOut"][]):
   const own = policies.map((model) => ({
     value: `model:${model.name}`,
     label: model.name,
+    takesGuidance: true,
     ...facts(model),
   }));
   const remote = endpoints.map((endpoint) => ({
     value: `endpoint:${endpoint.name}`,
     label: `${endpoint.name} (endpoint)`,
+    takesGuidance: endpoint.guides,
     ...facts(models.find((model) => model.id === endpoint.policy_model?.id)),
   }));
   return [...own, ...remote];

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from steerboard_contracts import guided_vllm
 from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import BadInput, EngineMissing
 from steerboard_contracts.models import vllm_rank
@@ -29,13 +30,10 @@ CPU_VARIABLES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
 
-# The logits processor of guidance is one of the V1 model runner's.
-_GUIDED_VARIABLES = {"VLLM_USE_V2_MODEL_RUNNER": "0"}
-_GUIDANCE = "steerboard_workers.engines.vllm.guidance"
 # Pairs of requests that are computed in step need a scheduler that looks at what each step gave.
 _GUIDED = {
-    "scheduler_cls": f"{_GUIDANCE}.scheduler.PairScheduler",
-    "logits_processors": [f"{_GUIDANCE}.processor:Guide"],
+    "scheduler_cls": guided_vllm.SCHEDULER,
+    "logits_processors": [guided_vllm.PROCESSOR],
     "async_scheduling": False,
 }
 # After a part of a prompt vLLM winds the generator of a seeded answer back, which one of a CPU cannot do.
@@ -74,7 +72,7 @@ class VllmHost:
         for name, value in VARIABLES.items() | (CPU_VARIABLES.items() if device == "cpu" else set()):
             os.environ.setdefault(name, value)
         if guided:
-            os.environ.update(_GUIDED_VARIABLES)
+            os.environ.update(guided_vllm.VARIABLES)
         _check_devices(options.tensor_parallel, device)
         self._watchdog = Watchdog(give_up)
         self._step_seconds = options.step_seconds

@@ -60,7 +60,9 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
   const error = (field: string) => messageAt(errors, `${place}.${field}`);
   const writers = models.data ?? [];
   const chosen = draft.kind === "model" ? writers.find((one) => one.name === draft.who) : undefined;
-  const served = (endpoints.data ?? []).find((one) => one.name === draft.who)?.policy_model?.id;
+  const endpoint =
+    draft.kind === "endpoint" ? (endpoints.data ?? []).find((one) => one.name === draft.who) : undefined;
+  const served = endpoint?.policy_model?.id;
   const policy = draft.kind === "model" ? chosen : writers.find((one) => one.id === served);
   const attributes = policy?.info.condition?.attributes ?? [];
   const named = attributes.filter((one) => one.name !== SCORE);
@@ -100,7 +102,8 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
             onChange={(value) => {
               if (!value) return;
               const [kind, who] = value.split(" ") as [EntrantDraft["kind"], string];
-              set({ kind, who, scores: [] });
+              const guides = kind === "model" || endpoints.data?.find((one) => one.name === who)?.guides;
+              set({ kind, who, scores: [], ...(guides ? {} : { guidance: 1 }) });
             }}
           />
           {scored && (
@@ -147,7 +150,7 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
                 error={error("decoding.Decoding.max_new_tokens") ?? error("decoding.max_new_tokens")}
                 onChange={(maxNewTokens) => set({ maxNewTokens })}
               />
-              {draft.kind === "model" && (
+              {(draft.kind === "model" || endpoint?.guides) && (
                 <NumberInput
                   inputWrapperOrder={ORDER}
                   label="Guidance"

@@ -70,7 +70,7 @@ function decodingOf(draft: EntrantDraft): EntrantIn["decoding"] {
     top_k: 0,
     stop: [],
     n: 1,
-    guidance: draft.kind === "endpoint" || draft.guidance === "" ? 1 : Number(draft.guidance),
+    guidance: draft.guidance === "" ? 1 : Number(draft.guidance),
   };
 }
 

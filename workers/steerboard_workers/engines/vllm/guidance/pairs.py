@@ -118,7 +118,7 @@ def check(params: Any) -> None:
         raise ValueError(f"{AGAINST} is a prompt of at least two token ids")
     if not _are_ids(given.get(SILENT, [])):
         raise ValueError(f"{SILENT} is a list of token ids")
-    changed = [name for name, usual in _UNTOUCHED.items() if (getattr(params, name, usual) or usual) != usual]
+    changed = [name for name, usual in _UNTOUCHED.items() if getattr(params, name, usual) not in (usual, None, [])]
     if changed:
         raise ValueError(f"guided requests take no {', '.join(changed)}: leave them out, or leave out {GUIDANCE}")
 

@@ -19,10 +19,8 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.kv_cache_interface import FullAttentionSpec, MambaSpec
 from vllm.v1.request import Request, RequestStatus
 
-from steerboard_workers.engines.vllm.guidance.pairs import is_guided, members
-from steerboard_workers.engines.vllm.guidance.processor import Guide
-
-GUIDE = f"{Guide.__module__}:{Guide.__name__}"
+from steerboard_contracts.guided_vllm import PROCESSOR
+from steerboard_workers.engines.vllm.guidance.pairs import AGAINST, is_guided, members
 
 
 @dataclass(eq=False)
@@ -70,7 +68,7 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
             "priorities": config.scheduler_config.policy != "fcfs",
             "an encoder": self.is_encoder_decoder,
             "layers with a state": any(isinstance(group.kv_cache_spec, MambaSpec) for group in groups),
-            f"logits processors without {GUIDE}": GUIDE not in processors,
+            f"logits processors without {PROCESSOR}": PROCESSOR not in processors,
             "fewer tokens in a step than sequences": self.max_num_scheduled_tokens < self.max_num_running_reqs,
             "fewer than two sequences": self.max_num_active_reqs < 2,
         }
@@ -101,7 +99,7 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
 
     def _pair(self, ours: Request) -> _Pair:
         params, name = ours.sampling_params, ours.request_id
-        against = list(params.extra_args["guidance_against"])
+        against = list(params.extra_args[AGAINST])
         room = self.max_model_len - max(len(against), ours.num_prompt_tokens)
         if ours.prompt_token_ids is None or min(len(against), ours.num_prompt_tokens) < 2 or room < 1:
             raise ValueError(
