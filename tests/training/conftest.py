@@ -21,8 +21,9 @@ _TEXT = "bread flour water salt yeast oven cake sugar butter eggs sky blue light
 WORDS = tuple(_TEXT.split())
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _one_thread():
+    """For fixtures of a module, too: on some processors results depend on the number of threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
