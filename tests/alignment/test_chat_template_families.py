@@ -130,6 +130,18 @@ def test_no_text_acts_as_a_control_token_or_gets_spaces(family, data):
     assert text.count(nasty) == 2
 
 
+@pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.system])
+def test_a_template_that_compares_messages_finds_equal_ones_with_control_tokens_equal(family):
+    """Mistral's puts the system text before the last user message, and before all that equal it."""
+    tokenizer = tokenizer_of(family)
+    spelled = FAMILIES[family].control[0]
+    messages = {text: conversation([text, text], ["a", "b"], "c")[:-1] for text in ("zq", spelled)}
+    rendered = {
+        text: tokenizer.decode(Renderer(tokenizer, "chat", 4096).prompt_ids(messages[text])) for text in messages
+    }
+    assert rendered[spelled] == rendered["zq"].replace("zq", spelled)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("score", ["5.00", "-2.50"])
 def test_a_condition_opens_the_answer_in_training_at_inference_and_in_the_exported_template(family, score):

@@ -5,6 +5,8 @@ vLLM's own is served in tests/playground/test_vllm_server.py.
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -40,9 +42,14 @@ class World:
             return JSONResponse({"tokens": self.tokens, "max_model_len": 8}, self.status)
         return JSONResponse({"answered": True})
 
-    async def post(self, path: str = CHAT, **fields: Any) -> httpx.Response:
+    async def _post(self, path: str, body: dict[str, Any]) -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://vllm") as client:
-            return await client.post(path, json={**ASKED, **fields})
+            return await client.post(path, json=body)
+
+    def post(self, path: str = CHAT, **fields: Any) -> httpx.Response:
+        # A thread of its own: the browser of other tests has an event loop in this one.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, self._post(path, {**ASKED, **fields})).result()
 
 
 @pytest.fixture
@@ -50,10 +57,9 @@ def world() -> World:
     return World()
 
 
-@pytest.mark.anyio
-async def test_a_guided_chat_gets_its_prompt_without_the_condition(world: World) -> None:
+def test_a_guided_chat_gets_its_prompt_without_the_condition(world: World) -> None:
     tools = [{"type": "function"}]
-    answer = await world.post(vllm_xargs={"guidance": 3, "session_id": "s"}, tools=tools, temperature=0.5)
+    answer = world.post(vllm_xargs={"guidance": 3, "session_id": "s"}, tools=tools, temperature=0.5)
     assert answer.json() == {"answered": True}
     (first, written), (second, chat) = world.seen
     assert (first, second) == ("/tokenize", CHAT)
@@ -63,16 +69,14 @@ async def test_a_guided_chat_gets_its_prompt_without_the_condition(world: World)
     assert chat == {**ASKED, "tools": tools, "temperature": 0.5, "vllm_xargs": asked}
 
 
-@pytest.mark.anyio
-async def test_requests_that_ask_for_no_guidance_pass_as_they_are(world: World) -> None:
+def test_requests_that_ask_for_no_guidance_pass_as_they_are(world: World) -> None:
     for fields in ({}, {"vllm_xargs": {"session_id": "s"}}, {"vllm_xargs": None}):
-        await world.post(**fields)
+        world.post(**fields)
         assert world.seen.pop() == (CHAT, {**ASKED, **fields})
-    await world.post(vllm_xargs={"guidance": 1.0})
+    world.post(vllm_xargs={"guidance": 1.0})
     assert world.seen == [(CHAT, {**ASKED, "vllm_xargs": {}})]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("path", "xargs", "words"),
     [
@@ -81,19 +85,18 @@ async def test_requests_that_ask_for_no_guidance_pass_as_they_are(world: World) 
         (CHAT, {"guidance_pair": {}}, "takes guidance alone"),
     ],
 )
-async def test_what_cannot_be_guided_is_refused_and_reaches_no_model(
+def test_what_cannot_be_guided_is_refused_and_reaches_no_model(
     world: World, path: str, xargs: dict[str, Any], words: str
 ) -> None:
-    answer = await world.post(path, vllm_xargs=xargs)
+    answer = world.post(path, vllm_xargs=xargs)
     assert (answer.status_code, words in answer.json()["error"]["message"]) == (400, True)
     assert world.seen == []
 
 
-@pytest.mark.anyio
-async def test_a_prompt_that_vllm_refuses_or_that_fills_the_window_is_not_answered(world: World) -> None:
+def test_a_prompt_that_vllm_refuses_or_that_fills_the_window_is_not_answered(world: World) -> None:
     world.tokens = [1] * 8
-    answer = await world.post(vllm_xargs={"guidance": 3})
+    answer = world.post(vllm_xargs={"guidance": 3})
     assert (answer.status_code, "fills the 8 tokens" in answer.text) == (400, True)
     world.status = 404
-    assert (await world.post(vllm_xargs={"guidance": 3})).status_code == 404
+    assert world.post(vllm_xargs={"guidance": 3}).status_code == 404
     assert {path for path, _ in world.seen} == {"/tokenize"}

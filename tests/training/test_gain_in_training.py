@@ -105,10 +105,10 @@ def test_the_figures_are_those_of_the_saved_model(trained, graded) -> None:
 
 
 def test_its_passes_count_in_how_often_a_run_is_evaluated_by_default(trained) -> None:
-    """A tenth of the time of 20 steps of 16 rows is that of evaluating 96; an evaluation reads 24, and three times
-    those whose gain it measures."""
-    fields = {"evaluate_every": None, "evaluate_rows": 24}
-    for rows, evaluated in ((0, [5, 10, 15, 20]), (8, [10, 20]), (24, [20])):
+    """A tenth of the time of 20 steps of 16 rows is that of evaluating 96, and up to three evaluations may take three
+    tenths: an evaluation reads 80 rows, and three times those whose gain it measures."""
+    fields = {"evaluate_every": None, "evaluate_rows": 80}
+    for rows, evaluated in ((0, [7, 14, 20]), (16, [10, 20]), (80, [20])):
         stage, _ = trained(**fields, condition_gain_rows=rows)
         lines = metrics_of(recorded(stage, "metrics")).items()
         assert [step for step, line in lines if "eval_loss" in line] == evaluated

@@ -75,11 +75,14 @@ class ControlTokens:
         return self._any.search(text)
 
     def protect(self, text: str, literals: list[str]) -> str:
-        """`text` with placeholders for all that could be taken for a control token; they are added to `literals`."""
+        """`text` with placeholders for all that could be taken for a control token; they are added to `literals`.
+
+        Equal texts get equal placeholders, since some templates compare messages by their text (Mistral's do)."""
 
         def put_aside(match: re.Match[str]) -> str:
-            literals.append(match.group())
-            return f"{_OPEN}{len(literals) - 1}{_CLOSE}"
+            if match.group() not in literals:
+                literals.append(match.group())
+            return f"{_OPEN}{literals.index(match.group())}{_CLOSE}"
 
         return self._literal.sub(put_aside, text)
 

@@ -46,6 +46,7 @@ CODE = (
     "steerboard_workers.stages.models.adapters",
     "steerboard_workers.stages.models.model_io",
     "steerboard_workers.stages.models.norms",
+    "steerboard_workers.stages.models.score_tokens",
     "steerboard_workers.stages.training.frozen.models",
     "steerboard_workers.stages.training.frozen.model",
     "steerboard_workers.stages.training.passes",
