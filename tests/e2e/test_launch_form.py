@@ -198,7 +198,7 @@ def test_a_press_counts_while_the_estimate_arrives(page: Page, world: World, win
     arrive = hold(page, "**/runs/estimate")
     page.goto("/p/default/launch/base")
     with page.expect_request("**/runs/estimate"):
-        page.get_by_role("textbox", name="source", exact=True).fill("random:tiny-llama")
+        page.get_by_role("textbox", name="source", exact=True).fill("some-org/some-model")
     launch = page.get_by_role("button", name="Launch", exact=True)
     expect(launch).to_be_enabled()
     before = press(page, launch)
@@ -208,7 +208,7 @@ def test_a_press_counts_while_the_estimate_arrives(page: Page, world: World, win
     page.mouse.up()
     expect(page).to_have_url(re.compile("/runs/"))
     run = page.url.rpartition("/")[2].partition("?")[0]
-    assert world.get(f"runs/{run}")["config"]["source"] == "random:tiny-llama"
+    assert world.get(f"runs/{run}")["config"]["source"] == "some-org/some-model"
 
 
 @WINDOWS
