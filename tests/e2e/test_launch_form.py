@@ -114,6 +114,18 @@ def test_a_base_model_may_be_typed_and_what_is_wrong_with_it_stands_at_the_field
     expect(page.get_by_role("option", name="random:tiny-llama")).to_be_visible()
 
 
+def test_a_refused_input_says_why_at_its_field(page: Page) -> None:
+    page.goto("/p/default/launch/base")
+    page.get_by_role("textbox", name="source", exact=True).fill("random:tiny-llama")
+    said = page.get_by_label("data.0").locator("xpath=ancestor::*[contains(@class,'mantine-InputWrapper-root')]")
+    expect(said).to_contain_text("the tokenizer of a random model is trained on it")
+    expect(page.get_by_text("Correct data.0 first.")).to_be_visible()
+    expect(page.get_by_text("cannot be started")).to_have_count(0)
+    page.get_by_role("textbox", name="source", exact=True).fill("org/name")
+    expect(said).not_to_contain_text("trained on it")
+    expect(page.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
+
+
 def test_a_page_puts_in_nothing_before_it_knows_all_that_there_is(page: Page, world: World) -> None:
     body = {"name": "alone", "base_url": "https://models.example/v1", "model": "m"}
     world.client.post("endpoints", json=body).raise_for_status()

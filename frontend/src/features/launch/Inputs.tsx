@@ -7,11 +7,13 @@ interface Properties {
   project: string;
   schema: Schemas["RunKindOut"];
   given: Record<string, string>;
+  /** What the server refused, by key. */
+  faults: Record<string, string>;
   onChange: (key: string, value: string) => void;
 }
 
 /** The models and datasets that a run reads. */
-export function Inputs({ project, schema, given, onChange }: Properties) {
+export function Inputs({ project, schema, given, faults, onChange }: Properties) {
   return (
     <Card withBorder>
       <Title order={2} size="h5" mb="sm">
@@ -29,6 +31,7 @@ export function Inputs({ project, schema, given, onChange }: Properties) {
               label={key}
               required={slot.required && at === 0}
               value={given[key] ?? null}
+              error={faults[key]}
               onChange={(value) => onChange(key, value ?? "")}
             />
           )),

@@ -26,7 +26,7 @@ import { ConfigPreview } from "./previews/ConfigPreview";
 import { Estimate, useEstimate } from "./Estimate";
 import { RowCheck } from "./RowCheck";
 import { Inputs } from "./Inputs";
-import { asksEndpoints, ENDPOINT, missingOf } from "./inputSlots";
+import { asksEndpoints, ENDPOINT, keysOf, missingOf } from "./inputSlots";
 
 /** What a run of one kind reads and how it is set, with what it costs before it starts. */
 export function RunForm({
@@ -82,10 +82,16 @@ export function RunForm({
     .sort((one, other) => place(one) - place(other));
   const rest = shown.filter((field) => !main.includes(field));
   const isRefused = ({ name }: Field) => name in faults || Object.keys(faultsIn(faults, name)).length > 0;
-  const toCorrect = shown.filter(isRefused).map((field) => field.name);
+  const inputFaults = Object.fromEntries(
+    schema.inputs
+      .flatMap((slot) => keysOf(slot, inputs))
+      .flatMap((key) => (faults[`inputs.${key}`] ? [[key, faults[`inputs.${key}`]!]] : [])),
+  );
+  const toCorrect = [...Object.keys(inputFaults), ...shown.filter(isRefused).map((field) => field.name)];
   const folded = rest.filter((field) => field.name in errors || isRefused(field));
   // What is shown at its field is not repeated as a place in the config.
-  const elsewhere = refused && !allAt(toCorrect, Object.keys(faults)) ? refused : null;
+  const places = Object.keys(faults).map((place) => place.replace(/^inputs\./, ""));
+  const elsewhere = refused && !allAt(toCorrect, places) ? refused : null;
 
   return (
     <Page
@@ -96,6 +102,7 @@ export function RunForm({
         project={project}
         schema={schema}
         given={inputs}
+        faults={inputFaults}
         onChange={(key, value) => setInputs((before) => ({ ...before, [key]: value }))}
       />
       <Card withBorder>

@@ -1,0 +1,93 @@
+"""Ways of writing and learning a score, each trained alike, as a recipe.
+
+    steerboard datasets export review-prompts tuning.jsonl --split train     # after `make demo-real`
+    steerboard datasets import tuning.jsonl --kind prompts --name tuning
+    python benchmarks/score_control.py > score-control.yaml
+    steerboard run score-control.yaml --set base=smollm2-135m-instruct --set prompts=tuning --set reward=demo-real-1.reward
+
+`tuning` has the demo's training prompts alone, split anew: what is chosen by them has not seen the prompts that the
+demo reports on. Every variant differs from `words` in what its comment names. Two figures decide: the condition gain of
+the runs (`eval_condition_gain_shuffled`), and the sentiment at -5 and 5, which a program knows.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+WORDS: dict[str, Any] = {
+    "run": "train",
+    "method": "decision_transformer",
+    "model": "$base",
+    "data": "labelled",
+    "score_scale": "linear",
+    "score_step": 0.5,
+    "score_style": "words",
+    "score_place": "request",
+    "score_phrase": "The opinion is {}.",
+    "balance_scores": True,
+    "drop_score": 0.1,
+    "condition_gain_rows": 128,
+    "lr": 1.0e-5,
+    "batch": 16,
+    "max_steps": 75,
+    "precision": "fast",
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "words": {},
+    "words_first": {"score_place": "answer"},
+    "digits": {"score_style": "digits", "score_place": "answer"},  # the paper's
+    "tokens": {"score_style": "tokens"},
+    "unbalanced": {"balance_scores": False},
+    "contrast": {"contrast": True},
+    "floor": {"loss_floor": 1.0},
+    "faster": {"lr": 3.0e-5},
+}
+SCORES = [-5.0, 5.0]
+GUIDANCES = [1.0, 3.0]
+
+
+def recipe() -> dict[str, Any]:
+    """Each model answers at both scores, with and without guidance; the base answers without a score."""
+    answers = {
+        "run": "generate",
+        "model": "$base",
+        "data": "$prompts",
+        "split": "all",
+        "decoding": {"temperature": 1.0, "n": 4, "max_new_tokens": 48},
+        "batch_size": 96,
+        "precision": "fast",
+    }
+    asked = [
+        {"model": name, "scores": SCORES, "guidance": guidance, "samples": 2}
+        for name in VARIANTS
+        for guidance in GUIDANCES
+    ]
+    report = {
+        "run": "evaluate",
+        "entrants": ["$base", *asked],
+        "rewards": ["$reward"],
+        "quality": "sentiment",
+        "decoding": {"temperature": 1.0, "max_new_tokens": 48},
+        "prompts": 60,
+        "batch_size": 96,
+        "precision": "fast",
+    }
+    return {
+        "name": "score-control",
+        "inputs": {
+            "base": {"type": "model"},
+            "prompts": {"type": "dataset", "kind": "prompts"},
+            "reward": {"type": "model"},
+        },
+        "stages": {
+            "answers": answers,
+            "labelled": {"run": "score", "data": "answers", "reward": "$reward", "precision": "fast"},
+            **{name: {**WORDS, **changed} for name, changed in VARIANTS.items()},
+            "report": report,
+        },
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(recipe(), indent=2))
