@@ -28,20 +28,20 @@ WORDS: dict[str, Any] = {
     "balance_scores": True,
     "drop_score": 0.1,
     "condition_gain_rows": 128,
+    "evaluate_rows": 128,
+    "evaluate_every": 50,
     "lr": 1.0e-5,
     "batch": 16,
-    "max_steps": 75,
+    "max_steps": 50,
     "precision": "fast",
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "words": {},
-    "words_first": {"score_place": "answer"},
     "digits": {"score_style": "digits", "score_place": "answer"},  # the paper's
     "tokens": {"score_style": "tokens"},
     "unbalanced": {"balance_scores": False},
     "contrast": {"contrast": True},
     "floor": {"loss_floor": 1.0},
-    "faster": {"lr": 3.0e-5},
 }
 SCORES = [-5.0, 5.0]
 GUIDANCES = [1.0, 3.0]
