@@ -55,6 +55,14 @@ def test_an_input_that_only_such_a_stage_reads_needs_no_value(shelf: Shelf) -> N
     assert "generated" not in names(make_plan(without_prompts, [*GIVEN, *generated], shelf))
 
 
+def test_entrants_that_are_no_list_are_refused_where_a_stage_is_left_out_too(shelf: Shelf) -> None:
+    text = CONTRACT.replace("[sft, mle, rwr, {model: dt, scores: [-5.0, -2.5, 0.0, 2.5, 5.0]}]", "5")
+    assert any(
+        "stages.report.entrants (line 16): should be a valid list" in one
+        for one in refused(shelf, text, *GIVEN, "dt=null")
+    )
+
+
 def test_a_sweep_keeps_what_it_varies(shelf: Shelf) -> None:
     (fault,) = refused(shelf, RECIPE, *INPUTS, "mle=null")
     assert "sweep.vary.mle.threshold" in fault

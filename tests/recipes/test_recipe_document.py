@@ -1,15 +1,36 @@
-"""Reading recipe files: types, lines, and files that mean harm."""
+"""Reading recipe files: types, lines, and files that mean harm; and that nothing changes what was read."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recipe_plans import CONTRACT
+from recipe_shelf import Shelf
+from test_recipe_rounds import RECIPE as ROUNDS
+from test_recipe_sweep import RECIPE as SWEPT
 
-from steerboard.recipes.document import MAX_BYTES, MAX_DEPTH, Place, parse, parse_value
-from steerboard.recipes.errors import InvalidRecipe
+from steerboard.recipes import document
+from steerboard.recipes.budget import Budget
+from steerboard.recipes.errors import Faults, InvalidRecipe
+from steerboard.recipes.inputs import Outside, declarations
+from steerboard.recipes.limits import MAX_BYTES, MAX_DEPTH
+from steerboard.recipes.places import Node, Place
+from steerboard.recipes.planning.implied import fill_implied
+from steerboard.recipes.planning.rounds import expand_rounds
+from steerboard.recipes.planning.sweep.variants import expand_sweep
+from steerboard.recipes.recipe import Recipe
+
+
+def parse(text: str) -> Node:
+    return document.parse(text, Budget())
+
+
+def parse_value(text: str) -> object:
+    return document.parse_value(text, Budget())
 
 
 @pytest.mark.parametrize(
@@ -53,23 +74,42 @@ def test_every_integer_is_read_back(value: int) -> None:
 
 
 def test_every_key_and_item_knows_its_line() -> None:
-    document = parse(
-        "name: x\nstages:\n  a:\n    run: mix\n    parts:\n      - data: b\n      - {data: c, share: 0.5}\n"
-    )
-    assert document.places[("name",)] == Place(line=1)
-    assert document.places[("stages", "a", "run")] == Place(line=4)
-    assert document.places[("stages", "a", "parts", 0, "data")] == Place(line=6)
-    assert document.places[("stages", "a", "parts", 1, "share")] == Place(line=7)
-    assert document.location(("stages", "a", "parts", 1, "nothing")) == "stages.a.parts.1.nothing (line 7)"
+    text = "name: x\nstages:\n  a:\n    run: mix\n    parts:\n      - data: b\n      - {data: c, share: 0.5}\n"
+    file = parse(text)
+    assert file.at("name").place == Place(line=1)
+    assert file.at("stages", "a", "run").place == Place(line=4)
+    assert file.at("stages", "a", "parts", 0, "data").place == Place(line=6)
+    assert file.at("stages", "a", "parts", 1, "share").place == Place(line=7)
+    nothing = ("stages", "a", "parts", 1, "nothing")
+    assert Recipe.read(text).location(nothing) == "stages.a.parts.1.nothing (line 7)"
 
 
-def test_removing_an_item_moves_the_places_behind_it() -> None:
-    document = parse("a:\n  - x: 1\n  - x: 2\n  - x: 3\nb: 1\n")
-    document.remove_item(("a",), 1)
-    assert document.data == {"a": [{"x": 1}, {"x": 3}], "b": 1}
-    assert document.places[("a", 1, "x")] == Place(line=4)
-    assert ("a", 2) not in document.places
-    assert document.places[("b",)] == Place(line=5)
+def test_a_change_gives_another_value_and_leaves_the_first_as_it_was() -> None:
+    file = parse("a:\n  - x: 1\n  - x: 2\n  - x: 3\nb: 1\n")
+    items = file.at("a").items
+    changed = file.put(("a",), Node.sequence([items[0], items[2]], file.at("a").place))
+    assert changed.value == {"a": [{"x": 1}, {"x": 3}], "b": 1}
+    assert changed.at("a", 1, "x").place == Place(line=4)
+    assert changed.at("b").place == Place(line=5)
+    set_here = changed.put(("a", 1, "y"), Node(5, Place(override="a.1.y=5")))
+    assert set_here.value == {"a": [{"x": 1}, {"x": 3, "y": 5}], "b": 1}
+    assert [str(node.place) for node in set_here.trail(("a", 1, "y", "z"))] == [
+        "line 1", "line 1", "line 4", "--set a.1.y=5"
+    ]  # fmt: skip
+    assert file.value == {"a": [{"x": 1}, {"x": 2}, {"x": 3}], "b": 1}
+
+
+@pytest.mark.parametrize("text", [ROUNDS, SWEPT, CONTRACT])
+def test_no_step_of_the_planner_changes_the_recipe_that_it_is_given(shelf: Shelf, text: str) -> None:
+    recipe, faults = Recipe.read(text), Faults()
+    before = copy.deepcopy(recipe.data)
+    unrolled, _, _ = expand_rounds(recipe, [], faults)
+    swept, _ = expand_sweep(unrolled, faults)
+    values = {"base": Outside("random:tiny-llama"), "preferences": shelf.datasets["hh"]}
+    filled = fill_implied(swept, declarations(recipe, faults), values, shelf, faults)
+    assert filled.recipe.stages.keys() != recipe.stages.keys()
+    assert recipe.data == before
+    assert not faults
 
 
 def refused(text: str) -> str:
@@ -103,7 +143,7 @@ def test_no_tag_makes_an_object() -> None:
 
 
 def test_aliases_work() -> None:
-    assert parse("a: &x {lr: 1.0}\nb: *x\n").data == {"a": {"lr": 1.0}, "b": {"lr": 1.0}}
+    assert parse("a: &x {lr: 1.0}\nb: *x\n").value == {"a": {"lr": 1.0}, "b": {"lr": 1.0}}
 
 
 def test_an_alias_bomb_is_refused() -> None:
@@ -134,4 +174,4 @@ def test_a_file_that_is_no_mapping_is_refused(text: str) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_a_recipe_or_a_clear_error(text: str) -> None:
     with contextlib.suppress(InvalidRecipe):
-        assert isinstance(parse(text).data, dict)
+        assert isinstance(parse(text).value, dict)

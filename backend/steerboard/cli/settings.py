@@ -14,14 +14,16 @@ _RUN = "run"
 def config_of(texts: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """`given` with what each `FIELD=VALUE` sets. Raises `BadInput` (`bad_config`) with all that cannot be read."""
     # Imported here: most commands set nothing, and none of them waits for YAML.
-    from steerboard.recipes.document import Document
+    from steerboard.recipes.budget import Budget
     from steerboard.recipes.errors import Faults
     from steerboard.recipes.overrides import apply_to_stage, parse_overrides
+    from steerboard.recipes.places import Node, Place
+    from steerboard.recipes.recipe import Stage
 
     faults = Faults()
-    document = Document(data={"stages": {_RUN: dict(given)}})
-    for change in parse_overrides(list(texts), faults, document.budget):
-        apply_to_stage(document, replace(change, path=(_RUN, *change.path)), faults)
+    stage = Stage(_RUN, Node(dict(given), Place()), ())
+    for change in parse_overrides(list(texts), faults, Budget()):
+        stage = apply_to_stage(stage, replace(change, path=(_RUN, *change.path)), faults)
     if faults:
         raise BadInput(
             "the settings cannot be used",
@@ -32,5 +34,4 @@ def config_of(texts: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
             ],
             hint="Write FIELD=VALUE, or FIELD.INNER=VALUE.",
         )
-    config: dict[str, Any] = document.data["stages"][_RUN]
-    return config
+    return {**stage.fields}

@@ -1,4 +1,4 @@
-"""A recipe file as plain data, with the line of every key and item, so that each error can name its place.
+"""A recipe file as data, with the line of every key and item, so that each error can name its place.
 
 ruamel.yaml has such lines too, but stops at the first key that is given twice, merges `<<`, recurses without a bound,
 expands no alias within one, and reads `1_000` and `0b11` as numbers and 2020-01-01 as a date.
@@ -7,7 +7,6 @@ expands no alias within one, and reads `1_000` and `0b11` as numbers and 2020-01
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -15,109 +14,36 @@ import yaml
 from steerboard.recipes.budget import Budget
 from steerboard.recipes.errors import Faults, InvalidRecipe
 from steerboard.recipes.limits import MAX_BYTES, MAX_DEPTH, MAX_KEY, MAX_VALUES, Size, refuse_large
-from steerboard.recipes.places import Path, Place, Places
+from steerboard.recipes.places import Node, Path, Place, dotted
 from steerboard.recipes.scalars import CoreLoader, scalar_value
 from steerboard_contracts.errors import ErrorLocation
 
 
-def dotted(path: Path) -> str:
-    return ".".join(str(part) for part in path)
-
-
-@dataclass
-class Document:
-    """`data` holds dicts, lists and scalars; `places` the place of each path in it."""
-
-    data: dict[str, Any]
-    places: Places = field(default_factory=Places)
-    derived: set[Path] = field(default_factory=set)
-    """What the planner wrote, with everything below it."""
-    budget: Budget = field(default_factory=Budget)
-    copies: dict[str, Path] = field(default_factory=dict)
-    """By stage that is a copy, such as that of a round, what it is a copy of."""
-
-    def place(self, path: Path) -> Place | None:
-        """The place of a path, or of its nearest ancestor that has one."""
-        self.budget.check()
-        return self.places.nearest(path)
-
-    def location(self, path: Path) -> str:
-        """`stages.dt.lr (line 14)`."""
-        place = self.place(path)
-        name = dotted(path) or "recipe"
-        return f"{name} ({place})" if place else name
-
-    def fault(
-        self, faults: Faults, path: Path, message: str, code: str | None = None, field: Path | None = None
-    ) -> None:
-        """`field`: where a form shows it, if that is not where it was written."""
-        place = self.place(path)
-        derived = any(path[:length] in self.derived for length in range(len(path) + 1))
-        derived = derived and (place is None or place.override is None)
-        line = place.line if place else None
-        # A fault of a stage of which there are copies is one fault, not one for each.
-        written = self.written(path)
-        of = f"{dotted(written)} ({place})" if written != path else None
-        faults.add(self.location(path), message, line, field=dotted(field or path), derived=derived, code=code, of=of)
-
-    def written(self, path: Path) -> Path:
-        """Where in the file this part of a stage is written."""
-        while path[:1] == ("stages",) and len(path) > 1 and path[1] in self.copies:
-            path = (*self.copies[str(path[1])], *path[2:])
-        return path
-
-    def put(self, path: Path, value: Any, place: Place) -> None:
-        """Replace a value and everything below it. The parent must exist."""
-        self.budget.check()
-        target: Any = self.data
-        for part in path[:-1]:
-            target = target[part]
-        target[path[-1]] = value
-        self.places.replace(path, place)
-
-    def remove_item(self, path: Path, index: int) -> None:
-        """Take an item out of a list; the places of those behind it move up with them."""
-        self.budget.check()
-        target: Any = self.data
-        for part in path:
-            target = target[part]
-        del target[index]
-        self.places.remove_item(path, index)
-
-
-def parse(text: str, budget: Budget | None = None) -> Document:
-    """Read a recipe. Raises `InvalidRecipe` with all structural faults (syntax stops at the first)."""
+def parse(text: str, budget: Budget) -> Node:
+    """Read a file, which must hold a mapping. Raises `InvalidRecipe` with all structural faults (syntax stops at the
+    first)."""
     size = len(text.encode(errors="surrogatepass"))
     if size > MAX_BYTES:
         raise InvalidRecipe(f"the recipe is {size:,} bytes long; the limit is {MAX_BYTES:,}", code="recipe_too_large")
-    document = Document(data={}, budget=budget or Budget())
-    root = _compose(text, "recipe", document.budget)
     faults = Faults()
-    builder = _Builder(document, faults)
-    value = builder.build(root, ())
-    if not isinstance(value, dict):
+    found = _built(_compose(text, "recipe", budget), faults, budget)
+    if not isinstance(found.value, dict):
         faults.add("recipe (line 1)", "must be a mapping with `name`, `inputs` and `stages`", 1)
     faults.raise_if_any()
-    document.data = value
-    return document
+    return found
 
 
-def parse_value(text: str, budget: Budget | None = None) -> Any:
+def parse_value(text: str, budget: Budget) -> Any:
     """One YAML value, as `--set` gives it. Raises `ValueError` with what is wrong."""
-    scratch = Document(data={}, budget=budget or Budget())
     try:
-        root = _compose(text, "value", scratch.budget)
+        root = _compose(text, "value", budget)
     except InvalidRecipe as error:
         raise ValueError(error.errors[0].message if error.errors else error.detail) from error
-    if root is None:
-        return None
     faults = Faults()
-    value = _Builder(scratch, faults).build(root, ())
-    try:
-        faults.raise_if_any()
-    except InvalidRecipe as error:
-        raise ValueError(error.errors[0].message) from error
-    return value
+    found = _built(root, faults, budget)
+    if faults:
+        raise ValueError(faults.ordered()[0].message)
+    return found.value
 
 
 def _compose(text: str, source: str, budget: Budget) -> yaml.Node | None:
@@ -178,43 +104,43 @@ class _BoundedLoader(CoreLoader):
         )
 
 
-class _Builder:
-    """Nodes to data. An alias is expanded in place, and the total is bounded, which stops alias bombs."""
+def _built(root: yaml.Node | None, faults: Faults, budget: Budget) -> Node:
+    return Node(None, Place(line=1)) if root is None else _Builder(faults, budget).build(root, ())
 
-    def __init__(self, document: Document, faults: Faults) -> None:
-        self._document = document
+
+class _Builder:
+    """YAML's nodes to ours. An alias is expanded in place, and the total is bounded, which stops alias bombs."""
+
+    def __init__(self, faults: Faults, budget: Budget) -> None:
         self._faults = faults
+        self._budget = budget
         self._size = Size()
         self._open: list[yaml.Node] = []
 
-    def build(self, node: yaml.Node | None, path: Path) -> Any:
-        if node is None:
-            return None
+    def build(self, node: yaml.Node, path: Path, line_of_key: int | None = None) -> Node:
         line = node.start_mark.line + 1
-        if path not in self._document.places:
-            self._document.places[path] = Place(line=line)
-        self._document.budget.check()
+        place = Place(line=line_of_key or line)
+        self._budget.check()
         self._size += Size(1, len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
         refuse_large(f"line {line}", self._size, " once its aliases are expanded")
         if any(node is outer for outer in self._open):
             self._fault(path, line, "contains itself through an alias")
-            return None
+            return Node(None, place)
         self._open.append(node)
         try:
             if isinstance(node, yaml.MappingNode):
-                return dict(self._items(node, path))
+                return Node.mapping(self._items(node, path), place)
             if isinstance(node, yaml.SequenceNode):
-                return [self.build(item, (*path, i)) for i, item in enumerate(node.value)]
+                return Node.sequence((self.build(item, (*path, i)) for i, item in enumerate(node.value)), place)
             assert isinstance(node, yaml.ScalarNode)
-            try:
-                return scalar_value(node)
-            except ValueError as error:
-                self._fault(path, line, str(error))
-                return None
+            return Node(scalar_value(node), place)
+        except ValueError as error:
+            self._fault(path, line, str(error))
+            return Node(None, place)
         finally:
             self._open.pop()
 
-    def _items(self, node: yaml.MappingNode, path: Path) -> Iterator[tuple[str, Any]]:
+    def _items(self, node: yaml.MappingNode, path: Path) -> Iterator[tuple[str, Node]]:
         seen: dict[str, int] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
@@ -232,8 +158,7 @@ class _Builder:
             if key == "<<":
                 self._fault((*path, key), line, "merge keys are not supported; write the fields out")
                 continue
-            self._document.places[(*path, key)] = Place(line=line)
-            yield key, self.build(value_node, (*path, key))
+            yield key, self.build(value_node, (*path, key), line)
 
     def _fault(self, path: Path, line: int, message: str) -> None:
         self._faults.add(f"{dotted(path) or 'recipe'} (line {line})", message, line, field=dotted(path))

@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_INPUTS, refuse_many
 from steerboard.recipes.places import Path
-from steerboard.recipes.validation import add_validation_faults
+from steerboard.recipes.recipe import Recipe
 from steerboard.runs.kinds import misfit
 from steerboard.runs.launch.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard_contracts.complaints import did_you_mean
@@ -67,42 +66,42 @@ class Outside:
 Value = KnownDataset | KnownModel | StageRef | Outside | None
 
 
-def declarations(document: Document, faults: Faults) -> dict[str, Declaration]:
+def declarations(recipe: Recipe, faults: Faults) -> dict[str, Declaration]:
     """Check the `inputs` section."""
-    raw = document.data.get("inputs") or {}
+    raw = recipe.sections.get("inputs") or {}
     if not isinstance(raw, dict):
-        document.fault(faults, ("inputs",), "must be a mapping of names to {type: model} or {type: dataset, kind: ...}")
+        recipe.fault(faults, ("inputs",), "must be a mapping of names to {type: model} or {type: dataset, kind: ...}")
         return {}
-    refuse_many(document.location(("inputs",)), "inputs", len(raw), MAX_INPUTS)
+    refuse_many(recipe.location(("inputs",)), "inputs", len(raw), MAX_INPUTS)
     found: dict[str, Declaration] = {}
     for name, fields in raw.items():
         path: Path = ("inputs", name)
         if not NAME.match(name):
-            document.fault(faults, path, f"the name {NAME_RULE}")
-        declared = _declaration(document, path, fields, faults)
+            recipe.fault(faults, path, f"the name {NAME_RULE}")
+        declared = _declaration(recipe, path, fields, faults)
         if declared is not None:
             found[name] = declared
     return found
 
 
-def _declaration(document: Document, path: Path, fields: Any, faults: Faults) -> Declaration | None:
+def _declaration(recipe: Recipe, path: Path, fields: Any, faults: Faults) -> Declaration | None:
     if not isinstance(fields, dict):
-        document.fault(faults, path, "must be {type: model} or {type: dataset, kind: ...}")
+        recipe.fault(faults, path, "must be {type: model} or {type: dataset, kind: ...}")
         return None
     if fields.get("type") not in ("model", "dataset"):
         at = (*path, "type") if "type" in fields else path
-        document.fault(faults, at, "needs `type: model` or `type: dataset`")
+        recipe.fault(faults, at, "needs `type: model` or `type: dataset`")
         return None
     declaration: type[Declaration] = ModelDeclaration if fields["type"] == "model" else DatasetDeclaration
     try:
         return declaration.model_validate(fields, strict=True)
     except ValidationError as error:
-        add_validation_faults(document, path, error, declaration, faults)
+        recipe.invalid(faults, path, error, declaration)
         return None
 
 
 def resolve(
-    document: Document,
+    recipe: Recipe,
     declared: Mapping[str, Declaration],
     set_values: Mapping[str, str | None],
     catalogue: Catalogue,
@@ -117,38 +116,38 @@ def resolve(
         if not ref:
             values[name] = None
             if not declaration.optional and name not in unread:
-                document.fault(
+                recipe.fault(
                     faults, path, f"needs a value: --set {name}={'MODEL' if declaration.type == 'model' else 'DATASET'}"
                 )
         elif isinstance(declaration, DatasetDeclaration):
-            values[name] = _dataset(document, path, declaration, ref, catalogue, faults)
+            values[name] = _dataset(recipe, path, declaration, ref, catalogue, faults)
         else:
-            values[name] = _model(document, path, ref, catalogue, faults)
+            values[name] = _model(recipe, path, ref, catalogue, faults)
     return values
 
 
 def _dataset(
-    document: Document, path: Path, declaration: DatasetDeclaration, ref: str, catalogue: Catalogue, faults: Faults
+    recipe: Recipe, path: Path, declaration: DatasetDeclaration, ref: str, catalogue: Catalogue, faults: Faults
 ) -> KnownDataset | None:
     dataset = catalogue.dataset(ref)
     if dataset is None:
         message = f"there is no dataset `{ref}` in the project" + did_you_mean(ref, catalogue.dataset_names())
-        document.fault(faults, path, message)
+        recipe.fault(faults, path, message)
         return None
     if dataset.kind != declaration.kind:
         what = f"`{ref}` is of kind {dataset.kind}"
-        document.fault(faults, path, misfit(datasets(declaration.kind), what, dataset.kind, ref))
+        recipe.fault(faults, path, misfit(datasets(declaration.kind), what, dataset.kind, ref))
         return None
     return dataset
 
 
-def _model(document: Document, path: Path, ref: str, catalogue: Catalogue, faults: Faults) -> Value:
+def _model(recipe: Recipe, path: Path, ref: str, catalogue: Catalogue, faults: Faults) -> Value:
     model = catalogue.model(ref)
     if model is not None:
         return model
     if source_type(ref) is not None:
         return Outside(ref)
-    document.fault(
+    recipe.fault(
         faults,
         path,
         f"there is no model `{ref}` in the project, nor is it a folder (./name), a hub name (org/name) or "

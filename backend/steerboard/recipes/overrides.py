@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from steerboard.recipes.budget import Budget
-from steerboard.recipes.document import Document, dotted, parse_value
+from steerboard.recipes.document import parse_value
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_DEPTH
-from steerboard.recipes.places import Path, Place
+from steerboard.recipes.places import Path, Place, dotted
+from steerboard.recipes.recipe import Stage
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.decoding import NAMED
 
@@ -72,32 +73,29 @@ def _value(raw: str, budget: Budget) -> Any:
     return raw.strip() if raw.strip().startswith("@") else parse_value(raw, budget)
 
 
-def apply_to_stage(document: Document, override: Override, faults: Faults) -> None:
-    """Change a field of a stage, at any depth. A last key that is absent is created; checks come later."""
-    path: Path = ("stages",)
-    target: Any = document.data["stages"]
-    for depth, part in enumerate(override.path):
-        last = depth == len(override.path) - 1
+def apply_to_stage(stage: Stage, override: Override, faults: Faults) -> Stage:
+    """With a field changed, at any depth. A last key that is absent is created; checks come later."""
+    at: Path = ()
+    for depth, part in enumerate(override.path[1:], start=2):
+        last = depth == len(override.path)
+        target = stage.node.at(*at).value
         if isinstance(target, dict):
-            path = (*path, part)
+            at = (*at, part)
             if not last and not isinstance(target.get(part), dict | list):
                 # `--set report.decoding.max_new_tokens=64` where the file has none, or has a word such as `sampled`.
                 word = target.get(part)
                 known = NAMED.get(word, {}) if part == "decoding" and isinstance(word, str) else {}
-                document.put(path, dict(known), override.place)
-            target = target.get(part)
-        elif isinstance(target, list):
-            if not part.isdigit() or int(part) >= len(target):
-                what = f"`{part}` is not an item of it; it has {len(target)} item{'s' if len(target) != 1 else ''}"
-                message = f"{dotted(path)} is a list, and {what}"
-                faults.add(f"--set {override.text}", message, field=override.field)
-                return
-            path = (*path, int(part))
-            target = target[int(part)]
+                stage = stage.put(at, dict(known), override.place)
+        elif isinstance(target, list) and part.isdigit() and int(part) < len(target):
+            at = (*at, int(part))
         else:
-            faults.add(f"--set {override.text}", f"{dotted(path)} has no fields", field=override.field)
-            return
-    document.put(path, override.value, override.place)
+            message = f"{dotted((*stage.path, *at))} has no fields"
+            if isinstance(target, list):
+                what = f"`{part}` is not an item of it; it has {len(target)} item{'s' if len(target) != 1 else ''}"
+                message = f"{dotted((*stage.path, *at))} is a list, and {what}"
+            faults.add(f"--set {override.text}", message, field=override.field)
+            return stage
+    return stage.put(at, override.value, override.place)
 
 
 def unknown_target(override: Override, known: list[str]) -> str:

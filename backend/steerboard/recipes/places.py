@@ -1,10 +1,16 @@
-"""The place of each value of a recipe, kept as a tree: what is below a path is found without a look at all others."""
+"""The values of a recipe, each with the place that it comes from. None is changed: what sets one gives another."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 Path = tuple[str | int, ...]
+
+
+def dotted(path: Path) -> str:
+    return ".".join(str(part) for part in path)
 
 
 @dataclass(frozen=True)
@@ -18,77 +24,67 @@ class Place:
         return f"--set {self.override}" if self.override is not None else f"line {self.line}"
 
 
-@dataclass
-class _Node:
-    place: Place | None = None
-    below: dict[str | int, _Node] = field(default_factory=dict)
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`value` is plain data; `inner` has what of it has a place of its own, by key or index. `derived`: the planner
+    wrote it, with everything below it."""
 
-    def copy(self) -> _Node:
-        return _Node(self.place, {part: node.copy() for part, node in self.below.items()})
+    value: Any
+    place: Place
+    inner: Mapping[str | int, Node] = field(default_factory=dict)
+    derived: bool = False
 
+    @classmethod
+    def mapping(cls, items: Iterable[tuple[str, Node]], place: Place) -> Node:
+        nodes: dict[str | int, Node] = dict(items)
+        return cls({key: node.value for key, node in nodes.items()}, place, nodes)
 
-class Places:
-    """A mapping from paths to places, as far as the planner needs one."""
+    @classmethod
+    def sequence(cls, items: Iterable[Node], place: Place) -> Node:
+        nodes = list(items)
+        return cls([node.value for node in nodes], place, dict(enumerate(nodes)))
 
-    def __init__(self) -> None:
-        self._root = _Node()
-
-    def __contains__(self, path: Path) -> bool:
-        node = self._at(path)
-        return node is not None and node.place is not None
-
-    def __getitem__(self, path: Path) -> Place:
-        node = self._at(path)
-        if node is None or node.place is None:
-            raise KeyError(path)
-        return node.place
-
-    def __setitem__(self, path: Path, place: Place) -> None:
-        """What is below the path keeps its places."""
-        self._made(path).place = place
-
-    def nearest(self, path: Path) -> Place | None:
-        """The place of a path, or of its nearest ancestor that has one."""
-        node, found = self._root, self._root.place
+    def at(self, *path: str | int) -> Node:
+        """The value there, at the place of what holds it unless it has its own."""
+        node = self
         for part in path:
-            inner = node.below.get(part)
-            if inner is None:
+            node = node.inner.get(part) or Node(node.value[part], node.place)
+        return node
+
+    @property
+    def items(self) -> list[Node]:
+        """Those of a list."""
+        return [self.at(i) for i in range(len(self.value))]
+
+    def trail(self, path: Path) -> list[Node]:
+        """What has a place on the way down to a path, which need not be there: the last one is the nearest to it."""
+        found = [self]
+        for part in path:
+            if part not in found[-1].inner:
                 break
-            node, found = inner, inner.place or found
+            found.append(found[-1].inner[part])
         return found
 
-    def replace(self, path: Path, place: Place) -> None:
-        """Notes the place of a value that is another one now: what was below it is forgotten."""
-        node = self._made(path)
-        node.place, node.below = place, {}
+    def put(self, path: Path, node: Node) -> Node:
+        """With another value at a path, whose parent must be there."""
+        return self.put_all({path: node})
 
-    def copy(self, source: Path, target: Path) -> None:
-        """`target` and everything below it get the places of `source`."""
-        found = self._at(source)
-        copied = _Node() if found is None else found.copy()
-        copied.place = copied.place or Place(line=1)
-        node = self._made(target)
-        node.place, node.below = copied.place, copied.below
+    def put_all(self, nodes: Mapping[Path, Node]) -> Node:
+        """The same at several paths, none of which is below another."""
+        if not nodes or () in nodes:
+            return nodes.get((), self)
+        below: dict[str | int, dict[Path, Node]] = {}
+        for path, node in nodes.items():
+            below.setdefault(path[0], {})[path[1:]] = node
+        inner = {part: some[()] if () in some else self.at(part).put_all(some) for part, some in below.items()}
+        value: Any = {**self.value} if isinstance(self.value, dict) else [*self.value]
+        for part, node in inner.items():
+            value[part] = node.value
+        return replace(self, value=value, inner={**self.inner, **inner})
 
-    def remove_item(self, path: Path, index: int) -> None:
-        """Removes an item of a list: the places of those behind it move up with them."""
-        node = self._at(path)
-        if node is None:
-            return
-        node.below = {
-            part - 1 if isinstance(part, int) and part > index else part: inner
-            for part, inner in node.below.items()
-            if part != index
-        }
-
-    def _at(self, path: Path) -> _Node | None:
-        node: _Node | None = self._root
-        for part in path:
-            node = None if node is None else node.below.get(part)
-        return node
-
-    def _made(self, path: Path) -> _Node:
-        node = self._root
-        for part in path:
-            node = node.below.setdefault(part, _Node())
-        return node
+    def without(self, key: str) -> Node:
+        """A mapping without this key."""
+        value, inner = {**self.value}, {**self.inner}
+        del value[key]
+        inner.pop(key, None)
+        return replace(self, value=value, inner=inner)

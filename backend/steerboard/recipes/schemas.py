@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from steerboard.recipes.budget import Budget
-from steerboard.recipes.document import parse
 from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.limits import MAX_BYTES
 from steerboard.recipes.overrides import MAX_OVERRIDES
-from steerboard.recipes.planning.plan import Plan, PlannedStage, Reading, check_size
-from steerboard.recipes.planning.rounds import unroll
+from steerboard.recipes.planning.plan import Plan, PlannedStage, Reading
+from steerboard.recipes.planning.rounds import expand_rounds
+from steerboard.recipes.recipe import Recipe
 from steerboard.recipes.sources import Source
 from steerboard.runs.kinds import needs_whole
 from steerboard.runs.launch.lookup import KnownDataset
@@ -86,14 +86,11 @@ class RecipeOut(BaseModel):
     def of(cls, text: str, budget: Budget | None = None) -> RecipeOut:
         """Raises `InvalidRecipe` where the YAML itself is broken or too large. Inputs that are not well formed are left
         out: a check reports what is wrong with them."""
-        document = parse(text, budget)
-        data = document.data
-        inputs = data.get("inputs")
-        drafts = {}
-        if isinstance(data.get("stages"), dict):
-            check_size(document)
-            unroll(document, [], Faults())
-            drafts = read_stages(document, Faults())
+        recipe = Recipe.read(text, budget)
+        data, inputs = recipe.sections, recipe.sections.get("inputs")
+        recipe.check_size()
+        recipe, _, _ = expand_rounds(recipe, [], Faults())
+        drafts = read_stages(recipe, Faults())
         found = [
             RecipeInputOut(
                 name=name,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steerboard.recipes.document import Document
 from steerboard.recipes.draft import Draft, Reference
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import Outside, StageRef, Value
+from steerboard.recipes.recipe import Recipe
 from steerboard.runs.launch.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.runs.launch.stage_check import Given, Made, ResolvedStage, StageFault, stage_faults
 from steerboard_contracts.complaints import did_you_mean
@@ -21,13 +21,13 @@ class Sources:
 
     def __init__(
         self,
-        document: Document,
+        recipe: Recipe,
         drafts: Mapping[str, Draft],
         values: Mapping[str, Value],
         catalogue: Catalogue,
         faults: Faults,
     ) -> None:
-        self._document = document
+        self._recipe = recipe
         self._drafts = drafts
         self._values = values
         self._catalogue = catalogue
@@ -37,7 +37,7 @@ class Sources:
         """By input name, without those that are at fault themselves."""
         found = {name: source for name, one in draft.references.items() if (source := self._one(one)) is not None}
         given = {name: self._given(draft, name, found.get(name)) for name in draft.references}
-        raw, named = self._document.data["stages"][draft.name], {name.partition(".")[0] for name in given}
+        raw, named = self._recipe.stages[draft.name].fields, {name.partition(".")[0] for name in given}
         for name in draft.kind.slots:
             if raw.get(name) and name not in named and not isinstance(raw[name], dict):
                 given[name] = None  # what is written there is no reference, which was reported before
@@ -57,7 +57,7 @@ class Sources:
                 return  # a recipe writes an item and its input as one
             case ("config", *rest):
                 path = (*draft.path, *rest)
-        self._document.fault(self._faults, path, fault.message, fault.code, field=field)
+        self._recipe.fault(self._faults, path, fault.message, fault.code, field=field)
 
     def _given(self, draft: Draft, name: str, source: Source | None) -> Given | None:
         if not isinstance(source, StageRef):
@@ -81,32 +81,30 @@ class Sources:
     def _one(self, reference: Reference) -> Source | None:
         name, path = reference.name, reference.path
         if not reference.to_input:
-            if name in self._document.data["stages"]:
+            if name in self._recipe.stages:
                 return self._output(reference)
             message = f"unknown stage `{name}`"
             if name in self._values:
                 message += f"; the input is written `${name}`"
             else:
-                message += did_you_mean(name, self._document.data["stages"])
-            self._document.fault(self._faults, path, message)
+                message += did_you_mean(name, self._recipe.stages)
+            self._recipe.fault(self._faults, path, message)
             return None
         if name not in self._values:
             message = f"unknown input `{name}`"
-            if name in self._document.data["stages"] and name not in (self._document.data.get("inputs") or {}):
+            if name in self._recipe.stages and name not in (self._recipe.sections.get("inputs") or {}):
                 message += f"; the output of the stage is written `{name}`, without `$`"
-            elif name not in (self._document.data.get("inputs") or {}):
+            elif name not in (self._recipe.sections.get("inputs") or {}):
                 message += did_you_mean(name, self._values)
             else:
                 return None  # its declaration is at fault, which is already reported
-            self._document.fault(self._faults, path, message)
+            self._recipe.fault(self._faults, path, message)
             return None
         value = self._values[name]
         if isinstance(value, Outside):  # pragma: no cover - implied.py replaced every one
             raise AssertionError(f"no base stage for {value.source}")
         if value is None and not self._faults.mentions("inputs"):
-            self._document.fault(
-                self._faults, path, f"the optional input `{name}` is not given, and nothing replaces it"
-            )
+            self._recipe.fault(self._faults, path, f"the optional input `{name}` is not given, and nothing replaces it")
         return value
 
     def _output(self, reference: Reference) -> StageRef | None:
@@ -118,7 +116,7 @@ class Sources:
         if reference.output in roles:
             return StageRef(reference.name, reference.output if reference.output != roles[0] else None)
         makes = f"it makes {listed(roles)}" if len(roles) > 1 else "it makes nothing else"
-        self._document.fault(
+        self._recipe.fault(
             self._faults, reference.path, f"the stage `{reference.name}` makes no {reference.output}: {makes}"
         )
         return None

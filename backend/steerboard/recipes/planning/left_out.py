@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 
-from steerboard.recipes.document import Document, dotted
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.overrides import Override
-from steerboard.recipes.places import Path
-from steerboard.recipes.planning.references import references, value_at
-from steerboard_contracts.run_kinds import evaluates
+from steerboard.recipes.places import Node, Path, dotted
+from steerboard.recipes.recipe import Recipe, Stage, stage_of
 from steerboard_contracts.wording import listed
 
 _ENTRANTS = "entrants"
@@ -25,12 +22,10 @@ class LeftOut:
     notes: list[str] = field(default_factory=list)
 
 
-def leave_out(document: Document, changes: list[Override], kept: Collection[str], faults: Faults) -> LeftOut:
-    """Takes the stages of these overrides out of the document, unless another needs one. `kept`: those without which
-    a round is none."""
-    stages: dict[str, Any] = document.data["stages"]
+def leave_out(recipe: Recipe, changes: list[Override], kept: Collection[str], faults: Faults) -> tuple[Recipe, LeftOut]:
+    """Without the stages of these overrides, unless another needs one. `kept`: those without which a round is none."""
     left_out = {change.head for change in changes}
-    needs = _needs(document, left_out)
+    needs = _needs(recipe, left_out)
     for name in left_out.intersection(kept):
         needs.setdefault(name, []).append("the rounds")
     for change in changes:
@@ -38,81 +33,70 @@ def leave_out(document: Document, changes: list[Override], kept: Collection[str]
             message = f"`{change.head}` cannot be left out: it is needed by {listed(dict.fromkeys(needs[change.head]))}"
             faults.add(f"--set {change.text}", message, field=dotted(("stages", change.head)))
     if needs:
-        return LeftOut()
-    before = _inputs(stages)
-    for name in left_out:
-        del stages[name]
-    notes = []
-    for name, fields in stages.items():
-        dropped = _drop_entrants(document, name, fields, left_out)
-        if dropped:
-            notes.append(f"{name} is without the entrants of stages that are left out: {', '.join(dropped)}")
-    return LeftOut(before - _inputs(stages), notes)
+        return recipe, LeftOut()
+    before, stages, notes = _inputs(recipe), [], []
+    for name, stage in recipe.stages.items():
+        if name in left_out:
+            continue
+        gone = {at: entrant for at, entrant in _entrants(stage) if stage_of(entrant) in left_out}
+        stages.append(_without(stage, {int(at[1]) for at in gone}) if gone else stage)
+        if gone:
+            dropped = ", ".join(dict.fromkeys(gone.values()))
+            notes.append(f"{name} is without the entrants of stages that are left out: {dropped}")
+    recipe = recipe.with_stages(stages)
+    return recipe, LeftOut(before - _inputs(recipe), notes)
 
 
-def _needs(document: Document, left_out: set[str]) -> dict[str, list[str]]:
+def _needs(recipe: Recipe, left_out: set[str]) -> dict[str, list[str]]:
     """By stage, where another cannot do without it. An entrant is no need, while others are left."""
     found: dict[str, list[str]] = {}
-    for other, fields in document.data["stages"].items():
-        if other in left_out or not isinstance(fields, dict):
+    for stage in recipe.stages.values():
+        if stage.name in left_out:
             continue
-        document.budget.check()
-        others_compete = any(one not in left_out for one in _entrants(fields))
-        for at in _references(fields):
-            name = str(value_at(fields, at)).partition(".")[0]
-            if name in left_out and not (_is_entrant(fields, at) and others_compete):
-                found.setdefault(name, []).append(dotted(("stages", other, *at)))
-    for field_name, name in _swept(document):
+        recipe.budget.check()
+        entrants = dict(_entrants(stage))
+        others_compete = any(stage_of(entrant) not in left_out for entrant in entrants.values())
+        for at, reference in _references(stage):
+            if stage_of(reference) in left_out and not (at in entrants and others_compete):
+                found.setdefault(stage_of(reference), []).append(dotted((*stage.path, *at)))
+    for field_name, name in _swept(recipe):
         if name in left_out:
             found.setdefault(name, []).append(field_name)
     return found
 
 
-def _references(fields: Mapping[str, Any]) -> Iterator[Path]:
-    yield from references(fields)
-    for i, entrant in enumerate(fields.get(_ENTRANTS) or () if evaluates(fields.get("run")) else ()):
+def _references(stage: Stage) -> Iterator[tuple[Path, str]]:
+    yield from stage.references.items()
+    entrants = stage.fields.get(_ENTRANTS) if stage.evaluates else None
+    for i, entrant in enumerate(entrants if isinstance(entrants, list) else ()):
         if isinstance(entrant, dict) and isinstance(entrant.get("reward"), str):
-            yield _ENTRANTS, i, "reward"
+            yield (_ENTRANTS, i, "reward"), entrant["reward"]
 
 
-def _is_entrant(fields: Mapping[str, Any], at: Path) -> bool:
-    return evaluates(fields.get("run")) and at[0] == _ENTRANTS and at[-1] != "reward"
+def _entrants(stage: Stage) -> Iterator[tuple[Path, str]]:
+    """Where an evaluation names a stage as an entrant."""
+    for at, reference in stage.references.items() if stage.evaluates else ():
+        if at[0] == _ENTRANTS and len(at) > 1:
+            yield at, reference
 
 
-def _entrants(fields: Mapping[str, Any]) -> Iterator[str]:
-    for at in references(fields):
-        if _is_entrant(fields, at):
-            yield str(value_at(fields, at)).partition(".")[0]
+def _without(stage: Stage, entrants: set[int]) -> Stage:
+    given = stage.node.at(_ENTRANTS)
+    left = [item for i, item in enumerate(given.items) if i not in entrants]
+    return replace(stage, node=stage.node.put((_ENTRANTS,), Node.sequence(left, given.place)))
 
 
-def _drop_entrants(document: Document, name: str, fields: Any, left_out: set[str]) -> list[str]:
-    """The names of those that were there."""
-    if not isinstance(fields, dict) or not evaluates(fields.get("run")):
-        return []
-    gone = [at for at in references(fields) if _is_entrant(fields, at)]
-    gone = [at for at in gone if str(value_at(fields, at)).partition(".")[0] in left_out]
-    names = [str(value_at(fields, at)) for at in gone]
-    for at in reversed(gone):
-        document.remove_item(("stages", name, _ENTRANTS), int(at[1]))
-    return list(dict.fromkeys(names))
-
-
-def _swept(document: Document) -> Iterator[tuple[str, str]]:
+def _swept(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """What of the sweep names which stage."""
-    sweep = document.data.get("sweep")
+    sweep = recipe.sections.get("sweep")
     if isinstance(sweep, dict):
         vary = sweep.get("vary")
         for swept in vary if isinstance(vary, dict) else ():
-            yield f"sweep.vary.{swept}", swept.partition(".")[0]
-        yield "sweep.metric", str(sweep.get("metric")).partition(".")[0]
+            yield f"sweep.vary.{swept}", stage_of(swept)
+        yield "sweep.metric", stage_of(str(sweep.get("metric")))
 
 
-def _inputs(stages: Mapping[str, Any]) -> set[str]:
+def _inputs(recipe: Recipe) -> set[str]:
     """The inputs that stages name."""
-    named = [
-        str(value_at(fields, at))
-        for fields in stages.values()
-        if isinstance(fields, dict)
-        for at in _references(fields)
-    ]
+    named = [reference for stage in recipe.stages.values() for _, reference in _references(stage)]
     return {name.removeprefix("$") for name in named if name.startswith("$")}

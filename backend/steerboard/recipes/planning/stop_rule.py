@@ -11,14 +11,16 @@ The judge is a reward model, a preference model, or an LLM: `judge: {endpoint: g
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from steerboard.recipes.document import Document
 from steerboard.recipes.draft import Draft
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef, Value
-from steerboard.recipes.places import Path, Place
+from steerboard.recipes.places import Node
+from steerboard.recipes.recipe import Recipe, Stage
 from steerboard.recipes.sources import Source
 from steerboard.runs.inputs import AFTER
 from steerboard.runs.launch.lookup import KnownModel
@@ -29,18 +31,15 @@ ROUNDS, COUNT, STOP, CHECK, JUDGE = "rounds", "count", "stop", "check", "judge"
 PREFERENCE = "preference"
 
 
-def is_stop_rule(document: Document) -> bool:
-    rounds = document.data.get(ROUNDS)
-    return isinstance(rounds, dict) and rounds.get(STOP) is not None
-
-
-def check_fields(document: Document, policies: list[str]) -> dict[str, Any]:
+def check_of(stop: Node, name: str, policies: list[str]) -> Stage:
     """The evaluation of a round: what it made last, what it began with before that, and what all began with first."""
-    stop: Mapping[str, Any] = document.data[ROUNDS][STOP]
-    others = {key: value for key, value in stop.items() if key != JUDGE}
+    judge = stop.at(JUDGE)
     # Which kind of model a name means is known when the inputs are: `judge_by_comparing`.
-    judge = {JUDGE: stop[JUDGE]} if isinstance(stop[JUDGE], dict) else {"rewards": [stop[JUDGE]]}
-    return {**others, "run": "evaluate", "entrants": policies, **judge, "decides": True}
+    judged = {JUDGE: judge} if isinstance(judge.value, dict) else {"rewards": Node.sequence([judge], stop.place)}
+    written = {"run": "evaluate", "entrants": policies, "decides": True}
+    fields = {key: stop.at(key) for key in stop.value if key != JUDGE}
+    fields |= {key: Node(value, stop.place) for key, value in written.items()} | judged
+    return Stage(name, Node.mapping(fields.items(), stop.place), (ROUNDS, STOP))
 
 
 def is_judge(given: Any) -> bool:
@@ -48,59 +47,50 @@ def is_judge(given: Any) -> bool:
     return isinstance(given, str) or (isinstance(given, dict) and isinstance(given.get("endpoint"), str))
 
 
-def name_of_judge(document: Document) -> str:
-    judge = document.data[ROUNDS][STOP][JUDGE]
+def name_of_judge(stop: Node) -> str:
+    judge = stop.value[JUDGE]
     return str(judge["endpoint"] if isinstance(judge, dict) else judge)
 
 
-def judge_by_comparing(document: Document, values: Mapping[str, Value]) -> None:
+def judge_by_comparing(recipe: Recipe, values: Mapping[str, Value]) -> Recipe:
     """A preference model gives no rewards: it becomes the `judge` of the checks that name it."""
-    stages: dict[str, Any] = document.data["stages"]
-    for name, fields in stages.items():
-        if not isinstance(fields, dict) or fields.get("decides") is not True or JUDGE in fields:
+    for stage in recipe.stages.values():
+        if stage.fields.get("decides") is not True or JUDGE in stage.fields:
             continue
-        rewards = fields.get("rewards")
-        if isinstance(rewards, list) and len(rewards) == 1 and _compares(rewards[0], stages, values):
-            place = document.place(("stages", name, "rewards", 0)) or Place(line=1)
-            del fields["rewards"]
-            document.put(("stages", name, JUDGE), rewards[0], place)
+        rewards = stage.fields.get("rewards")
+        if isinstance(rewards, list) and len(rewards) == 1 and _compares(rewards[0], recipe.stages, values):
+            node = stage.node.without("rewards").put((JUDGE,), stage.node.at("rewards", 0))
+            recipe = recipe.with_stage(replace(stage, node=node))
+    return recipe
 
 
-def _compares(reference: Any, stages: Mapping[str, Any], values: Mapping[str, Value]) -> bool:
+def _compares(reference: Any, stages: Mapping[str, Stage], values: Mapping[str, Value]) -> bool:
     if not isinstance(reference, str):
         return False
     value = values.get(reference[1:]) if reference.startswith("$") else StageRef(reference)
     if isinstance(value, KnownModel):
         return value.role == PREFERENCE
-    fields = stages.get(value.stage) if isinstance(value, StageRef) else None
-    method = method_of(fields.get("method")) if isinstance(fields, dict) else None
+    stage = stages.get(value.stage) if isinstance(value, StageRef) else None
+    method = method_of(stage.fields.get("method")) if stage is not None else None
     return method is not None and method.role == PREFERENCE
 
 
-def write_check_places(document: Document, path: Path) -> None:
-    """A fault of the judge is shown where the rule names it."""
-    place = document.place((ROUNDS, STOP, JUDGE))
-    if place is not None:
-        document.places[(*path, "rewards", 0)] = place
-
-
-def await_checks(planned: PlannedRounds, inputs: dict[str, dict[str, Source]]) -> None:
+def await_checks(planned: PlannedRounds, inputs: Mapping[str, dict[str, Source]]) -> dict[str, dict[str, Source]]:
     """A round waits for the check of the round before; what takes the last round's output, for the last check."""
     if planned.judge is None:
-        return
+        return {**inputs}
+    awaited: dict[str, str | None] = {}
+    for round_, former in itertools.pairwise(reversed(planned.rounds)):
+        awaited |= dict.fromkeys((*round_.stages, str(round_.check)), former.check)
     last = planned.rounds[-1]
-    for round_, former in zip(planned.rounds[1:], planned.rounds, strict=False):
-        for name in (*round_.stages, round_.check):
-            _await(inputs, name, former.check)
     for name, given in inputs.items():
         outside = planned.round_of(name) is None
         if outside and any(_is_last(slot, source, last.stages) for slot, source in given.items()):
-            _await(inputs, name, last.check)
-
-
-def _await(inputs: dict[str, dict[str, Source]], name: str | None, check: str | None) -> None:
-    if name in inputs and check is not None:
-        inputs[name][f"{AFTER}0"] = StageRef(check)
+            awaited[name] = last.check
+    return {
+        name: {**given, f"{AFTER}0": StageRef(check)} if (check := awaited.get(name)) else given
+        for name, given in inputs.items()
+    }
 
 
 def _is_last(slot: str, source: Source, stages: list[str]) -> bool:
@@ -108,7 +98,7 @@ def _is_last(slot: str, source: Source, stages: list[str]) -> bool:
 
 
 def check_judge(
-    document: Document,
+    recipe: Recipe,
     planned: PlannedRounds,
     drafts: Mapping[str, Draft],
     inputs: Mapping[str, Mapping[str, Source]],
@@ -123,7 +113,7 @@ def check_judge(
     for name, given in inputs.items():
         draft = drafts[name]
         if draft.kind.makes is not None and judge in given.values():
-            document.fault(
+            recipe.fault(
                 faults,
                 (ROUNDS, STOP, JUDGE),
                 f"`{planned.judge}` is read by `{name}`, so that the rounds may learn from it; name a model "

@@ -19,25 +19,23 @@ import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_DEPTH
 from steerboard.recipes.overrides import Override
-from steerboard.recipes.places import Path, Place
+from steerboard.recipes.places import Node, Path
 from steerboard.recipes.planning.rounds import ROUND
 from steerboard.recipes.planning.stop_rule import ROUNDS
 from steerboard.recipes.planning.sweep.halving import HalvingBlock
-from steerboard.recipes.validation import add_validation_faults
+from steerboard.recipes.recipe import Recipe
 from steerboard.runs.kinds import STAGE_OPTIONS
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.recipes.sweep import SweepGoal, SweepSearch
-from steerboard_contracts.run_kinds import kind_of
 
 SWEEP = "sweep"
 MOST_VARIANTS = 64
@@ -97,108 +95,90 @@ class Range(BaseModel):
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One value of a swept field, and where it is in the file."""
-
-    value: Any
-    place: Place | None
-
-
-@dataclass(frozen=True)
 class Sweep:
     """`choices[variant][field]`."""
 
     block: SweepBlock
-    choices: list[dict[str, Choice]]
+    choices: list[dict[str, Node]]
 
 
-def set_sweep(document: Document, changes: Sequence[Override]) -> list[Override]:
-    """Writes overrides of the sweep itself into it, such as `sweep.variants=4`, `sweep.vary.tuned.beta=[0.1, 0.5]`, or
+def set_sweep(recipe: Recipe, changes: Sequence[Override]) -> tuple[Recipe, list[Override]]:
+    """Applies overrides of the sweep itself, such as `sweep.variants=4`, `sweep.vary.tuned.beta=[0.1, 0.5]`, or
     `sweep=null` for a start without one. Gives the others."""
-    if SWEEP not in document.data:
-        return list(changes)
     left = []
     for change in changes:
-        path: Path = change.path[:1] if len(change.path) == 1 else change.path[:2]
-        if change.head != SWEEP:
+        sweep, path = recipe.sections.get(SWEEP), change.path
+        if change.head != SWEEP or SWEEP not in recipe.sections:
             left.append(change)
-        elif change.path == (SWEEP,) and change.value is None:
-            del document.data[SWEEP]
-        elif not isinstance(document.data.get(SWEEP), dict) or len(change.path) == 1:
+        elif len(path) == 1 and change.value is None:
+            recipe = replace(recipe, file=recipe.file.without(SWEEP))
+        elif len(path) == 1 or not isinstance(sweep, dict):
             left.append(change)
-        elif len(change.path) == 2:
-            document.put(path, change.value, change.place)
-        elif (
-            change.path[1] == "halving"
-            and len(change.path) == 3
-            and isinstance(document.data[SWEEP].get("halving"), dict)
-        ):
-            document.put(change.path, change.value, change.place)
-        elif change.path[1] == "vary" and isinstance(document.data[SWEEP].get("vary"), dict):
-            document.put((*path, ".".join(change.path[2:])), change.value, change.place)
+        elif len(path) == 2 or (len(path) == 3 and path[1] == "halving" and isinstance(sweep.get("halving"), dict)):
+            recipe = recipe.put(path, change.value, change.place)
+        elif path[1] == "vary" and isinstance(sweep.get("vary"), dict):
+            recipe = recipe.put((*path[:2], ".".join(path[2:])), change.value, change.place)
         else:
             left.append(change)
-    return left
+    return recipe, left
 
 
-def read_sweep(document: Document, faults: Faults) -> Sweep | None:
+def read_sweep(recipe: Recipe, faults: Faults) -> Sweep | None:
     """None where there is no sweep, or where it has faults."""
-    if SWEEP not in document.data:
+    if SWEEP not in recipe.sections:
         return None
-    raw = document.data[SWEEP]
-    if ROUND in document.data or ROUNDS in document.data:
-        document.fault(faults, (SWEEP,), "a recipe with rounds takes no sweep; write the one recipe or the other")
+    raw = recipe.sections[SWEEP]
+    if ROUND in recipe.sections or ROUNDS in recipe.sections:
+        recipe.fault(faults, (SWEEP,), "a recipe with rounds takes no sweep; write the one recipe or the other")
         return None
     if not isinstance(raw, dict):
-        document.fault(faults, (SWEEP,), "must be a mapping with `vary` and `metric`")
+        recipe.fault(faults, (SWEEP,), "must be a mapping with `vary` and `metric`")
         return None
     try:
         block = SweepBlock.model_validate(raw, strict=True)
     except ValidationError as error:
-        add_validation_faults(document, (SWEEP,), error, SweepBlock, faults)
+        recipe.invalid(faults, (SWEEP,), error, SweepBlock)
         return None
-    fields = _fields(document, block, faults)
+    fields = _fields(recipe, block, faults)
     if fields is None:
         return None
     search = _grid if block.search == "grid" else _drawn
-    choices = search(document, block, fields, faults)
+    choices = search(recipe, block, fields, faults)
     return None if choices is None else Sweep(block, choices)
 
 
-Fields = Mapping[str, list[Choice] | Range]
+Fields = Mapping[str, list[Node] | Range]
 
 
-def _fields(document: Document, block: SweepBlock, faults: Faults) -> Fields | None:
+def _fields(recipe: Recipe, block: SweepBlock, faults: Faults) -> Fields | None:
     """The values of every swept field. None where one has a fault."""
     if not block.vary:
-        document.fault(faults, (SWEEP, "vary"), "names no field: write `STAGE.FIELD: [one value, another]`")
+        recipe.fault(faults, (SWEEP, "vary"), "names no field: write `STAGE.FIELD: [one value, another]`")
         return None
     if len(block.vary) > _MOST_FIELDS:
-        document.fault(faults, (SWEEP, "vary"), f"names {len(block.vary):,} fields; the limit is {_MOST_FIELDS}")
+        recipe.fault(faults, (SWEEP, "vary"), f"names {len(block.vary):,} fields; the limit is {_MOST_FIELDS}")
         return None
-    found: dict[str, list[Choice] | Range] = {}
+    found: dict[str, list[Node] | Range] = {}
     for name, values in block.vary.items():
         at = (SWEEP, "vary", name)
-        wrong = _unknown(document, name)
+        wrong = _unknown(recipe, name)
         if wrong:
-            document.fault(faults, at, wrong)
+            recipe.fault(faults, at, wrong)
             continue
-        read = _range(document, at, values, faults) if isinstance(values, dict) else _list(document, at, values, faults)
+        read = _range(recipe, at, values, faults) if isinstance(values, dict) else _list(recipe, at, values, faults)
         if read is not None:
             found[name] = read
     return found if len(found) == len(block.vary) else None
 
 
-def _unknown(document: Document, name: str) -> str | None:
+def _unknown(recipe: Recipe, name: str) -> str | None:
     """Why this is not a field that can vary."""
-    stages: dict[str, Any] = document.data["stages"]
     stage, dot, field = name.partition(".")
     if not dot or not all(field.split(".")):
         return "must be a stage and its field: `STAGE.FIELD`"
-    if stage not in stages:
-        return f"unknown stage `{stage}`" + did_you_mean(stage, stages)
-    fields = stages[stage]
-    kind = kind_of(fields.get("run"), fields.get("method")) if isinstance(fields, dict) else None
+    if stage not in recipe.stages:
+        return f"unknown stage `{stage}`" + did_you_mean(stage, recipe.stages)
+    kind = recipe.stages[stage].kind
     if kind is None:
         return f"the stage `{stage}` cannot be read"
     if kind.evaluates:
@@ -211,7 +191,7 @@ def _unknown(document: Document, name: str) -> str | None:
     known = [one for one in (*kind.config.model_fields, *kind.slots) if one not in ("run", "method")]
     if first not in known:
         return f"the stage `{stage}` ({kind.word}) has no field `{first}`" + did_you_mean(first, known)
-    return _no_way(fields.get(first), first, inner)
+    return _no_way(recipe.stages[stage].fields.get(first), first, inner)
 
 
 def _no_way(value: Any, name: str, parts: list[str]) -> str | None:
@@ -229,70 +209,70 @@ def _no_way(value: Any, name: str, parts: list[str]) -> str | None:
     return None
 
 
-def _list(document: Document, at: Path, values: Any, faults: Faults) -> list[Choice] | None:
+def _list(recipe: Recipe, at: Path, values: Any, faults: Faults) -> list[Node] | None:
     if not isinstance(values, list) or not values:
         got = "an empty list" if values == [] else repr(values)
-        document.fault(faults, at, f"needs a list of values, or {{min: ..., max: ...}} of a random search; got {got}")
+        recipe.fault(faults, at, f"needs a list of values, or {{min: ..., max: ...}} of a random search; got {got}")
         return None
     if len(values) > _MOST_VALUES:
-        document.fault(faults, at, f"has {len(values):,} values; the limit is {_MOST_VALUES:,}")
+        recipe.fault(faults, at, f"has {len(values):,} values; the limit is {_MOST_VALUES:,}")
         return None
     for i, value in enumerate(values):
-        document.budget.check()
+        recipe.budget.check()
         first = values.index(value)
         if first != i and type(values[first]) is type(value):
-            document.fault(faults, (*at, i), f"{value!r} is in the list twice")
+            recipe.fault(faults, (*at, i), f"{value!r} is in the list twice")
             return None
-    return [Choice(value, document.place((*at, i))) for i, value in enumerate(values)]
+    return recipe.file.at(*at).items
 
 
-def _range(document: Document, at: Path, values: dict[str, Any], faults: Faults) -> Range | None:
+def _range(recipe: Recipe, at: Path, values: dict[str, Any], faults: Faults) -> Range | None:
     try:
         found = Range.model_validate(values)
     except ValidationError as error:
-        add_validation_faults(document, at, error, Range, faults)
+        recipe.invalid(faults, at, error, Range)
         return None
-    if document.data[SWEEP].get("search", "grid") == "grid":
-        document.fault(faults, at, "a grid needs a list of values; a range is drawn from with `search: random`")
+    if recipe.sections[SWEEP].get("search", "grid") == "grid":
+        recipe.fault(faults, at, "a grid needs a list of values; a range is drawn from with `search: random`")
         return None
     return found
 
 
-def _grid(document: Document, block: SweepBlock, fields: Fields, faults: Faults) -> list[dict[str, Choice]] | None:
+def _grid(recipe: Recipe, block: SweepBlock, fields: Fields, faults: Faults) -> list[dict[str, Node]] | None:
     if block.variants is not None:
         message = "a grid takes every combination; `variants` belongs to `search: random`"
-        document.fault(faults, (SWEEP, "variants"), message)
+        recipe.fault(faults, (SWEEP, "variants"), message)
         return None
     lists = [values for values in fields.values() if isinstance(values, list)]
     number = math.prod(len(values) for values in lists)
     if number < 2:
-        document.fault(faults, (SWEEP, "vary"), "makes one variant; give two values or more")
+        recipe.fault(faults, (SWEEP, "vary"), "makes one variant; give two values or more")
         return None
     if number > MOST_VARIANTS:
         message = f"makes {number:,} variants; the limit is {MOST_VARIANTS}: draw some of them with `search: random`"
-        document.fault(faults, (SWEEP, "vary"), message)
+        recipe.fault(faults, (SWEEP, "vary"), message)
         return None
     return [dict(zip(fields, row, strict=True)) for row in itertools.product(*lists)]
 
 
-def _drawn(document: Document, block: SweepBlock, fields: Fields, faults: Faults) -> list[dict[str, Choice]] | None:
+def _drawn(recipe: Recipe, block: SweepBlock, fields: Fields, faults: Faults) -> list[dict[str, Node]] | None:
     """Distinct draws. Each field has its own stream of numbers, so that the values of one field stay where another one
     is added; the first variants stay where more are asked for."""
     if block.variants is None:
         message = f"needs `variants`: how many a random search draws, at most {MOST_VARIANTS}"
-        document.fault(faults, (SWEEP,), message)
+        recipe.fault(faults, (SWEEP,), message)
         return None
     streams = {name: random.Random(f"{block.seed}:{name}") for name in fields}
-    found: list[dict[str, Choice]] = []
+    found: list[dict[str, Node]] = []
     seen: set[str] = set()
     for _ in range(_TRIES):
-        document.budget.check()
+        recipe.budget.check()
         row = {}
         for name, values in fields.items():
             if isinstance(values, list):
                 row[name] = streams[name].choice(values)
             else:
-                row[name] = Choice(values.draw(streams[name]), document.place((SWEEP, "vary", name)))
+                row[name] = Node(values.draw(streams[name]), recipe.place((SWEEP, "vary", name)))
         identity = repr([choice.value for choice in row.values()])
         if identity not in seen:
             seen.add(identity)
@@ -300,5 +280,5 @@ def _drawn(document: Document, block: SweepBlock, fields: Fields, faults: Faults
         if len(found) == block.variants:
             return found
     message = f"{block.variants} different variants are asked for, and only {len(found)} were found among the values"
-    document.fault(faults, (SWEEP, "variants"), message)
+    recipe.fault(faults, (SWEEP, "variants"), message)
     return None

@@ -13,13 +13,14 @@ from what they vary elsewhere. The last rung is `tuned-1`, ... itself, which the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steerboard.recipes.document import Document
 from steerboard.recipes.inputs import StageRef
+from steerboard.recipes.recipe import Stage
 from steerboard.recipes.sources import Source
 from steerboard.runs.inputs import AFTER_ANY_END
 from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedRung, SweepGoal
@@ -78,21 +79,16 @@ def rung_name(stage: str, rung: int, last: int) -> str:
     return stage if rung == last else f"{stage}-rung{rung}"
 
 
-def write_rungs(document: Document, planned: PlannedHalving) -> None:
-    """Writes the stages of every rung but the last before the stage that they are of."""
+def with_rungs(stages: Iterable[Stage], planned: PlannedHalving) -> Iterator[Stage]:
+    """With the stages of every rung but the last before the stage that they are of."""
     last = planned.rungs[-1]
-    written: dict[str, Any] = {}
-    for name, fields in document.data["stages"].items():
-        if name in last.stages:
-            place = last.stages.index(name)
-            for rung in planned.rungs[:-1]:
-                copied = rung.stages[place]
-                document.places.copy(("stages", name), ("stages", copied))
-                document.copies[copied] = ("stages", name)
-                written[copied] = {**fields, STEPS: rung.steps}
-            fields = {**fields, STEPS: last.steps}
-        written[name] = fields
-    document.data["stages"] = written
+    for stage in stages:
+        if stage.name not in last.stages:
+            yield stage
+            continue
+        place = last.stages.index(stage.name)
+        for rung in planned.rungs:
+            yield replace(stage.put((STEPS,), rung.steps), name=rung.stages[place])
 
 
 def plan_halving(block: HalvingBlock, stages: list[str], figure: str, goal: SweepGoal) -> PlannedHalving:
@@ -105,10 +101,12 @@ def plan_halving(block: HalvingBlock, stages: list[str], figure: str, goal: Swee
     return PlannedHalving(figure=figure, goal=goal, factor=block.factor, rungs=rungs)
 
 
-def await_rungs(planned: PlannedHalving, inputs: dict[str, dict[str, Source]]) -> None:
+def await_rungs(planned: PlannedHalving, inputs: Mapping[str, dict[str, Source]]) -> dict[str, dict[str, Source]]:
     """A rung waits until all of the rung before have ended, one way or another."""
+    found = {**inputs}
     for former, rung in itertools.pairwise(planned.rungs):
-        for name in rung.stages:
-            if name in inputs:
-                for place, other in enumerate(dict.fromkeys(former.stages)):
-                    inputs[name][f"{AFTER_ANY_END}{place}"] = StageRef(other)
+        ended: dict[str, Source] = {
+            f"{AFTER_ANY_END}{place}": StageRef(other) for place, other in enumerate(dict.fromkeys(former.stages))
+        }
+        found |= {name: {**inputs[name], **ended} for name in rung.stages if name in inputs}
+    return found

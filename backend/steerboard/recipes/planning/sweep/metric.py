@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults
-from steerboard.recipes.planning.references import references, value_at
 from steerboard.recipes.planning.sweep.block import SWEEP, SweepBlock
+from steerboard.recipes.recipe import Recipe, Stage, upstream_of
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.recipes.sweep import SweepGoal
-from steerboard_contracts.run_kinds import evaluates, trains
+from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.wording import listed
 
-Stages = Mapping[str, Any]
+Stages = Mapping[str, Stage]
 _ACCURACY = "held_out_accuracy"
 
 
@@ -38,7 +37,7 @@ class Metric:
 
     def __init__(
         self,
-        document: Document,
+        recipe: Recipe,
         block: SweepBlock,
         written: Sequence[Stages],
         names: Sequence[Mapping[str, str]],
@@ -47,7 +46,7 @@ class Metric:
     ) -> None:
         """`at`: of the sweep, where `metric` is called `figure`."""
         self._at = at
-        self._document = document
+        self._recipe = recipe
         self._block = block
         self._written = written
         self._names = names
@@ -66,15 +65,14 @@ class Metric:
         stage, _, figure = self._block.metric.partition(".")
         if stage not in self._written[0]:
             raise _Unclear("metric", f"unknown stage `{stage}`" + did_you_mean(stage, self._written[0]))
-        run = run_of(self._written[0][stage])
-        if evaluates(run):
+        if self._written[0][stage].evaluates:
             return self._of_evaluation(stage, figure)
-        if trains(run):
+        if trains(self._written[0][stage].fields.get("run")):
             return self._of_training(stage, figure)
         raise _Unclear("metric", f"`{stage}` has no held-out figure: name an evaluation, or a training stage's")
 
     def _of_evaluation(self, stage: str, judge: str) -> Decision:
-        fields = self._written[0][stage]
+        fields = self._written[0][stage].fields
         if self._block.goal == "minimize":
             raise _Unclear("goal", "the figure of an evaluation is a mean reward, of which the highest is the best")
         rewards = fields.get("rewards") or []
@@ -134,17 +132,8 @@ class Metric:
 
     def upstream_of(self, judged: str) -> set[str]:
         """The stage itself, and all that it needs in any variant."""
-        upstream: set[str] = set()
-        waiting = [judged]
-        while waiting:
-            name = waiting.pop()
-            if name in upstream or name not in self._written[0]:
-                continue
-            upstream.add(name)
-            for fields in (stages[name] for stages in self._written):
-                if isinstance(fields, dict):
-                    waiting += [str(value_at(fields, at)).partition(".")[0] for at in references(fields)]
-        return upstream
+        reads = {name: {read for stages in self._written for read in stages[name].reads} for name in self._written[0]}
+        return upstream_of(reads, judged)
 
     def _all_matter(self, judged: str) -> bool:
         """Whether every swept field is one of the judged stage, or of one upstream of it."""
@@ -157,7 +146,7 @@ class Metric:
     def _fault(self, key: tuple[str, ...], message: str) -> None:
         if self._at and key[:1] != ("vary",):
             key = (*self._at, *(("figure",) if key == ("metric",) else key))
-        self._document.fault(self._faults, (SWEEP, *key), message)
+        self._recipe.fault(self._faults, (SWEEP, *key), message)
 
 
 class _Unclear(Exception):
@@ -167,7 +156,3 @@ class _Unclear(Exception):
         super().__init__(message)
         self.key = (key,) if key else ()
         self.message = message
-
-
-def run_of(fields: Any) -> Any:
-    return fields.get("run") if isinstance(fields, dict) else None

@@ -8,83 +8,56 @@ variant.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
-from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults
+from steerboard.recipes.limits import MAX_STAGES, Size, refuse_large, refuse_many, size_of
 from steerboard.recipes.overrides import Override
-from steerboard.recipes.places import Path
-from steerboard.recipes.planning.references import references, rewired, value_at, widen_list, write_copy
+from steerboard.recipes.places import Node, Path
 from steerboard.recipes.planning.sweep.block import SWEEP, Sweep, read_sweep
-from steerboard.recipes.planning.sweep.copies import refuse_many_copies
-from steerboard.recipes.planning.sweep.halving import check_rungs, plan_halving, write_rungs
-from steerboard.recipes.planning.sweep.metric import Decision, Metric, run_of
+from steerboard.recipes.planning.sweep.halving import check_rungs, plan_halving, with_rungs
+from steerboard.recipes.planning.sweep.metric import Decision, Metric
+from steerboard.recipes.recipe import Recipe, Stage, renamed, stage_of, upstream_of
 from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedSweep, PlannedVariant
-from steerboard_contracts.run_kinds import evaluates
 from steerboard_contracts.wording import listed
 
-Stages = dict[str, Any]
+Stages = Mapping[str, Stage]
 
 
 class Variants:
     """`names[variant][stage]`: how the stage of that variant is called."""
 
-    def __init__(self, document: Document, sweep: Sweep, faults: Faults) -> None:
-        self._document = document
+    def __init__(self, recipe: Recipe, sweep: Sweep, faults: Faults) -> None:
+        self._recipe = recipe
         self._sweep = sweep
         self._faults = faults
-        self._templates: Stages = copy.deepcopy(document.data["stages"])
-        self._evaluations = [name for name, fields in self._templates.items() if evaluates(run_of(fields))]
-        self._written = [self._set(choices) for choices in sweep.choices]
+        self._templates = recipe.stages
+        self._evaluations = [name for name, stage in self._templates.items() if stage.evaluates]
+        self._written = [self._of_variant(choices) for choices in sweep.choices]
         self.names = self._named()
 
-    def write(self) -> PlannedSweep | None:
-        """Writes the copies. None where the sweep cannot decide between them, which is a fault."""
-        planned = self._planned()
-        if planned is None or not self._names_are_free() or not self._one_judge():
-            return None
-        stages: Stages = self._document.data["stages"]
-        for name in self._evaluations:
-            self._widen(name)
+    def stages(self, halving: PlannedHalving | None) -> list[Stage]:
+        """Those of all variants, where their template was."""
+        found: dict[str, Stage] = {}
         for template in self._templates:
-            written = list(dict.fromkeys(names[template] for names in self.names))
-            if written == [template]:
-                continue
-            for variant, names in enumerate(self.names):
-                if names[template] not in stages:
-                    self._copy(variant, template)
-            del stages[template]
-        self._in_order(stages)
-        if planned.halving is not None:
-            write_rungs(self._document, planned.halving)
-        return planned
+            for names, written in zip(self.names, self._written, strict=True):
+                stage, name = written[template], names[template]
+                if name not in found:
+                    found[name] = self._widened(stage) if stage.evaluates else replace(stage.rewired(names), name=name)
+        return list(with_rungs(found.values(), halving) if halving is not None else found.values())
 
-    def _set(self, choices: Mapping[str, Any]) -> Stages:
+    def _of_variant(self, choices: Mapping[str, Node]) -> Stages:
         """The recipe's stages with the values of one variant."""
-        self._document.budget.check()
-        stages = copy.deepcopy(self._templates)
+        self._recipe.budget.check()
+        stages = {**self._templates}
         for field, choice in choices.items():
-            self._set_field(stages, field, choice.value)
+            name, *parts = field.split(".")
+            stages[name] = replace(stages[name], node=_set(stages[name].node, parts, choice))
         return stages
-
-    def _set_field(self, stages: Stages, field: str, value: Any) -> None:
-        target: Any = stages
-        *parts, last = field.split(".")
-        for part in parts:
-            inner = target[int(part)] if isinstance(target, list) else target.get(part)
-            if not isinstance(inner, dict | list):
-                # The file has none, or the word `greedy` where a mapping is due.
-                inner = target[part] = {}
-            target = inner
-        if isinstance(target, list):
-            target[int(last)] = value
-        else:
-            target[last] = value
 
     # -- names ------------------------------------------------------------------------------------------------------
 
@@ -103,17 +76,12 @@ class Variants:
         found: dict[str, str] = {}
 
         def identity(name: str, above: tuple[str, ...]) -> str:
-            if name in found:
-                return found[name]
-            if name in above:
-                return name  # they wait for each other, which is reported later
-
-            def wired(reference: str) -> str:
-                stage, dot, output = reference.partition(".")
-                return identity(stage, (*above, name)) + dot + output if stage in stages else reference
-
-            self._document.budget.check()
-            text = json.dumps([name, rewired(stages[name], wired)], sort_keys=True, default=str)
+            if name in found or name in above or name not in stages:
+                return found.get(name, name)  # those above wait for each other, which is reported later
+            self._recipe.budget.check()
+            stage = stages[name]
+            read = [identity(stage_of(reference), (*above, name)) for reference in stage.references.values()]
+            text = json.dumps([name, stage.node.value, read], sort_keys=True, default=str)
             found[name] = hashlib.sha256(text.encode()).hexdigest()
             return found[name]
 
@@ -124,64 +92,39 @@ class Variants:
             for template, name in names.items():
                 if name != template and name in self._templates:
                     message = f"there is also a stage `{name}`, which is how a variant of `{template}` would be called"
-                    self._document.fault(self._faults, ("stages", name), message)
+                    self._recipe.fault(self._faults, ("stages", name), message)
                     return False
         return True
 
-    # -- writing ----------------------------------------------------------------------------------------------------
+    def _widened(self, stage: Stage) -> Stage:
+        """Among the entrants of an evaluation, a stage that varies means that of every variant."""
+        meant: dict[Path, list[str]] = {}
+        for at, entrant in stage.references.items():
+            if at[0] == "entrants" and len(at) > 1 and self._varies(entrant):
+                meant[at] = list(dict.fromkeys(renamed(entrant, names) for names in self.names))
+        return stage.widened(meant)
 
-    def _copy(self, variant: int, template: str) -> None:
-        names = self.names[variant]
-
-        def wired(reference: str) -> str:
-            stage, dot, output = reference.partition(".")
-            return names.get(stage, stage) + dot + output
-
-        path: Path = ("stages", names[template])
-        write_copy(self._document, ("stages", template), path, rewired(self._written[variant][template], wired))
-        for field, choice in self._sweep.choices[variant].items():
-            stage, *parts = field.split(".")
-            if stage == template and choice.place is not None:
-                at = (*path, *(int(part) if part.isdigit() else part for part in parts))
-                self._document.places.replace(at, choice.place)
-
-    def _widen(self, name: str) -> None:
-        """The entrants of an evaluation: a stage that varies means that of every variant."""
-
-        def each(reference: str) -> list[str]:
-            stage, dot, output = reference.partition(".")
-            return list(dict.fromkeys(names[stage] + dot + output for names in self.names))
-
-        found = [at for at in references(self._templates[name]) if self._varies(self._templates[name], at)]
-        items = {int(at[1]): at[2:] for at in found if at[0] == "entrants" and len(at) > 1}
-        if items:
-            widen_list(self._document, ("stages", name, "entrants"), items, each)
-
-    def _varies(self, fields: Any, at: Path) -> bool:
-        stage = str(value_at(fields, at)).partition(".")[0]
+    def _varies(self, reference: str) -> bool:
+        stage = stage_of(reference)
         return stage in self._templates and len({names[stage] for names in self.names}) > 1
-
-    def _in_order(self, stages: Stages) -> None:
-        """Copies where their template was."""
-        order = list(dict.fromkeys(names[template] for template in self._templates for names in self.names))
-        self._document.data["stages"] = {name: stages[name] for name in order}
 
     def _one_judge(self) -> bool:
         """An evaluation's answers are judged alike: nothing but its entrants varies."""
         sound = True
         for name in self._evaluations:
-            fields = self._templates[name]
-            for at in references(fields):
-                if at[0] != "entrants" and self._varies(fields, at):
-                    stage = value_at(fields, at)
-                    message = f"`{stage}` varies in this sweep, and what judges the variants must be the same for all"
-                    self._document.fault(self._faults, ("stages", name, *at), message)
+            for at, reference in self._templates[name].references.items():
+                if at[0] != "entrants" and self._varies(reference):
+                    message = (
+                        f"`{reference}` varies in this sweep, and what judges the variants must be the same for all"
+                    )
+                    self._recipe.fault(self._faults, ("stages", name, *at), message)
                     sound = False
         return sound
 
-    def _planned(self) -> PlannedSweep | None:
+    def planned(self) -> PlannedSweep | None:
+        """None where the sweep cannot decide between its variants, which is a fault."""
         block = self._sweep.block
-        reader = Metric(self._document, block, self._written, self.names, self._faults)
+        reader = Metric(self._recipe, block, self._written, self.names, self._faults)
         metric = reader.read()
         if metric is None:
             return None
@@ -202,6 +145,8 @@ class Variants:
             )
             for number, (choices, names) in enumerate(zip(self._sweep.choices, self.names, strict=True), start=1)
         ]
+        if not self._names_are_free() or not self._one_judge():
+            return None
         return PlannedSweep(
             search=block.search,
             seed=block.seed if block.search == "random" else None,
@@ -229,45 +174,87 @@ class Variants:
         if given.goal is not None and given.figure is None:
             return self._refuse(("halving", "goal"), "belongs to a `figure`; without one, the sweep's decides")
         named = given.figure or block.metric
-        stage = named.partition(".")[0]
-        if evaluates(run_of(self._written[0].get(stage))):
+        stage = stage_of(named)
+        if stage in self._evaluations:
             message = f"`{stage}` is an evaluation, which is there after the last rung: name a training stage's figure"
             return self._refuse(("halving", "figure"), message)
         own = given.figure is not None
         update = {"metric": named, "goal": given.goal if own else block.goal, "entrant": None, "score": None}
         as_metric = block.model_copy(update=update)
-        found = Metric(self._document, as_metric, self._written, self.names, self._faults, ("halving",)).read()
+        found = Metric(self._recipe, as_metric, self._written, self.names, self._faults, ("halving",)).read()
         if found is None or found.figure is None:
             return None
         if stage not in upstream:
             message = f"`{metric.judged}`, whose figure decides in the end, does not need `{stage}`"
             return self._refuse(("halving", "figure"), message)
         stages = [names[stage] for names in self.names]
-        wrong = check_rungs(given, block, stage, self._templates[stage], stages)
+        wrong = check_rungs(given, block, stage, self._templates[stage].fields, stages)
         for key, message in wrong:
             self._refuse(key, message)
         planned = plan_halving(given, stages, found.figure, found.goal)
         for rung in planned.rungs[:-1]:
             taken = next((name for name in rung.stages if name in self._templates), None)
             if taken is not None:
-                self._document.fault(self._faults, ("stages", taken), f"`{taken}` is how a stage of a rung is called")
+                self._recipe.fault(self._faults, ("stages", taken), f"`{taken}` is how a stage of a rung is called")
                 return None
         return None if wrong else planned
 
     def _refuse(self, key: tuple[str, ...], message: str) -> PlannedHalving | None:
         """A fault at a key of the sweep, in place of what was to be planned."""
-        self._document.fault(self._faults, (SWEEP, *key), message)
+        self._recipe.fault(self._faults, (SWEEP, *key), message)
         return None
 
 
-def write_variants(document: Document, faults: Faults) -> PlannedSweep | None:
-    """Writes the stages of the sweep's variants into the document. None where there is no sweep, or none that can be
-    written out; the stages are as they were then. Raises `InvalidRecipe` for too many of them."""
-    sweep = read_sweep(document, faults)
+def expand_sweep(recipe: Recipe, faults: Faults) -> tuple[Recipe, PlannedSweep | None]:
+    """With the stages of the sweep's variants. None, and the recipe as it is, where there is no sweep, or none that can
+    be written out. Raises `InvalidRecipe` for too many of them."""
+    sweep = read_sweep(recipe, faults)
     if sweep is None:
-        return None
-    refuse_many_copies(document, sweep)
-    return Variants(document, sweep, faults).write()
+        return recipe, None
+    _refuse_many(recipe, sweep)
+    variants = Variants(recipe, sweep, faults)
+    planned = variants.planned()
+    return (recipe, None) if planned is None else (recipe.with_stages(variants.stages(planned.halving)), planned)
+
+
+def _set(node: Node, parts: list[str], choice: Node) -> Node:
+    """With a value at `parts`; mappings on the way are made where the file has none, or the word `greedy`."""
+    if not parts:
+        return choice
+    if not isinstance(node.value, dict | list):
+        node = Node({}, node.place)
+    part = int(parts[0]) if isinstance(node.value, list) else parts[0]
+    absent = isinstance(part, str) and part not in node.value
+    return node.put((part,), _set(Node({}, node.place) if absent else node.at(part), parts[1:], choice))
+
+
+def _refuse_many(recipe: Recipe, sweep: Sweep) -> None:
+    """Counts the stages of all variants and their rungs before they are written out. Raises `InvalidRecipe`.
+
+    A reference that varies counts as one to each of its values, so that a stage is never counted too low.
+    """
+    reads = {name: stage.reads for name, stage in recipe.stages.items()}
+    for choices in sweep.choices:
+        for field, choice in choices.items():
+            if isinstance(choice.value, str):
+                reads[stage_of(field)] |= {stage_of(choice.value)}
+    halving = sweep.block.halving
+    halved = stage_of(halving.figure or sweep.block.metric) if halving is not None else None
+    number, size = 0, Size()
+    for name, stage in recipe.stages.items():
+        recipe.budget.check()
+        upstream = upstream_of(reads, name)
+        fields = [field for field in sweep.block.vary if stage_of(field) in upstream]
+        # One for each different combination of the swept values that reach it.
+        combinations = {tuple(repr(choices[field].value) for field in fields) for choices in sweep.choices}
+        copies = 1 if stage.evaluates else len(combinations)
+        if halving is not None and name == halved:
+            copies *= len(halving.rungs)
+        number += copies
+        size += size_of(stage.node.value) * copies
+    where = recipe.location((SWEEP,))
+    refuse_many(where, "stages in all its variants", number, MAX_STAGES)
+    refuse_large(where, size, " in all its variants")
 
 
 def variant_of(planned: PlannedSweep | None, change: Override) -> str | None:
