@@ -14,10 +14,9 @@ from test_recipe_rounds import RECIPE as ROUNDS
 from test_recipe_sweep import RECIPE as SWEPT
 
 from steerboard.recipes import document
-from steerboard.recipes.budget import Budget
 from steerboard.recipes.errors import Faults, InvalidRecipe
 from steerboard.recipes.inputs import Outside, declarations
-from steerboard.recipes.limits import MAX_BYTES, MAX_DEPTH
+from steerboard.recipes.limits import MAX_BYTES, MAX_DEPTH, Budget
 from steerboard.recipes.places import Node, Place
 from steerboard.recipes.planning.implied import fill_implied
 from steerboard.recipes.planning.rounds import expand_rounds

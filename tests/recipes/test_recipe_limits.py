@@ -9,9 +9,8 @@ import pytest
 from recipe_shelf import Shelf
 
 from steerboard.platform.http.errors import ClientGone
-from steerboard.recipes.budget import Budget
 from steerboard.recipes.errors import InvalidRecipe
-from steerboard.recipes.limits import MAX_VALUES
+from steerboard.recipes.limits import MAX_VALUES, Budget
 from steerboard.recipes.planning.plan import make_plan, read_recipe
 from steerboard.recipes.schemas import RecipeOut
 

@@ -14,8 +14,8 @@ _RUN = "run"
 def config_of(texts: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """`given` with what each `FIELD=VALUE` sets. Raises `BadInput` (`bad_config`) with all that cannot be read."""
     # Imported here: most commands set nothing, and none of them waits for YAML.
-    from steerboard.recipes.budget import Budget
     from steerboard.recipes.errors import Faults
+    from steerboard.recipes.limits import Budget
     from steerboard.recipes.overrides import apply_to_stage, parse_overrides
     from steerboard.recipes.places import Node, Place
     from steerboard.recipes.recipe import Stage

@@ -14,7 +14,7 @@ from steerboard.accounts.http.routes import Router
 from steerboard.platform.concurrency import has_left, in_pool
 from steerboard.platform.http.errors import problems
 from steerboard.recipes import row_checks, service
-from steerboard.recipes.budget import Budget
+from steerboard.recipes.limits import Budget
 from steerboard.recipes.planning import plan as plans
 from steerboard.recipes.schemas import (
     DraftOut,

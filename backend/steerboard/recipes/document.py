@@ -11,9 +11,8 @@ from typing import Any
 
 import yaml
 
-from steerboard.recipes.budget import Budget
 from steerboard.recipes.errors import Faults, InvalidRecipe
-from steerboard.recipes.limits import MAX_BYTES, MAX_DEPTH, MAX_KEY, MAX_VALUES, Size, refuse_large
+from steerboard.recipes.limits import MAX_BYTES, MAX_DEPTH, MAX_KEY, MAX_VALUES, Budget, Size, refuse_large
 from steerboard.recipes.places import Node, Path, Place, dotted
 from steerboard.recipes.scalars import CoreLoader, scalar_value
 from steerboard_contracts.errors import ErrorLocation

@@ -1,10 +1,14 @@
-"""How large a recipe may be, counted before anything is written out."""
+"""What one recipe may take of the server: how large it may be, counted before anything is written out, and how long
+planning it may take, since a file that is within every limit may still be made to be slow."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from steerboard.platform.http.errors import ClientGone
 from steerboard.recipes.errors import InvalidRecipe
 from steerboard_contracts.errors import ErrorLocation
 
@@ -18,6 +22,10 @@ MAX_STAGES = 200
 MAX_INPUTS = 100
 # The most items of one list of a stage, such as the entrants of an evaluation.
 MAX_REFERENCES = 500
+# Seconds of one core. The largest recipes within the limits take a third of a second.
+PLANNING_SECONDS = 2.0
+# With what the database takes, and others that use the interpreter.
+PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -32,10 +40,6 @@ class Size:
 
     def __mul__(self, times: int) -> Size:
         return Size(self.values * times, self.characters * times)
-
-    @property
-    def is_too_large(self) -> bool:
-        return self.values > MAX_VALUES or self.characters > MAX_CHARACTERS
 
 
 def size_of(data: Any) -> Size:
@@ -76,3 +80,23 @@ def too_large(location: str, message: str) -> InvalidRecipe:
         errors=[ErrorLocation(location=location, message=message)],
         hint="Nothing was started.",
     )
+
+
+class Budget:
+    """Checked in every loop of the planner, in the thread that began it. `gone`: whether the client has gone."""
+
+    def __init__(self, seconds: float = PLANNING_SECONDS, gone: Callable[[], bool] = lambda: False) -> None:
+        self._ends = time.thread_time() + seconds
+        self._gives_up = time.monotonic() + PATIENCE_SECONDS
+        self._gone = gone
+
+    def check(self) -> None:
+        """Raises `InvalidRecipe` (`recipe_too_slow`) and `ClientGone`."""
+        if self._gone():
+            raise ClientGone("the client closed the connection")
+        if time.thread_time() > self._ends or time.monotonic() > self._gives_up:
+            raise InvalidRecipe(
+                "the recipe takes too long to read",
+                code="recipe_too_slow",
+                hint="Nothing was started. Cut it into several recipes, or correct its first errors.",
+            )

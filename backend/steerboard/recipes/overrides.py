@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.recipes.budget import Budget
 from steerboard.recipes.document import parse_value
 from steerboard.recipes.errors import Faults
-from steerboard.recipes.limits import MAX_DEPTH
+from steerboard.recipes.limits import MAX_DEPTH, Budget
 from steerboard.recipes.places import Path, Place, dotted
 from steerboard.recipes.recipe import Stage
 from steerboard_contracts.complaints import did_you_mean

@@ -12,10 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from steerboard.recipes.budget import Budget
 from steerboard.recipes.document import parse
 from steerboard.recipes.errors import Faults
-from steerboard.recipes.limits import MAX_STAGES, refuse_large, refuse_many, size_of
+from steerboard.recipes.limits import MAX_STAGES, Budget, Size, refuse_large, refuse_many, size_of
 from steerboard.recipes.places import Node, Path, Place, dotted
 from steerboard_contracts.complaints import complaints
 from steerboard_contracts.run_kinds import evaluates, kind_of
@@ -197,11 +196,16 @@ class Recipe:
         for one in complaints(error, given.value, model, more, self.budget.check):
             self.fault(faults, (*path, *one.place), one.message)
 
+    @property
+    def size(self) -> Size:
+        """That of its stages as they are now."""
+        return size_of({name: stage.node.value for name, stage in self.stages.items()})
+
     def check_size(self) -> None:
         """Also of what overrides have set. Raises `InvalidRecipe` (`recipe_too_large`)."""
         where = self.location((STAGES,))
         refuse_many(where, "stages", len(self.stages), MAX_STAGES)
-        refuse_large(where, size_of({name: stage.node.value for name, stage in self.stages.items()}))
+        refuse_large(where, self.size)
 
     def _stage(self, path: Path) -> Stage | None:
         return self.stages.get(str(path[1])) if path[:1] == (STAGES,) and len(path) > 1 else None

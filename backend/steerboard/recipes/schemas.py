@@ -7,11 +7,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from steerboard.recipes.budget import Budget
 from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef
-from steerboard.recipes.limits import MAX_BYTES
+from steerboard.recipes.limits import MAX_BYTES, Budget
 from steerboard.recipes.overrides import MAX_OVERRIDES
 from steerboard.recipes.planning.plan import Plan, PlannedStage, Reading
 from steerboard.recipes.planning.rounds import expand_rounds

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from steerboard.recipes.budget import Budget
 from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, Value, declarations, resolve
+from steerboard.recipes.limits import Budget
 from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
 from steerboard.recipes.places import Path
 from steerboard.recipes.planning.graph import cycles, ordered

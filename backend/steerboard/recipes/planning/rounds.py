@@ -145,8 +145,7 @@ def _refuse_many(recipe: Recipe, rounds: Rounds) -> None:
     ]
     number = len(recipe.stages) + rounds.count * len(rounds.names)
     refuse_many(where, "stages in all its rounds", number, MAX_STAGES)
-    written = size_of({name: stage.node.value for name, stage in recipe.stages.items()})
-    refuse_large(where, written + sum([in_round, *widened], Size()) * rounds.count, " in all its rounds")
+    refuse_large(where, recipe.size + sum([in_round, *widened], Size()) * rounds.count, " in all its rounds")
 
 
 def without_stages(planned: PlannedRounds, stages: Collection[str]) -> PlannedRounds:
