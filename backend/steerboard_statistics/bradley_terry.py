@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy
@@ -12,7 +13,7 @@ from steerboard_contracts.report.sections.comparison import Strength
 from steerboard_statistics.bootstrap import MIN_ITEMS, Floats, bounds, estimate
 
 # An interval is given only if all but a few resamples have finite strengths.
-_MOST_UNFITTED = 0.025
+MOST_UNFITTED = 0.025
 _STEPS = 40
 
 
@@ -43,8 +44,8 @@ def strengths(wins: Floats) -> Floats:
     return fitted
 
 
-def comparable(wins: Floats) -> list[int]:
-    """The largest set of entrants each of whom is linked to each by wins in both directions."""
+def comparable(wins: Any) -> list[int]:
+    """The largest set of entrants each of whom is linked to each by wins in both directions; wins may be sparse."""
     count, labels = scipy.sparse.csgraph.connected_components(wins > 0, directed=True, connection="strong")
     if not count:
         return []
@@ -64,7 +65,7 @@ def strength_rows(
     low, high = np.full(len(values), np.nan), np.full(len(values), np.nan)
     if len(members) and n >= MIN_ITEMS:
         draws = np.exp(log_strengths(drawn[:, members[:, None], members]))
-        if np.isnan(draws[:, 0]).mean() <= _MOST_UNFITTED:
+        if np.isnan(draws[:, 0]).mean() <= MOST_UNFITTED:
             low[members], high[members] = bounds(draws, n)
     return [
         Strength(entrant=name, strength=estimate(value, lo, hi, count))

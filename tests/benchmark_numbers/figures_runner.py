@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from typer.testing import CliRunner
 
 from steerboard.cli.evaluation.figures import commands
+from steerboard.cli.output.figures_table import print_figures
 
 
 def run(*arguments: object) -> tuple[int, Any]:
@@ -31,6 +34,13 @@ def invalid(*arguments: object) -> Any:
     assert (code, found["valid"]) == (1, False)
     assert found["reasons"]
     return found
+
+
+def printed(found: Any, width: int = 200) -> str:
+    """What a terminal shows of a document."""
+    text = io.StringIO()
+    print_figures(found, Console(file=text, width=width))
+    return text.getvalue()
 
 
 def write(path: Path, *rows: Any) -> Path:

@@ -79,10 +79,29 @@ def test_several_models_against_an_unpenalised_logistic_regression() -> None:
         assert found[name].win_rate == pytest.approx(100 / (1 + np.exp(theirs[0] - theirs[index])), abs=1e-3)
 
 
-def test_a_model_that_wins_everything_has_a_rate_and_not_an_overflow() -> None:
-    best, _ = arena_hard.win_rates([Battle("m", "base", 1)] * 50, "base")
-    assert best.win_rate == pytest.approx(100, abs=1e-3)
-    assert best.low == pytest.approx(100, abs=1e-3)
+def test_whoever_never_lost_or_never_won_has_no_finite_rating() -> None:
+    """The likelihood of the others is what it is without them: 3 of 4 for `m`."""
+    level = [Battle("m", "base", value) for value in (1, 1, 1, 0)] * 10
+    ends = [Battle("best", "base", 1), Battle("base", "worst", 1), Battle("m", "worst", 1), Battle("best", "m", 1)]
+    found = {one.model: one for one in arena_hard.win_rates([*level, *ends * 20], "base")}
+    assert (found["best"].win_rate, found["best"].rating) == (100, None)
+    assert (found["worst"].win_rate, found["worst"].rating) == (0, None)
+    assert [found[name].low for name in ("best", "worst")] == [None, None]
+    assert found["m"].win_rate == pytest.approx(75, abs=1e-6)
+    alone = {one.model: one for one in arena_hard.win_rates(level, "base")}
+    assert found["m"].rating == pytest.approx(alone["m"].rating, abs=1e-6)
+
+
+def test_whom_neither_wins_nor_losses_join_to_the_baseline_is_left_out() -> None:
+    """`best` may be as far above `x` as anything, so `x` may be above or below the baseline."""
+    battles = [Battle("best", "base", 1), Battle("best", "x", 1)] * 20
+    assert {one.model for one in arena_hard.win_rates(battles, "base")} == {"base", "best"}
+
+
+def test_ties_alone_have_no_interval() -> None:
+    ties = [Battle("m", "base", 0.5), Battle("base", "m", 0.5), Battle("x", "m", 0.5)] * 30
+    for one in arena_hard.win_rates(ties, "base"):
+        assert (one.win_rate, one.rating, one.low, one.high) == (pytest.approx(50), pytest.approx(1000), None, None)
 
 
 def test_models_that_never_met_the_baseline_are_left_out() -> None:
@@ -103,8 +122,7 @@ def test_draws_without_a_battle_of_a_model_say_nothing_of_it() -> None:
     rare = next(
         one for one in arena_hard.win_rates([*battles, Battle("rare", "base", 0)], "base") if one.model == "rare"
     )
-    assert (rare.n, rare.win_rate) == (1, pytest.approx(0, abs=1e-3))
-    assert rare.high == pytest.approx(0, abs=1e-3)
+    assert (rare.n, rare.win_rate, rare.high) == (1, 0, None)
 
 
 def test_the_same_battles_give_the_same_interval() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmark_numbers.figures_runner import annotation, figures, invalid, single, write
 from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS
 
@@ -91,9 +93,10 @@ def test_a_leaderboard_whose_figures_are_no_numbers_correlates_with_nothing(tmp_
     assert (found["spearman"], found["pearson"]) == (None, None)
     assert "short.csv: 4 of 20 models cannot be used" in found["reasons"][0]
     short.write_text("model,score\n" + "".join(f"m{n},{n if n % 5 else ''}\n" for n in range(20)))
-    found = invalid(long, short, "--format", "leaderboards")
-    assert found["spearman"] is None
-    assert "short.csv: 4 of 20 models cannot be used (4 without score)" in found["reasons"][0]
+    found = figures(long, short, "--format", "leaderboards")
+    assert (found["n"], found["spearman"]) == (16, pytest.approx(1))
+    assert "m5" in found["only_in"][0]
+    assert "short.csv has no score of 4 models, which count as absent" in found["warnings"]
 
 
 def test_a_judge_of_pandalm_is_not_answerable_for_another_and_answers_need_votes(tmp_path: Path) -> None:

@@ -107,10 +107,10 @@ def test_one_of_two_games_is_no_win_rate(tmp_path: Path) -> None:
 def test_a_model_that_no_game_joins_to_the_baseline_is_not_passed_over(tmp_path: Path) -> None:
     apart = [{**row, "baseline": "q"} for row in _games(30, model="p")]
     found = invalid(write(tmp_path / "a.jsonl", *_games(), *apart))
-    assert found["unrated"] == ["p", "q"]
+    assert found["unrated"] == ["m", "p", "q"]  # m won everything
     rated = {one["model"] for one in found["models"] if one["win_rate"] is not None}
     assert (rated, {one["model"] for one in found["models"]} - rated) == ({"base", "m"}, {"p", "q"})
-    assert "p: no chain of games connects it to base" in found["reasons"]
+    assert "p: no chain of wins or losses connects it to base" in found["reasons"]
     assert any("compare with 2 baselines" in warning for warning in found["warnings"])
 
 

@@ -136,13 +136,14 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
             prompts = parsed(paths, best_of_four.prompt, findings, groups_of=rewards.subset_of)
             rewards.refuse_unread([one.model for one in prompts], findings)
             best_of_four.point_out_missing(prompts, findings)
-            return by_judge(
+            found = by_judge(
                 prompts,
                 [one.model for one in prompts],
                 options.judge,
                 findings,
                 lambda mine: best_of_four.figures(mine, findings),
             )
+            return found if options.judge is not None else found | best_of_four.compared(prompts, findings)
         case "llmbar":
             return judge_benchmarks.llmbar_figures(paths, options.judge, findings)
         case "pandalm":
@@ -254,13 +255,14 @@ def _rewards(paths: Sequence[Path], judge: str | None, findings: Findings) -> Fo
             f"{paths[0].name} has no row of a subset with two rewards", hint="See docs/evaluation.md for the fields."
         )
     rewards.refuse_unread([one.model for one in pairs], findings)
-    return by_judge(
+    found = by_judge(
         pairs,
         [one.model for one in pairs],
         judge,
         findings,
         lambda mine: rewards.of_pairs(mine, mine[0].model, findings),
     )
+    return found if judge is not None else found | rewards.compared(pairs, findings)
 
 
 def _alpaca_eval(paths: Sequence[Path], options: Options, findings: Findings) -> Found:

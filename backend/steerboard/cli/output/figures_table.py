@@ -57,6 +57,7 @@ _LISTS: dict[str, tuple[str, ...]] = {
     ),
     "pairs": ("a", "b", "difference", "p", "p_holm"),
 }
+_PAIRED = ("name", "n", "a", "b", "difference", "low", "high", "only_a", "only_b", "p", "p_holm")
 _PLAIN = ("n", "pearson", "spearman", "kendall", "overall", "separability", "items_of_all")
 # The width of the names in a table; numbers take the rest.
 _NAME_WIDTH = 24
@@ -79,6 +80,20 @@ def print_figures(found: Found, out: Console | None = None) -> None:
         if result is not found:
             to.print(f"\njudge {result['judge'] or 'not named'}", style="bold")
         _result(result, to)
+    for compared in found.get("comparisons") or ():
+        _comparison(compared, to)
+    if found.get("results") and found.get("why"):
+        to.print(f"\n{found['why']}")
+
+
+def _comparison(found: Found, to: Console) -> None:
+    """Two models on the same items: the whole first, then its parts."""
+    to.print(f"\n{found['a']} (a) against {found['b']} (b), on the same {found['n']:,}", style="bold")
+    rows = [*(found[name] for name in ("overall", "all") if found.get(name)), *found.get("sections", ())]
+    for table in _tables([*rows, *found["subsets"]], _PAIRED, to.width) if found["subsets"] else ():
+        to.print(table)
+    if found.get("why"):
+        to.print(found["why"])
 
 
 def _bad(found: Found) -> str:
@@ -102,7 +117,7 @@ def _dialect(found: Found) -> list[str]:
 def _result(found: Found, to: Console) -> None:
     for name, columns in _LISTS.items():
         rows = found.get(name)
-        if rows:
+        if rows and isinstance(rows, list):
             for table in _tables(rows, columns, to.width):
                 to.print(table)
     for model in found.get("models") or ():
@@ -117,6 +132,8 @@ def _result(found: Found, to: Console) -> None:
         for key in ("why", "note"):
             if model.get(key):
                 to.print(f"{model['model']}: {model[key]}")
+    if found.get("unrated"):
+        to.print(f"no finite rating: {', '.join(found['unrated'])}")
     for name in _MAPPINGS:
         if isinstance(found.get(name), Mapping):
             numbers = {key: value for key, value in found[name].items() if isinstance(value, int | float)}

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steerboard.evaluation.benchmark_files.paired_models import Item, comparisons
 from steerboard.evaluation.benchmark_files.reading import Findings, Found
-from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled
-from steerboard.evaluation.benchmark_files.rewards import labelled, lost_subsets, model_of
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, Settled, settled
+from steerboard.evaluation.benchmark_files.rewards import UNNAMED, labelled, lost_subsets, model_of
 from steerboard.evaluation.formats.records import Unreadable, number
 from steerboard_contracts.report.benchmark import TiesParts
 from steerboard_statistics.benchmarks import rewardbench2
@@ -67,7 +68,7 @@ def point_out_missing(prompts: Sequence[Prompt], findings: Findings) -> None:
         of_model.setdefault(one.model, set()).add((one.domain, one.id))
     every = set().union(*of_model.values())
     for model, mine in of_model.items():
-        findings.lacking(model or "the model without a name", len(every - mine), len(every), "prompts")
+        findings.lacking(model or UNNAMED, len(every - mine), len(every), "prompts")
 
 
 def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
@@ -75,13 +76,7 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
     figure. The newest of equal prompts counts."""
     model = prompts[0].model if prompts else None
     lost = lost_subsets(findings, model)
-    told = settled(
-        prompts,
-        lambda one: (one.domain, one.id),
-        lambda _: None,
-        lambda one: None if one.missing else (one.scores, one.right),
-        findings.repeats,
-    )
+    told = _settled(prompts, findings)
     kept, superseded = told.kept, told.superseded
     unordered = Counter(domain for domain, _ in told.unordered)
     findings.repeated(model, superseded, len(prompts))
@@ -122,6 +117,35 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
         "superseded": superseded,
     }
     return findings.marked(found, _FIGURES, len(kept), {}, what="prompts", group=model)
+
+
+def compared(prompts: Sequence[Prompt], findings: Findings) -> Found:
+    """The paired tests of every two models, once the figures of each are known. Ties are no items of their own: their
+    figure is of twins."""
+    right: dict[str, dict[Item, float]] = {
+        model or UNNAMED: {
+            (one.domain, one.id): rewardbench2.best_of(one.scores, one.right)
+            for one in _settled([mine for mine in prompts if mine.model == model], findings).kept
+            if one.domain != TIES
+        }
+        for model in dict.fromkeys(one.model for one in prompts)
+        if model not in findings.invalid_groups
+    }
+
+    def usable(model: str, domain: str) -> bool:
+        return labelled(domain, None if model == UNNAMED else model) not in findings.invalid_groups
+
+    return comparisons(right, usable, {})
+
+
+def _settled(prompts: Sequence[Prompt], findings: Findings) -> Settled[Prompt, tuple[str, str]]:
+    return settled(
+        prompts,
+        lambda one: (one.domain, one.id),
+        lambda _: None,
+        lambda one: None if one.missing else (one.scores, one.right),
+        findings.repeats,
+    )
 
 
 def _figure(name: str, prompts: Sequence[Prompt], ties: TiesParts | None) -> float | None:

@@ -66,7 +66,7 @@ def pairs(rows: Sequence[Row], findings: Findings) -> Found:
         "superseded": superseded,
         "one_order": one_order,
         "models": models,
-        **(_compared(kept, games, valid) if len(valid) > 1 else {}),
+        **(_compared(kept, games, valid, findings) if len(valid) > 1 else {}),
     }
 
 
@@ -80,8 +80,9 @@ def _point_out_missing(rows: Sequence[Row], findings: Findings) -> None:
         findings.lacking(f"{one} against {other}", len(every - judged), len(every), "questions and turns")
 
 
-def _compared(kept: Sequence[Row], games: Sequence[fastchat.Games], models: Sequence[str]) -> Found:
-    """An item is a question: the turns of a pair are averaged first."""
+def _compared(kept: Sequence[Row], games: Sequence[fastchat.Games], models: Sequence[str], findings: Findings) -> Found:
+    """An item is a question: the turns of a pair are averaged first. Pairs judged in one order name no winner, because
+    their verdicts may be those on a position."""
     items = {question: place for place, question in enumerate(dict.fromkeys(row[0].question_id for row in kept))}
     verdicts = [
         (items[row[0].question_id], game.model_1, game.model_2, value)
@@ -89,7 +90,13 @@ def _compared(kept: Sequence[Row], games: Sequence[fastchat.Games], models: Sequ
         if (value := game.value) is not None
     ]
     compared = compare_pairs(verdicts, models)
-    return {"pairs": [pair.model_dump() for pair in compared.pairs], "winner": compared.winner, "why": compared.why}
+    pairs = [pair.model_dump() for pair in compared.pairs]
+    among = [row for row in kept if {str(row[0].model), str(row[0].other)} <= set(models)]
+    one_order = sum(len(row) == 1 for row in among)
+    if one_order <= findings.threshold * len(among):
+        return {"pairs": pairs, "winner": compared.winner, "why": compared.why}
+    why = f"No winner: {one_order:,} of {len(among):,} pairs were judged in one order only."
+    return {"pairs": [{**pair, "significant": False} for pair in pairs], "winner": None, "why": why}
 
 
 def _canonical(row: Row) -> Row:
@@ -188,7 +195,7 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         rates = []
     models = [
         findings.marked(
-            asdict(rate) | _interval(rate) | {"unparsed": silent[rate.model]},
+            asdict(rate) | _unbounded(rate, chosen) | {"unparsed": silent[rate.model]},
             _ARENA,
             rate.n - 2 * unordered[rate.model],
             {
@@ -199,23 +206,21 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         )
         for rate in rates
     ]
-    unrated = sorted(
-        {name for row in kept for name in _models(row, chosen)} - {rate.model for rate in rates} - {chosen}
-    )
-    for name in unrated:
+    apart = sorted({name for row in kept for name in _models(row, chosen)} - {rate.model for rate in rates} - {chosen})
+    for name in apart:
         dumb = {"model": name, "n": 0, "unparsed": silent[name], **dict.fromkeys(_ARENA)}
         fought = sum(name in (game.model, game.other or chosen) and game.value is not None for game in games)
         made = findings.marked(dumb, _ARENA, fought, {"unparsed": silent[name]})
         if made["valid"]:
-            made |= {"valid": False, "reason": f"no chain of games connects it to {chosen}"}
+            made |= {"valid": False, "reason": f"no chain of wins or losses connects it to {chosen}"}
             findings.invalid(name, made["reason"])
         models.append(made)
     return {
         "baseline": chosen,
         "unparsed": sum(game.value is None for game in games),
         "superseded": superseded,
-        # Models whose games were not parsed, or that no chain of games joins to the baseline.
-        "unrated": unrated,
+        # Models without a finite rating.
+        "unrated": sorted([*apart, *(rate.model for rate in rates if rate.rating is None)]),
         "models": models + findings.unread(models, _ARENA),
     }
 
@@ -231,10 +236,12 @@ def _verdicts(row: Row, baseline: str) -> Hashable:
     return tuple(sorted(found)) or None
 
 
-def _interval(rate: arena_hard.ArenaRate) -> dict[str, float | None]:
-    """None of games that all ended alike: no draw of them differs, however few they are."""
-    alike = rate.low == rate.high
-    return {"low": None if alike else rate.low, "high": None if alike else rate.high}
+def _unbounded(rate: arena_hard.ArenaRate, baseline: str) -> dict[str, str]:
+    """Why a model has no finite rating, if it has none."""
+    if rate.rating is not None:
+        return {}
+    never = "has lost no game to" if rate.win_rate > 50 else "has won no game against"
+    return {"why": f"{never} {baseline} or a model of finite rating, so its own rating is not finite"}
 
 
 def _models(row: Row, baseline: str) -> set[str]:

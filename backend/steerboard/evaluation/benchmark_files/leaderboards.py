@@ -53,7 +53,9 @@ def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Finding
             if len(set(values)) == 1:
                 findings.warn(f"{path.name} has the same figure for all {len(models)} models: there is no correlation")
     for path, (column, figures, blank) in zip(paths, (one, other), strict=True):
-        reason = findings.lost(path.name, len(figures), {f"without {column}": blank}, what="models")
+        if blank:
+            findings.warn(f"{path.name} has no {column} of {blank:,} models, which count as absent")
+        reason = findings.lost(path.name, len(figures), {}, what="models")
         if reason is not None:
             findings.invalid(path.name, reason)
             found |= dict.fromkeys(_FIGURES)
@@ -61,7 +63,8 @@ def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Finding
 
 
 def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict[str, float], int]:
-    """(column, {model: figure}, how many models have none). Of a model's rows the last counts. Raises `BadInput`."""
+    """(column, {model: figure}, how many rows have none, whose models are absent). Of a model's rows the last counts.
+    Raises `BadInput`."""
     rows = table(path, *([column.strip().lower()] if column else []))
     names = list(rows[0][1])
     chosen = column.strip().lower() if column else next((one for one in _COLUMNS if one in names), None)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from steerboard.datasets.formats.jsonl import repeated_name
+from steerboard.evaluation.benchmark_files.paired_models import comparisons
 from steerboard.evaluation.benchmark_files.reading import Findings, Found
-from steerboard.evaluation.benchmark_files.repeats import UNORDERED, settled
+from steerboard.evaluation.benchmark_files.repeats import UNORDERED, Settled, settled
 from steerboard.evaluation.benchmark_files.tables import content
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
 from steerboard.platform.texts import storable
@@ -28,6 +29,11 @@ _REWARDS = (
 _MOST_RESULTS = 1 << 20
 
 _FIGURES = ("subsets", "sections", "overall")
+_SECTIONS = {
+    section: {subset: rewardbench.WEIGHTS[subset] for subset in subsets}
+    for section, subsets in rewardbench.SECTIONS.items()
+}
+UNNAMED = "the model without a name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +172,7 @@ def sections(accuracies: Mapping[str, Any], findings: Findings, model: str | Non
 def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Found:
     """The figures of one reward model. `without_reward`: pairs with a reward missing, which are lost; where they are
     too many, the subset has no accuracy. The newest of equal pairs counts."""
-    told = settled(
-        list(enumerate(pairs)),
-        lambda one: (one[1].subset, one[0] if one[1].key is None else one[1].key),
-        lambda _: None,
-        lambda one: None if one[1].missing else one[1].chosen > one[1].rejected,
-        findings.repeats,
-    )
+    told = _settled(pairs, findings)
     kept, superseded = told.kept, told.superseded
     unordered = Counter(subset for subset, _ in told.unordered)
     by_subset: dict[str, list[Pair]] = {}
@@ -191,13 +191,14 @@ def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Fo
         if reason is not None:
             findings.invalid(label, reason)
     findings.repeated(model, superseded, len(pairs))
+    of = "" if model is None else f"{model}: "
+    _warn_of_doubles([one for _, one in kept], of, findings)
     few = [
         f"{subset} {len(mine)} of {whole}"
         for subset, mine in by_subset.items()
         if (whole := rewardbench.PAIRS.get(subset, 0)) - len(mine) > findings.threshold * whole
     ]
     if few:
-        of = "" if model is None else f"{model}: "
         findings.warn(f"{of}{len(few)} subsets have fewer pairs than RewardBench: {', '.join(few)}")
     found = {
         **sections(valid, findings, model),
@@ -206,6 +207,63 @@ def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Fo
         "superseded": superseded,
     }
     return findings.marked(found, _FIGURES, len(kept), {}, what="pairs", group=model)
+
+
+def _settled(pairs: Sequence[Pair], findings: Findings) -> Settled[tuple[int, Pair], tuple[str, Hashable]]:
+    return settled(
+        list(enumerate(pairs)),
+        lambda one: (one[1].subset, one[0] if one[1].key is None else one[1].key),
+        lambda _: None,
+        lambda one: None if one[1].missing else one[1].chosen > one[1].rejected,
+        findings.repeats,
+    )
+
+
+def _warn_of_doubles(pairs: Sequence[Pair], of: str, findings: Findings) -> None:
+    """Pairs that nothing identifies all count, also where a file holds them twice."""
+    unknown = Counter((one.subset, one.chosen, one.rejected) for one in pairs if one.key is None and not one.missing)
+    doubled = unknown.total() - len(unknown)
+    if doubled > findings.threshold * len(pairs):
+        findings.warn(
+            f"{of}{doubled:,} of {len(pairs):,} pairs have the two rewards of another pair of their subset, and "
+            "neither `id` nor `prompt` to tell them apart, so each of them counts: is the file doubled?"
+        )
+    counts = Counter(one.subset for one in pairs)
+    more = [
+        f"{name} {n} of {rewardbench.PAIRS[name]}" for name, n in counts.items() if n > rewardbench.PAIRS.get(name, n)
+    ]
+    if more:
+        findings.warn(f"{of}{len(more)} subsets have more pairs than RewardBench: {', '.join(more)}")
+
+
+def compared(pairs: Sequence[Pair], findings: Findings) -> Found:
+    """The paired tests of every two models, once the figures of each are known: invalid ones are compared with no one.
+    A pair is identified by its texts and `id`."""
+    models = list(dict.fromkeys(one.model for one in pairs))
+    if len(models) < 2:
+        return {}
+    nameless = sum(one.key is None for one in pairs)
+    if nameless:
+        return {
+            "why": f"{nameless:,} of {len(pairs):,} pairs have neither `id` nor `prompt`, so no two models can be "
+            "compared on the same ones"
+        }
+    right = {
+        model or UNNAMED: {
+            (one.subset, one.key): float(one.chosen > one.rejected)
+            for _, one in _settled([mine for mine in pairs if mine.model == model], findings).kept
+        }
+        for model in models
+        if model not in findings.invalid_groups
+    }
+
+    def usable(model: str, subset: str) -> bool:
+        return labelled(subset, None if model == UNNAMED else model) not in findings.invalid_groups
+
+    every = set().union(*right.values())
+    for model, mine in right.items():
+        findings.lacking(model, len(every - mine.keys()), len(every), "pairs")
+    return comparisons(right, usable, _SECTIONS)
 
 
 def _reward(row: Mapping[str, Any], name: str) -> float:

@@ -1,0 +1,48 @@
+"""`steerboard figures` of models that never lost or never won, and of ties alone: no rating, and no interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark_numbers.figures_runner import figures, printed, write
+
+
+def games(question: int, model: str, *labels: str) -> dict[str, Any]:
+    """In the first game the baseline is A."""
+    row = {"uid": str(question), "model": model, "judge": "j", "baseline": "base"}
+    return {**row, "games": [{"score": one} for one in labels]}
+
+
+def test_undefeated_models_of_arena_hard_are_named_and_have_no_rating(tmp_path: Path) -> None:
+    labels = {"best": ("B>A", "A>B"), "worst": ("A>B", "B>A"), "level": ("A>B", "A>B")}
+    rows = [games(n, model, *said) for n in range(20) for model, said in labels.items()]
+    found = figures(write(tmp_path / "a.jsonl", *rows))
+    assert found["unrated"] == ["best", "worst"]
+    rated = [(one["model"], one["win_rate"], one["rating"]) for one in found["models"]]
+    level = pytest.approx(50), pytest.approx(1000)
+    assert rated == [("best", 100, None), ("base", *level), ("level", *level), ("worst", 0, None)]
+    told = printed(found)
+    assert "no finite rating: best, worst" in told
+    assert "best: has lost no game to base or a model of finite rating" in told
+    assert "worst: has won no game against base" in told
+
+
+def test_undefeated_models_of_battles_are_named(tmp_path: Path) -> None:
+    rows = [{"model_a": "a", "model_b": "b", "winner": one} for one in ("model_a", "model_b") for _ in range(20)]
+    rows += [{"model_a": "a", "model_b": "best", "winner": "model_b"}] * 20
+    found = figures(write(tmp_path / "a.jsonl", *rows))
+    assert (found["unrated"], {one["model"] for one in found["models"]}) == (["best"], {"a", "b"})
+    assert "no finite rating: best" in printed(found)
+
+
+def test_ties_alone_have_no_interval(tmp_path: Path) -> None:
+    battles = [{"model_a": "a", "model_b": b, "winner": "tie"} for b in "bc" for _ in range(20)]
+    arena = [games(n, "m", "A=B", "A=B") for n in range(20)]
+    for rows in (battles, arena):
+        found = figures(write(tmp_path / "a.jsonl", *rows))
+        for one in found["models"]:
+            assert (one["rating"], one["low"], one["high"]) == (pytest.approx(1000), None, None)
+    assert figures(write(tmp_path / "a.jsonl", *battles))["separability"] is None
