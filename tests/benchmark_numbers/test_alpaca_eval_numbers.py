@@ -7,9 +7,11 @@ import gzip
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from steerboard_statistics.benchmarks import alpaca_eval, length_controlled
 from steerboard_statistics.benchmarks.length_controlled import CannotFit, Gamed, Weights
@@ -187,6 +189,30 @@ def test_other_prompts_are_fitted_without_difficulty() -> None:
     assert fit.win_rate == pytest.approx(50, abs=0.5)
     assert fit.weights.length == pytest.approx(2, abs=0.1)
     assert fit.weights.difficulty == 0
+
+
+def test_a_rate_of_few_rows_is_not_shrunk_to_50() -> None:
+    """Cross-validation would leave nothing of the model's weight. Without a penalty it is where scipy has it."""
+    random = np.random.default_rng(2)
+    len_1, len_2 = random.integers(100, 2000, (2, 20)).astype(float)
+    p = np.clip(random.normal(0.6, 0.3, 20), 0, 1)
+    fit = length_controlled.fit(list(p), list(len_1), list(len_2))
+    feature = length_controlled.length_feature(list(len_1), list(len_2))
+
+    def loss(weights: Any) -> float:
+        logits = weights[0] * feature + weights[1]
+        return float((np.logaddexp(0, logits) - p * logits).sum())
+
+    best = minimize(loss, np.zeros(2)).x
+    assert fit.c is None
+    assert (fit.weights.length, fit.weights.model) == pytest.approx(tuple(best), abs=1e-3)
+    assert fit.win_rate == pytest.approx(100 / (1 + math.exp(-best[1])), abs=0.05)
+    assert abs(fit.win_rate - 50) > 1
+
+
+def test_predictions_that_differ_by_rounding_have_no_standard_error() -> None:
+    assert length_controlled.standard_error(Weights(-1.0, 0.3, 0.7), [0.123456789] * 805) is None
+    assert length_controlled.standard_error(Weights(-1.0, 0.0, 0.7), list(range(805))) is None
 
 
 @pytest.mark.parametrize(

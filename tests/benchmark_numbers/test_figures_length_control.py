@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -108,14 +109,20 @@ def test_standard_errors_and_another_baseline_are_those_of_the_leaderboard(publi
         run(folder / "preferences_compact.csv.gz", *control, "--baseline", "nobody")
 
 
-def test_weights_are_of_every_model_and_of_none_without_a_name(tmp_path: Path) -> None:
+def test_a_model_without_weights_has_every_other_figure(tmp_path: Path) -> None:
     weights = tmp_path / "weights.csv"
     weights.write_text("model,a,b,c\nother,-1,0,0.5\nexample,-1,0,0.5\n")
     with pytest.raises(BadInput, match="no weights of 'mine'; there are those of other, example"):
         run(write(tmp_path / "a.jsonl", *(annotation(n, 1.5) for n in range(20))), "--weights", weights)
-    unnamed = [annotation(n, 1.5, generator_2="example") for n in range(20)]
-    with pytest.raises(BadInput, match="unnamed outputs"):
-        run(write(tmp_path / "b.jsonl", *unnamed), "--weights", weights)
+    rows = [annotation(n, 1.5, generator_2=name) for n in range(20) for name in ("mine", "other", "example")]
+    found = figures(write(tmp_path / "b.jsonl", *rows), "--weights", weights)
+    assert [one["win_rate"] for one in found["models"]] == [50, 50, 50]
+    rates = {one["model"]: one["length_controlled"] for one in found["models"]}
+    assert rates == {"mine": None, "other": pytest.approx(100 / (1 + math.exp(-0.5))), "example": None}
+    assert (
+        found["warnings"][0] == "mine has no length-controlled rate: there are no weights of 'mine' among those given"
+    )
+    assert "unnamed outputs" in found["warnings"][1]
 
 
 def test_weights_are_saved_with_the_variant_that_they_are_of(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ are equally long.
 
 Departures from the original: `difficulty` and the gamed baselines may be absent, for prompts other than its 805 (its
 `length_controlled_minimal`), and where there are fewer than 805 rows, difficulty is looked up by the true position of
-a prompt, while the original numbers the rows that there are.
+a prompt, while the original numbers the rows that there are. On few rows cross-validation may choose a penalty under
+which nothing is left of w3, and the rate would be 50 whatever the rows say: these are fitted without one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ _SEED = 123
 # Half of the original's lambda of 0.2, because there are two gamed baselines.
 _GAMED_WEIGHT = 0.1
 _SMALLEST = 1e-15
+# In percent: predictions that are all the same differ by so much in rounding.
+_ROUNDING = 1e-9
+_STEPS = 50
+_NOTHING = 1e-6
+# Beyond this a weight is that of a probability of 0 or 1.
+_FARTHEST = 20.0
 
 
 class CannotFit(ValueError):
@@ -61,12 +68,12 @@ class Gamed:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """`win_rate` in percent over all rows, also those without a preference; `c`: inverse strength of the L1 penalty;
-    `n` rows with a preference were fitted."""
+    """`win_rate` in percent over all rows, also those without a preference; `c`: inverse strength of the L1 penalty,
+    None where there was none; `n` rows with a preference were fitted."""
 
     win_rate: float
     weights: Weights
-    c: float
+    c: float | None
     n: int
 
 
@@ -80,7 +87,7 @@ def standard_error(weights: Weights, difficulty: Sequence[float] | Vector) -> fl
     percent. It is 0 without difficulties, which is not certainty, so then there is none; nor for one row."""
     predicted = _predicted(weights, difficulty)
     found = float(predicted.std(ddof=1)) / math.sqrt(len(predicted)) if len(predicted) > 1 else 0.0
-    return found if found > _SMALLEST else None
+    return found if found > _ROUNDING else None
 
 
 def extreme_change(win_rate: float, controlled: float) -> bool:
@@ -116,7 +123,8 @@ def fit(
     """Fit one model's rows. `probability`: p of each row, None where the judge gave none; lengths in characters, len_1
     the baseline's and len_2 the model's; `difficulty`: of each row's prompt (`difficulties[position]`), or None.
 
-    `c` None chooses it by cross-validation as the original does: GroupKFold(5) by row, log-loss. Raises `CannotFit`.
+    `c` None chooses it by cross-validation as the original does: GroupKFold(5) by row, log-loss; where this leaves
+    nothing of w3, there is no penalty. Raises `CannotFit`.
     """
     p = np.array([np.nan if value is None else value for value in probability], float)
     used = ~np.isnan(p)
@@ -135,9 +143,16 @@ def fit(
         raise CannotFit(f"{int(used.sum())} rows with a preference are too few")
     columns = [0, 2] if difficulty is None else [0, 1, 2]
     model = _regression(rows[:, columns], target, weight, c)
-    coefficients = dict(zip(columns, np.ravel(model.coef_), strict=True))
-    weights = Weights(float(coefficients[0]), float(coefficients.get(1, 0.0)), float(coefficients[2]))
-    return Fit(win_rate(weights, hard), weights, float(np.ravel(model.C_)[0]) if c is None else c, int(used.sum()))
+    found: Vector = np.ravel(model.coef_)
+    strength: float | None = float(np.ravel(model.C_)[0]) if c is None else c
+    if c is None and not found[-1]:
+        whole = _unpenalised(rows[:, columns], target, weight)
+        # The rows may be won as often as lost, and then the penalty took nothing away.
+        if abs(whole[-1]) > _NOTHING:
+            found, strength = whole, None
+    coefficients = dict(zip(columns, found.tolist(), strict=True))
+    weights = Weights(coefficients[0], coefficients.get(1, 0.0), coefficients[2])
+    return Fit(win_rate(weights, hard), weights, strength, int(used.sum()))
 
 
 def closest_fit(
@@ -182,6 +197,21 @@ def _regression(rows: Vector, target: Vector, weight: Vector, c: float | None) -
         Cs=list(GRID), l1_ratios=(1,), cv=folds, scoring=_score, refit=True, use_legacy_attributes=False, **common
     )
     return model.fit(x, y, sample_weight=weights)
+
+
+def _unpenalised(rows: Vector, target: Vector, weight: Vector) -> Vector:
+    """The maximum of the likelihood, by Newton's method. Raises `CannotFit` where it has none."""
+    found = np.zeros(rows.shape[1])
+    for _ in range(_STEPS):
+        p = scipy.special.expit(rows @ found)
+        hessian = (rows * (weight * p * (1 - p))[:, None]).T @ rows
+        step = np.linalg.lstsq(hessian, rows.T @ (weight * (target - p)), rcond=None)[0]
+        found += step
+        if np.abs(found).max() > _FARTHEST:
+            break
+        if np.abs(step).max() < 1e-10:
+            return found
+    raise CannotFit("cross-validation leaves nothing of the model's weight, and without a penalty there is no maximum")
 
 
 def _both(y: Vector, weights: Vector) -> bool:

@@ -82,7 +82,7 @@ def figures(files: Sequence[FileRows], control: LengthControl, baseline: str | N
     for model in annotations.models.values():
         _settle(model, findings)
     models = [model.as_most_rows_have_it() for model in annotations.models.values() if model.order]
-    control.published([model.name for model in models])
+    control.check_weights([model.name for model in models])
     found = [_figures(model, _asked(model, models), control, findings) for model in models]
     if baseline is not None:
         rates = length_control.against(found, baseline, control)
@@ -230,6 +230,8 @@ def _figures(model: Model, asked: set[Hashable], control: LengthControl, finding
         found |= _controlled(model, control)
     except CannotFit as error:
         found["why"] = str(error)
+        if control.weights:
+            findings.warn(f"{model.name} has no length-controlled rate: {error}")
     now = length_control.rate_of(found)
     if now is not None and rate.win_rate is not None and extreme_change(rate.win_rate, now):
         found["note"] = "; ".join(
@@ -261,7 +263,8 @@ def _controlled(model: Model, control: LengthControl) -> Found:
     made = length_control.controlled(
         model.name, [row.p for row in rows], [(row.len_1, row.len_2) for row in rows], difficulty, control
     )
-    return made if note is None else {**made, "note": note}
+    notes = [one for one in (note, made.get("note")) if one is not None]
+    return {**made, "note": "; ".join(notes)} if notes else made
 
 
 def _difficulty(places: Sequence[int], known: Sequence[float]) -> list[float]:

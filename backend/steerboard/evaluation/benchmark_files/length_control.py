@@ -32,6 +32,10 @@ _DATASETS = ("helpful_base", "koala", "oasst", "selfinstruct", "vicuna")
 # with commas between them. Rows in this order are proven to be in the benchmark's: its data sets alone prove nothing,
 # for a file may have been shuffled within each of them.
 _BASELINE_LENGTHS = "eb58f1e0c66beb54e25cf34a49a36ed0997f19ed35d5a1468e991d636b2328ff"
+_UNPENALISED = (
+    "cross-validation would shrink the model's weight to nothing, and the rate to 50, so it is fitted without a "
+    "penalty; --c sets one"
+)
 # What AlpacaEval calls the outputs of someone who has not named them.
 _UNNAMED = ("example",)
 
@@ -64,23 +68,28 @@ class LengthControl:
             return "minimal"
         return "no_regularisation" if self.gamed is None else "full"
 
-    def published(self, models: Sequence[str]) -> None:
-        """Raises `BadInput` where there are weights, and not of all of these models."""
-        for name in models if self.weights else ():
-            if name in _UNNAMED:
-                raise BadInput(
-                    f"{name!r} is what AlpacaEval calls unnamed outputs, so it is unknown whose weights "
-                    f"those of {name!r} are",
-                    code="invalid_request",
-                    hint="Give the model a name of its own in `generator_2`, and in the weights.",
-                )
-            if name not in self.weights:
-                known = ", ".join(list(self.weights)[:20])
-                raise BadInput(
-                    f"there are no weights of {name!r}; there are those of {known}",
-                    code="missing_input",
-                    hint="Give the weights of every model, or none to fit them.",
-                )
+    def check_weights(self, models: Sequence[str]) -> None:
+        """Raises `BadInput` where there are weights, and of none of these models."""
+        if self.weights and models and not any(name in self.weights for name in models):
+            raise BadInput(
+                f"there are no weights of {', '.join(map(repr, models[:20]))}; there are those of "
+                + ", ".join(list(self.weights)[:20]),
+                code="missing_input",
+                hint="Give the weights of these models, or none to fit them.",
+            )
+
+    def weights_of(self, model: str) -> Published | None:
+        """None where they are to be fitted. Raises `CannotFit` for a model that has none and others have."""
+        if not self.weights:
+            return None
+        if model in _UNNAMED:
+            raise CannotFit(
+                f"{model!r} is what AlpacaEval calls unnamed outputs, so it is unknown whose weights those of "
+                f"{model!r} are: give it a name of its own in `generator_2`, and in the weights"
+            )
+        if model not in self.weights:
+            raise CannotFit(f"there are no weights of {model!r} among those given")
+        return self.weights[model]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +192,7 @@ def controlled(
     answers. Raises `CannotFit`."""
     if not p:
         raise CannotFit("there is no row")
-    given = control.weights.get(name)
+    given = control.weights_of(name)
     hard = [0.0] * len(p) if difficulty is None else list(difficulty)
     if given is not None:
         if difficulty is None and given.weights.difficulty:
@@ -195,7 +204,8 @@ def controlled(
     fit = length_controlled.fit(
         p, [one for one, _ in known], [other for _, other in known], difficulty, control.gamed, c=control.c
     )
-    return {**_rate(fit.weights, hard, control.fitted), "c": fit.c, "fitted": True}
+    made = {**_rate(fit.weights, hard, control.fitted), "c": fit.c, "fitted": True}
+    return made if fit.c is not None else {**made, "note": _UNPENALISED}
 
 
 def _rate(weights: Weights, difficulty: Sequence[float], variant: Variant) -> dict[str, Any]:
