@@ -1,13 +1,16 @@
-"""Ways of writing and learning a score, each trained alike, as a recipe.
+r"""Ways of writing and learning a score, each trained alike, as a recipe.
 
     steerboard datasets export review-prompts tuning.jsonl --split train     # after `make demo-real`
+    sed -i 's/"prompt":"\(.\)/"prompt":"Please \L\1/' tuning.jsonl
     steerboard datasets import tuning.jsonl --kind prompts --name tuning
     python benchmarks/score_control.py > score-control.yaml
-    steerboard run score-control.yaml --set base=smollm2-135m-instruct --set prompts=tuning --set reward=demo-real-1.reward
+    steerboard run score-control.yaml --set base=smollm2-135m-instruct --set prompts=tuning \
+      --set reward=demo-real-1.reward
 
-`tuning` has the demo's training prompts alone, split anew: what is chosen by them has not seen the prompts that the
-demo reports on. Every variant differs from `words` in what its comment names. Two figures decide: the condition gain of
-the runs (`eval_condition_gain_shuffled`), and the sentiment at -5 and 5, which a program knows.
+`tuning` has the demo's training prompts alone, reworded by sed, since a prompt stays on its side of the split: what is
+chosen by them has not seen the prompts that the demo reports on. Every variant differs from `words` in its own fields.
+Two figures decide: the condition gain of the runs (`eval_condition_gain_shuffled`), and the sentiment at -5 and 5,
+which a program knows.
 """
 
 from __future__ import annotations
