@@ -13,6 +13,7 @@ from steerboard.evaluation.report.document.contents import document_of
 from steerboard.evaluation.report.sources import pair_of
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunInput
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
 from support.rows.ended_run import ended_run
@@ -350,6 +351,29 @@ def test_each_reward_has_its_own_curve_and_the_sum_that_was_trained_on_too(evalu
     assert [(row[0].text, row[1].text) for row in shown.rows] == [("-5", "30.00"), ("0", "20.00"), ("5", "10.00")]
     assert "Sum of rewards both (z)" in tables
     assert tables["Pearson's r of rewards"].rows[0][2].text == f"{together.pearson[0][1]:.2f}"
+
+
+def test_a_model_has_a_curve_for_each_guidance_and_none_of_the_best_of_its_answers(evaluated: Make) -> None:
+    made = evaluated(prompts=4)
+    dt = made.model("our-dt")
+    rewards = {}
+    for name, score, guidance, best_of in (
+        ("dt_5", 5.0, 1.0, None),
+        ("dt_-5", -5.0, 1.0, None),
+        ("dt_5_w3", 5.0, 3.0, None),
+        ("dt_-5_w3", -5.0, 3.0, None),
+        ("dt_5_best_of_8", 5.0, 1.0, 8),
+    ):
+        decoding = {"guidance": guidance} | (
+            {"best_of": {"n": best_of, "content_hash": "h", "reward": "r"}} if best_of else {}
+        )
+        score_asked = Condition.of({"rm_score": score})
+        made.entrant(name, source="model", model_id=dt.id, score=score_asked, decoding=decoding)
+        rewards[name] = [score * guidance] * 4
+    made.rewards(rewards)
+    (reward,) = made.report().rewards
+    found = [(curve.guidance, [point.achieved.value for point in curve.points]) for curve in reward.curves]
+    assert found == [(1.0, [-5.0, 5.0]), (3.0, [-15.0, 15.0])]
 
 
 def test_a_sum_of_rewards_needs_all_its_reward_models_and_one_model_correlates_with_nothing(evaluated: Make) -> None:

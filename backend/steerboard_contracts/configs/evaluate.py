@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -61,7 +61,6 @@ class EvaluateConfig(WithDecoding):
     run: Literal["evaluate"] = "evaluate"
     entrants: Annotated[list[Entrant], Field(min_length=1)]
     prompts: Annotated[Count, Field(description="At most this many held-out prompts.")] = 200
-    bootstrap: Annotated[int, Field(ge=100, le=100_000)] = 2000
     quality: Annotated[
         KnownQuality | None,
         Field(
@@ -81,6 +80,14 @@ class EvaluateConfig(WithDecoding):
         EndpointJudge | None,
         Field(description="An LLM that compares the answers; a preference model is given as the input `judge`."),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_draws_of_its_own(cls, given: Any) -> Any:
+        """Earlier versions had `bootstrap`, the draws of intervals that the evaluation has, too."""
+        if not isinstance(given, dict):
+            return given
+        return {name: value for name, value in given.items() if name != "bootstrap"}
 
     @model_validator(mode="after")
     def _has_two_to_compare(self) -> EvaluateConfig:

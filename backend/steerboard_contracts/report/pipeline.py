@@ -27,8 +27,8 @@ class MethodRow(BaseModel):
     `perplexity`, `empty` and `repeated`: as the evaluation has them (`FluencyRow`).
     Win rates are against the report's `baseline`; None for the baseline itself.
     `variant`: the entrant, where several are of one method, such as those of a sweep.
-    `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
-    entrant in the evaluation, as rules of a gate call it.
+    `reward_low`/`reward_high`: bootstrap 95% interval over prompts, null for fewer than 8. `entrant` is the model's
+    name, `name` that of the entrant in the evaluation, as rules of a gate call it.
     `quality_gain`: by the known quality, the mean difference from the baseline, paired over prompts, with its interval.
     `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
     where no run here made it, and in reports of earlier versions. `device_seconds`: by the former definition, of its
@@ -47,8 +47,8 @@ class MethodRow(BaseModel):
     chosen_by: str | None = None
     n: int
     reward_mean: float
-    reward_low: float
-    reward_high: float
+    reward_low: float | None
+    reward_high: float | None
     independent_reward_mean: float | None = None
     length_mean: float
     truncated: float

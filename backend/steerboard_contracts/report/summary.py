@@ -121,7 +121,8 @@ def checks(report: Report) -> list[tuple[str, bool]]:
         found.append((words, low.reward_mean <= labelled.p20))
     rivals = [row for row in report.methods if row.score is None and _in_the_papers_table(row)]
     if high is not None and rivals:
-        above = all(high.reward_low > row.reward_high for row in rivals)
+        low = high.reward_low
+        above = all(None not in (low, row.reward_high) and low > row.reward_high for row in rivals)
         names = ", ".join(dict.fromkeys(label(row) for row in rivals))
         found.append((f"{label(high)} has its whole interval above those of {names}", above))
     if report.control is not None and report.control.spearman is not None:

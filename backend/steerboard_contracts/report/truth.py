@@ -57,7 +57,8 @@ def _control(report: Report, labels: Sequence[str], width: float) -> list[tuple[
             continue
         (_, low, _), (_, high, label) = group[0], group[-1]
         rises = all(a < b for a, b in pairwise(means))
-        apart = (high.quality_low or 0.0) > (low.quality_high or 0.0)
+        ends = high.quality_low, low.quality_high
+        apart = None not in ends and ends[0] > ends[1]
         reached = ", ".join(f"{mean:.2f}" for mean in means)
         asked = ", ".join(f"{score:g}" for score, _, _ in group)
         words = (
@@ -75,7 +76,8 @@ def _gains(report: Report, labels: Sequence[str], place: int) -> list[tuple[str,
         if number == place or row.score is not None or row.quality_gain is None:
             continue
         low, high = row.quality_gain.low, row.quality_gain.high
-        words = f"By the truth, {label} is {row.quality_gain.value:+.2f} [{low:+.2f}, {high:+.2f}] from {labels[place]}"
+        ends = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
+        words = f"By the truth, {label} is {row.quality_gain.value:+.2f}{ends} from {labels[place]}"
         found.append((f"{words}: the whole interval above 0", low is not None and low > 0))
     return found
 

@@ -5938,9 +5938,9 @@ export interface components {
             /** Reward */
             reward: number;
             /** Reward High */
-            reward_high: number;
+            reward_high: number | null;
             /** Reward Low */
-            reward_low: number;
+            reward_low: number | null;
             /** Reward Mean */
             reward_mean: number;
             score: components["schemas"]["Condition"] | null;
@@ -8158,7 +8158,7 @@ export interface components {
          *     `perplexity`, `empty` and `repeated`: as the evaluation has them (`FluencyRow`).
          *     Win rates are against the report's `baseline`; None for the baseline itself.
          *     `variant`: the entrant, where several are of one method, such as those of a sweep.
-         *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
+         *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts, null for fewer than 8. `entrant` is the model's name, `name` that of the
          *     entrant in the evaluation, as rules of a gate call it.
          *     `quality_gain`: by the known quality, the mean difference from the baseline, paired over prompts, with its interval.
          *     `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
@@ -8225,9 +8225,9 @@ export interface components {
             /** Repeated */
             repeated?: number | null;
             /** Reward High */
-            reward_high: number;
+            reward_high: number | null;
             /** Reward Low */
-            reward_low: number;
+            reward_low: number | null;
             /** Reward Mean */
             reward_mean: number;
             score: components["schemas"]["Condition"] | null;
@@ -10319,11 +10319,17 @@ export interface components {
         };
         /**
          * RewardCurve
-         * @description One reward along what a model is asked for, in the units of its comparison; `spearman` is over the means.
+         * @description One reward along what a model is asked for at one guidance, in the units of its comparison; `spearman` is over
+         *     the means.
          */
         RewardCurve: {
             /** Attribute */
             attribute: string;
+            /**
+             * Guidance
+             * @default 1
+             */
+            guidance: number;
             /** Model */
             model: string;
             /** Points */

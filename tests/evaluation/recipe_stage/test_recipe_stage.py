@@ -234,13 +234,16 @@ def test_known_quality_is_a_source_beside_the_reward_models(asked: EvaluationWor
     text = RECIPE.replace("data: $prompts", "data: $prompts\n    quality: synthetic")
     report = finished(asked, "prompts=known", text=text)
     assert report["synthetic"]
-    for row in report["methods"]:
-        known = [quality(one["prompt"], one["text"]) for one in answers(asked)[row["name"]]]
-        assert row["quality_mean"] == pytest.approx(np.mean(known))
-        assert row["quality_low"] <= row["quality_mean"] <= row["quality_high"]
     sources = asked.get("evaluations/compare-1.report/report")["rewards"]
     assert [source["reward_model"] for source in sources] == ["reward", "known quality"]
     assert sources[1]["units"] == "raw"
+    means = {one["entrant"]: one["mean"] for one in sources[1]["comparison"]["scores"]}
+    for row in report["methods"]:
+        known = [quality(one["prompt"], one["text"]) for one in answers(asked)[row["name"]]]
+        assert row["quality_mean"] == pytest.approx(np.mean(known))
+        assert [row[f"quality_{end}"] for end in ("low", "high")] == [
+            means[row["name"]][end] for end in ("low", "high")
+        ]
 
 
 def test_how_positive_the_answers_are_is_a_source_of_real_text(asked: EvaluationWorld) -> None:

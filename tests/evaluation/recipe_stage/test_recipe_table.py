@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from steerboard.evaluation.recipe_stage.findings import Findings, Training
 from steerboard.evaluation.recipe_stage.names import entrant_names
-from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores, report
+from steerboard.evaluation.recipe_stage.table import report
+from steerboard.evaluation.report.assembly import assemble
+from steerboard.evaluation.report.data import Answers, EvaluationData, PromptFacts, RewardFacts, TextFacts, Who
+from steerboard.evaluation.rewards import KNOWN_QUALITY
 from steerboard.platform.database import new_id
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
@@ -22,29 +27,108 @@ from steerboard_contracts.stage.outputs import RewardPercentiles, RewardSummary
 
 BY_REWARD = Normaliser(mean=1.0, sd=2.0, n=100, reward_source="reward", reward_model_hash="r")
 LABELLED = RewardPercentiles(n=100, p0_1=-5.0, p20=-1.0, p50=1.0, p80=3.0, p99_9=7.0)
+PROMPTS = ("One?", "Two?")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entrant with its answers to both prompts."""
+
+    who: Who
+    training: Training
+    texts: tuple[str, str] = ("a b", "a c")
+    tokens: tuple[int, int] = (2, 4)
+    finished: tuple[bool, bool] = (True, True)
 
 
 def entry(name: str, method: str = "sft", score: float | str | None = None, **given: Any) -> Entry:
-    fields: dict[str, Any] = {"info": None, "texts": ["a b", "a c"], "tokens": [2, 4], "finished": [True, True]}
-    fields |= {"id": new_id(), "name": name, "model": f"p-1.{name}", "device_seconds": 3.0, "cost": None, **given}
-    asked = None if score is None else Condition.model_validate(score)
-    return Entry(method=method, score=asked, best_of=None, **fields)
+    finished = given.pop("finished", (True, True))
+    guidance, info = given.pop("guidance", 1.0), given.pop("info", None)
+    fields: dict[str, Any] = {"model": f"p-1.{name}", "best_of": None, "chosen_by": None, "samples": 1, **given}
+    who = Who(
+        id=new_id(),
+        name=name,
+        source="model",
+        method=method,
+        family=None,
+        score=None if score is None else Condition.model_validate(score),
+        content_hash=name,
+        known_origin=True,
+        trained_on=fields.pop("trained_on", frozenset()),
+        decoding={"guidance": guidance},
+        **fields,
+    )
+    return Entry(who, Training(info, device_seconds=3.0), finished=finished)
 
 
-def scores(*rewards: list[float], normaliser: Normaliser | None = BY_REWARD, **summary: Any) -> Scores:
-    return Scores("r", list(rewards), normaliser, RewardSummary(**summary))
+def scores(
+    *rewards: list[float], normaliser: Normaliser | None = BY_REWARD, name: str = "reward", **summary: Any
+) -> RewardFacts:
+    """By reward model `name`, whose hash is its first letter; `rewards` by entrant."""
+    entrants, prompts = np.indices((len(rewards), len(PROMPTS))).reshape(2, -1)
+    return RewardFacts(
+        id=new_id(),
+        name=name,
+        content_hash=name[0],
+        state="succeeded",
+        normaliser=normaliser,
+        summary=RewardSummary(**summary).model_dump(mode="json"),
+        row=prompts,
+        entrant=entrants,
+        sample=np.zeros_like(prompts),
+        values=np.array(rewards, dtype=float).ravel(),
+        benchmarks=[],
+        held_out_changes=[],
+    )
 
 
 def made(
     entries: list[Entry],
-    main: Scores,
-    independent: Scores | None = None,
+    main: RewardFacts,
+    independent: RewardFacts | None = None,
     by: KnownQuality | None = None,
+    quality: list[list[float]] | None = None,
     **given: Any,
 ) -> Report:
-    prompts = [[{"role": "user", "content": text}] for text in ("One?", "Two?")]
-    config = EvaluateConfig(entrants=[{} for _ in entries], quality=by)
-    return report(config, Findings(prompts, entries, main, independent, given.pop("quality", None), **given))
+    known = [] if quality is None else [scores(*quality, normaliser=None, name=KNOWN_QUALITY)]
+    models = [main] if independent is None else [main, independent]
+    entrants, prompts = np.indices((len(entries), len(PROMPTS))).reshape(2, -1)
+    unknown = np.full(len(prompts), np.nan)
+    data = EvaluationData(
+        id=new_id(),
+        name="e",
+        version=1,
+        seed=0,
+        checked=[],
+        unfinished=[],
+        prompts_from="",
+        prompts=[PromptFacts(place, str(place), None, 1, None) for place in range(len(PROMPTS))],
+        entrants=[one.who for one in entries],
+        answers=Answers(
+            row=prompts,
+            entrant=entrants,
+            sample=np.zeros_like(prompts),
+            characters=np.array([[len(text)] for one in entries for text in one.texts]),
+            truncated=np.array([float(not finished) for one in entries for finished in one.finished]),
+            tokens=np.array([float(tokens) for one in entries for tokens in one.tokens]),
+            log_ratio=unknown,
+            log_prob=unknown,
+            log_prob_tokens=unknown,
+        ),
+        texts=[TextFacts(answers=2) for _ in entries],
+        rewards=[*models, *known],
+    )
+    shown = {row: (prompt, {one.who.id: one.texts[row] for one in entries}) for row, prompt in enumerate(PROMPTS)}
+    findings = Findings(
+        data=data,
+        report=assemble(data),
+        entrants=len(entries),
+        rewards=len(models),
+        training={one.who.id: one.training for one in entries},
+        shown=shown,
+        **given,
+    )
+    return report(EvaluateConfig(entrants=[{} for _ in entries], quality=by), findings)
 
 
 def dt(kind: str) -> ModelInfo:
@@ -59,9 +143,11 @@ def test_rewards_and_percentiles_are_in_the_units_of_the_first_reward_model() ->
     found = made(
         [entry("sft"), entry("mle", "mle_filter")],
         scores([1.0, 3.0], [5.0, 5.0], labelled=LABELLED, normalised_by="p-1.labelled", pairs=10, correct=7.5),
-        scores([10.0, 20.0], [20.0, 10.0], normaliser=own, pairs=8, correct=6.0),
+        scores([10.0, 20.0], [20.0, 10.0], normaliser=own, name="independent", pairs=8, correct=6.0),
     )
     assert [row.reward_mean for row in found.methods] == [0.5, 2.0]
+    # As in the evaluation: two prompts have no interval.
+    assert [(row.reward_low, row.reward_high) for row in found.methods] == [(None, None)] * 2
     assert [row.independent_reward_mean for row in found.methods] == [1.5, 1.5]
     assert [row.win_rate_vs_baseline for row in found.methods] == [None, 1.0]
     assert [row.independent_win_rate_vs_baseline for row in found.methods] == [None, 0.5]
@@ -89,7 +175,8 @@ def test_entrants_of_one_method_are_told_apart_by_their_stage() -> None:
     entries = [entry("sft"), entry("dt-1_5", "dt", 5.0), entry("dt-1_0", "dt", 0.0), entry("dt-2_5", "dt", 5.0)]
     one, other = "p-1.dt-1", "p-1.dt-2"
     entries = [
-        replace(one_of, model=model) for one_of, model in zip(entries, ("p-1.sft", one, one, other), strict=True)
+        replace(one_of, who=replace(one_of.who, model=model))
+        for one_of, model in zip(entries, ("p-1.sft", one, one, other), strict=True)
     ]
     found = made(entries, scores(*[[1.0, 2.0]] * 4))
     assert [row.variant for row in found.methods] == [None, "dt-1", "dt-1", "dt-2"]
@@ -103,7 +190,7 @@ def test_without_sft_the_base_model_is_what_others_are_compared_with() -> None:
     assert [row.win_rate_vs_baseline for row in found.methods] == [0.5, None]
     gain = found.methods[0].quality_gain
     assert gain is not None
-    assert (gain.value, gain.low, gain.high) == (1.5, pytest.approx(1.0), pytest.approx(2.0))
+    assert (gain.value, gain.low, gain.n) == (1.5, None, 2)
     assert found.methods[1].quality_gain is None
     none = made([entry("dpo", "rwr"), entry("kto", "rwr")], scores([2.0, 2.0], [1.0, 3.0]))
     assert [row.win_rate_vs_baseline for row in none.methods] == [None, None]
@@ -146,12 +233,13 @@ def test_few_prompts_cut_answers_and_scores_written_otherwise_are_warned_about()
 
 
 def test_without_an_independent_reward_model_those_that_learned_from_the_judge_are_named() -> None:
-    main = scores([1.0, 1.0], [2.0, 2.0])
+    main = scores([1.0, 1.0], [2.0, 2.0], name="rm")
     named = "No independent reward model: the win rates are by rm, from which dt learned, or which chose their answers."
-    found = made([entry("sft"), entry("dt")], replace(main, name="rm"), taught=["dt"])
+    taught = [entry("sft"), entry("dt", trained_on=frozenset("r"))]
+    found = made(taught, main)
     assert named in found.warnings
     assert found.reward_model.independent_name is None
-    watched = made([entry("sft"), entry("dt")], main, replace(main, name="other"), taught=["dt"])
+    watched = made(taught, main, replace(main, name="other", content_hash="o"))
     assert not any("No independent" in warning for warning in watched.warnings)
     assert watched.reward_model.independent_name == "other"
     # Nothing learned from the one that judges.
@@ -175,7 +263,11 @@ def test_a_sum_of_rewards_is_named_and_its_scores_are_not_compared_with_one_rewa
 
 def test_each_guidance_has_a_row_of_its_own_and_the_control_is_of_one() -> None:
     asked = [(score, guidance) for guidance in (1.0, 3.0) for score in (-5.0, 5.0)]
-    entries = [entry(f"dt_{score:g}", "decision_transformer", score, guidance=w, model="dt") for score, w in asked]
+    names = [f"dt_{score:g}" + ("" if w == 1 else f"_w{w:g}") for score, w in asked]
+    entries = [
+        entry(name, "decision_transformer", score, guidance=w, model="dt")
+        for name, (score, w) in zip(names, asked, strict=True)
+    ]
     found = made(entries, scores([1.0, 1.0], [2.0, 2.0], [0.0, 0.0], [4.0, 4.0]))
     assert [row.variant for row in found.methods] == [None, None, "guidance 3", "guidance 3"]
     assert found.control is not None

@@ -11,7 +11,6 @@ import pytest
 
 from steerboard.evaluation.recipe_stage.decision import decided, decided_by
 from steerboard.evaluation.recipe_stage.judge import Judged
-from steerboard.evaluation.recipe_stage.table import Scores
 from steerboard.evaluation.rounds.loader import Measured, RoundsFacts, StageFacts
 from steerboard.evaluation.rounds.rounds_report import rounds_report
 from steerboard.runs.errors import UnusableInput
@@ -21,15 +20,13 @@ from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.rounds import RoundPolicy
 from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult
 from steerboard_contracts.report.tournament import Tournament
-from steerboard_contracts.stage.outputs import RewardSummary
 
 PROMPTS = 40
 SOURCES = {number: uuid.UUID(int=number) for number in range(4)}
 
 
 def decision(before: Any, after: Any) -> RoundDecision:
-    scores = Scores("h", [list(before), list(after)], None, RewardSummary(), "referee")
-    return decided(scores, seed=0)
+    return decided("referee", "raw", np.asarray(before), np.asarray(after), seed=0)
 
 
 def facts(*, states: tuple[str, ...] = ("succeeded",) * 3, fell: int | None = None, **given: Any) -> RoundsFacts:
@@ -186,7 +183,6 @@ def test_a_judge_that_is_gone_or_tells_too_little_decides_nothing() -> None:
     for one in (0, 1):
         with pytest.raises(UnusableInput, match="on one of the entrants are unusable"):
             decided_by(replace(judged([1.0] * PROMPTS), silent={one}), 2, seed=0)
-    assert replace(judged([1.0] * PROMPTS), silent={1}).win_rate(0, 1) is None
 
 
 def selection(scale: str, *rewards: str, judge: str | None = None) -> SelectionResult:

@@ -14,7 +14,7 @@ from steerboard.cli.output.evaluation_report import print_headline
 from steerboard.cli.output.listing import Column, print_table
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.methods import label_of, short_label_of
-from steerboard_contracts.report.pipeline import Control, Example, Report
+from steerboard_contracts.report.pipeline import Control, Example, MethodRow, Report
 from steerboard_contracts.report.summary import baseline_of, device_seconds, summarise
 
 WIDE = 100
@@ -91,7 +91,7 @@ def _print_methods(console: Console, report: Report) -> None:
             + (f" ({row.variant})" if row.variant else "")
             + ("" if row.best_of is None else f", best of {row.best_of}"),
             None if row.score is None else f"{row.score:.1f}",
-            f"{row.reward_mean:.2f} [{row.reward_low:.2f}, {row.reward_high:.2f}]",
+            _reward(row),
             f"{row.length_mean:.0f}",
             _percent(row.win_rate_vs_baseline),
             _percent(row.independent_win_rate_vs_baseline),
@@ -104,6 +104,12 @@ def _print_methods(console: Console, report: Report) -> None:
     winner = report.headline.winner if report.headline is not None else None
     bold = next((place for place, row in enumerate(report.methods) if winner and row.name == winner), None)
     print_table(console, columns, rows, heading=True, bold=bold)
+
+
+def _reward(row: MethodRow) -> str:
+    if row.reward_low is None or row.reward_high is None:
+        return f"{row.reward_mean:.2f}"
+    return f"{row.reward_mean:.2f} [{row.reward_low:.2f}, {row.reward_high:.2f}]"
 
 
 def _percent(value: float | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from steerboard.evaluation.recipe_stage.judge import Judged
-from steerboard.evaluation.recipe_stage.table import Scores
 from steerboard.evaluation.report.sources import mirrored
 from steerboard.runs.errors import UnusableInput
 from steerboard_contracts.report.decision import WIN_RATE, RoundDecision
@@ -17,14 +16,8 @@ from steerboard_statistics.comparison import compare_pairs, compare_scores
 _NAMES = ("after", "before")
 
 
-def decided(judge: Scores, seed: int) -> RoundDecision:
-    """The last entrant against the one before it, paired by prompt, by a reward model."""
-    before, after = (np.asarray(judge.in_units(rewards)) for rewards in judge.rewards[-2:])
-    return _by_scores(judge.name, "z" if judge.normaliser else "raw", before, after, seed)
-
-
 def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
-    """The same by the judge of the stage, of its last two entrants. Raises `UnusableInput` where the judge is gone, or
+    """By the judge of the stage, of its last two entrants. Raises `UnusableInput` where the judge is gone, or
     gave too little to decide by."""
     if judge is None:
         raise UnusableInput("the judge of the round has been deleted", hint="Start the recipe again.")
@@ -36,7 +29,7 @@ def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
             hint="Retry the judge on the page of the evaluation, then resume the run.",
         )
     if judge.scores is not None:
-        return _by_scores(judge.name, "score", judge.scores[:, before], judge.scores[:, after], seed)
+        return decided(judge.name, "score", judge.scores[:, before], judge.scores[:, after], seed)
     values = judge.against(after, before)
     rows = [(row, *_NAMES, float(value)) for row, value in enumerate(values) if np.isfinite(value)]
     found = compare_pairs(rows, _NAMES, seed=seed)
@@ -46,7 +39,8 @@ def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
     return _decision(judge.name, WIN_RATE, found.items, mirrored(won, 1.0), won, pair)
 
 
-def _by_scores(judge: str, units: str, before: Floats, after: Floats, seed: int) -> RoundDecision:
+def decided(judge: str, units: str, before: Floats, after: Floats, seed: int) -> RoundDecision:
+    """The last entrant against the one before it, paired by prompt: scores by `judge`, (prompts,) each."""
     found = compare_scores(np.array([after, before]).T, _NAMES, seed=seed, pairwise_only=True)
     means, (pair,) = {row.entrant: row.mean for row in found.scores}, found.pairs
     return _decision(judge, units, found.items, means["before"], means["after"], pair)

@@ -22,7 +22,6 @@ from steerboard.evaluation.report.verdict_tables import PAIR_STYLES, pair_units,
 from steerboard.evaluation.tables import Evaluation
 from steerboard.registry.tables import Model
 from steerboard_contracts.report.baseline import baseline_place
-from steerboard_statistics.ranks import without_noise
 
 INPUT = "judge"
 
@@ -60,14 +59,6 @@ class Judged:
         if any(one in self.silent for one in entrants):
             return f"too many of the verdicts of judge {self.name} on one of the entrants are unusable"
         return None
-
-    def win_rate(self, one: int, other: int) -> float | None:
-        """Share of the prompts that it judged on which `one` is better, ties 1/2."""
-        if self.silence(one, other) is not None:
-            return None
-        apart = without_noise(self.against(one, other) - 0.5)
-        apart = apart[np.isfinite(apart)]
-        return float((np.sign(apart) + 1).mean() / 2) if len(apart) else None
 
 
 def ask(

@@ -51,6 +51,10 @@ class Who:
     training: TrainingFacts = field(default_factory=TrainingFacts)
     decoding: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def guidance(self) -> float:
+        return float(self.decoding.get("guidance", 1.0))
+
 
 @dataclass(frozen=True)
 class PromptFacts:

@@ -54,10 +54,12 @@ class Requested(BaseModel):
 
 
 class RewardCurve(BaseModel):
-    """One reward along what a model is asked for, in the units of its comparison; `spearman` is over the means."""
+    """One reward along what a model is asked for at one guidance, in the units of its comparison; `spearman` is over
+    the means."""
 
     model: str
     attribute: str
+    guidance: float = 1.0
     points: list[Requested]
     spearman: float | None
 

@@ -6,6 +6,7 @@ import { DataTable, type Column } from "../../shared/tables/DataTable";
 import { count, percent, signed } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { shown } from "../../shared/forms/condition";
+import { intervalOf } from "../../shared/report/intervalOf";
 import { winsVs } from "../../shared/report/winsVs";
 import { When } from "../../shared/When";
 
@@ -59,7 +60,7 @@ export function Evaluations({ project, model, entered }: Properties) {
       title: "95% interval",
       right: true,
       wide: true,
-      cell: ({ row }) => `${signed(row.reward_low)} to ${signed(row.reward_high)}`,
+      cell: ({ row }) => intervalOf(row),
     },
     {
       title: winsVs(query.data.map((one) => one.baseline)),

@@ -2,7 +2,7 @@ import { Button, Card, SimpleGrid, Text } from "@mantine/core";
 import { useState } from "react";
 import type { RunDetail } from "../../api/runs/runs";
 import { useNow } from "../../shared/format/clock";
-import { between, count, percent, result, seconds } from "../../shared/format/format";
+import { between, compact, percent, result, seconds } from "../../shared/format/format";
 import { deviceTime, timeTaken } from "../../shared/format/runTime";
 
 /** How many figures are shown where there are many; the others unfold. */
@@ -64,7 +64,7 @@ export function RunFigures({ run }: { run: RunDetail }) {
 function trained(summary: RunDetail["summary"]): [string, string][] {
   const { trainable_parameters: learn, parameters: all } = summary ?? {};
   if (typeof learn !== "number" || typeof all !== "number") return [];
-  return [["Trained parameters", `${count(learn)} (${percent(learn / all, 2)})`]];
+  return [["Trained parameters", `${compact(learn)} (${percent(learn / all, 2)})`]];
 }
 
 function Cards({ cards, columns, mt }: { cards: [string, string][]; columns: number; mt?: string }) {

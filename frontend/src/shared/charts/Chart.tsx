@@ -3,7 +3,7 @@ import { useElementSize } from "@mantine/hooks";
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { short } from "../format/format";
+import { short, ticks } from "../format/format";
 import { colorOf } from "./colors";
 
 export interface Line {
@@ -82,13 +82,13 @@ export function Chart({
         legend: { show: true },
         cursor: { y: false },
         axes: [
-          { ...axis, label: x, labelSize: 16, size: 34, values: (_, ticks) => ticks.map(short) },
+          { ...axis, label: x, labelSize: 16, size: 34, values: (_, values) => ticks(values) },
           {
             ...axis,
             label: titled ? undefined : y,
             labelSize: 16,
             size: 54,
-            values: (_, ticks) => ticks.map(short),
+            values: (_, values) => ticks(values),
           },
         ],
         series: [

@@ -1,10 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { bytes, figure, percent, result, seconds, short, signed } from "./format";
+import { bytes, compact, figure, percent, result, seconds, short, signed, ticks } from "./format";
 
 describe("numbers with units", () => {
   it("shows a result that counts bytes in bytes", () => {
     expect(result("memory_peak", 1_523_000_000)).toBe("1.5 GB");
     expect(result("steps", 1500)).toBe("1,500");
+  });
+  it("tells the numbers of an axis apart", () => {
+    expect(ticks([3.52, 3.5205, 3.521])).toEqual(["3.52", "3.5205", "3.521"]);
+    expect(ticks([0, 0.5, 1, 1.5])).toEqual(["0", "0.5", "1", "1.5"]);
+    expect(ticks([2e-6, 4e-6])).toEqual(["2.0e-6", "4.0e-6"]);
+  });
+  it("writes many parameters in a few characters", () => {
+    expect([134_515_008, 1_234_567, 1000].map(compact)).toEqual(["135M", "1.23M", "1,000"]);
   });
   it("formats time as people do", () => {
     expect([0.04, 9.96, 61, 411.4, 3599.6, 7260].map((value) => seconds(value))).toEqual([

@@ -51,6 +51,24 @@ export function short(value: number): string {
   return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
 }
 
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+/** `135M`; a smaller count is written out. */
+export function compact(value: number): string {
+  return value < 1e5 ? count(value) : COMPACT.format(value);
+}
+
+/** Numbers of an axis, with as many digits as tell neighbours apart. */
+export function ticks(values: number[]): string[] {
+  for (let digits = 3; digits < 12; digits += 1) {
+    const written = values.map((value) =>
+      digits === 3 ? short(value) : String(Number(value.toPrecision(digits))),
+    );
+    if (new Set(written).size === new Set(values).size) return written;
+  }
+  return values.map(String);
+}
+
 /** A result: counts whole, everything else short. */
 export function figure(value: number): string {
   return Number.isInteger(value) ? count(value) : short(value);

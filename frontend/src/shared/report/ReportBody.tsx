@@ -12,9 +12,9 @@ import { Reservations, SOURCES } from "./Reservations";
 export type Report = Schemas["Report"];
 
 /** What a recipe's evaluation found: how far to trust it, every method on one scale, and what they wrote. */
-export function ReportBody({ report, inside }: { report: Report; inside?: "evaluation" }) {
+export function ReportBody({ report }: { report: Report }) {
   const project = useProject();
-  const evaluation = inside ? undefined : report.evaluation?.name;
+  const evaluation = report.evaluation?.name;
   return (
     <Stack gap="xl">
       {report.synthetic && (
@@ -50,10 +50,28 @@ export function ReportBody({ report, inside }: { report: Report; inside?: "evalu
         </>
       )}
       {report.control && <ControlCurve control={report.control} units={report.units} />}
+      <Notes report={report} />
+    </Stack>
+  );
+}
+
+/** What a recipe's stage kept beyond the figures, which the evaluation has itself. */
+export function Kept({ report }: { report: Report }) {
+  return (
+    <Stack gap="xl">
+      <Checks checks={report.summary?.checks ?? []} />
+      <Notes report={report} />
+    </Stack>
+  );
+}
+
+function Notes({ report }: { report: Report }) {
+  return (
+    <>
       <Training lines={report.training ?? []} />
       <Examples examples={report.examples ?? []} />
       <Warnings warnings={report.warnings ?? []} />
-    </Stack>
+    </>
   );
 }
 
@@ -81,26 +99,31 @@ function Summary({
           {summary.cost}
         </Text>
       )}
-      {summary.checks.length > 0 && (
-        <List aria-label="What the paper claims, checked here" spacing={4} size="sm" center>
-          {summary.checks.map((check) => (
-            <List.Item
-              key={check.text}
-              icon={
-                <ThemeIcon size={20} radius="xl" variant="light" color={check.met ? "teal" : "red"}>
-                  {check.met ? <IconCheck size={14} aria-hidden /> : <IconX size={14} aria-hidden />}
-                </ThemeIcon>
-              }
-            >
-              <Text span size="sm" fw={600}>
-                {check.met ? "Met: " : "Not met: "}
-              </Text>
-              {check.text}
-            </List.Item>
-          ))}
-        </List>
-      )}
+      <Checks checks={summary.checks} />
     </Stack>
+  );
+}
+
+function Checks({ checks }: { checks: NonNullable<Report["summary"]>["checks"] }) {
+  if (!checks.length) return null;
+  return (
+    <List aria-label="What the paper claims, checked here" spacing={4} size="sm" center>
+      {checks.map((check) => (
+        <List.Item
+          key={check.text}
+          icon={
+            <ThemeIcon size={20} radius="xl" variant="light" color={check.met ? "teal" : "red"}>
+              {check.met ? <IconCheck size={14} aria-hidden /> : <IconX size={14} aria-hidden />}
+            </ThemeIcon>
+          }
+        >
+          <Text span size="sm" fw={600}>
+            {check.met ? "Met: " : "Not met: "}
+          </Text>
+          {check.text}
+        </List.Item>
+      ))}
+    </List>
   );
 }
 

@@ -2,6 +2,7 @@ import { Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { percent, seconds, signed } from "../format/format";
 import { bestOf } from "../report/bestOf";
+import { intervalOf } from "../report/intervalOf";
 import { winsVs } from "../report/winsVs";
 import { shown } from "../forms/condition";
 import { Link, useProject } from "../links";
@@ -20,8 +21,8 @@ export interface MethodGroup {
 export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
   const project = useProject();
   const rows = groups.flatMap((group) => group.rows);
-  const low = Math.min(0, ...rows.map((row) => row.reward_low));
-  const high = Math.max(0, ...rows.map((row) => row.reward_high));
+  const low = Math.min(0, ...rows.map((row) => row.reward_low ?? row.reward_mean));
+  const high = Math.max(0, ...rows.map((row) => row.reward_high ?? row.reward_mean));
   const quality = rows.some((row) => row.quality_mean !== null && row.quality_mean !== undefined);
   const judged = rows.some((row) => row.judge_win_rate_vs_baseline != null);
   return (
@@ -80,7 +81,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                 <Table.Td>
                   <Interval row={row} low={low} high={high} />
                   <Text size="xs" c="dimmed">
-                    {signed(row.reward_low)} to {signed(row.reward_high)}
+                    {intervalOf(row)}
                   </Text>
                 </Table.Td>
                 <Table.Td ta="right">{row.length_mean.toFixed(1)}</Table.Td>
@@ -118,24 +119,20 @@ function Interval({ row, low, high }: { row: Row; low: number; high: number }) {
   const width = 200;
   const at = (value: number) => 6 + ((value - low) / (high - low || 1)) * (width - 12);
   return (
-    <svg
-      width={width}
-      height={18}
-      display="block"
-      role="img"
-      aria-label={`from ${signed(row.reward_low)} to ${signed(row.reward_high)}`}
-    >
-      <title>{`${signed(row.reward_mean)} [${signed(row.reward_low)}, ${signed(row.reward_high)}], n = ${row.n}`}</title>
+    <svg width={width} height={18} display="block" role="img" aria-label={intervalOf(row)}>
+      <title>{`${signed(row.reward_mean)}, ${intervalOf(row)}, n = ${row.n}`}</title>
       <line x1={at(0)} x2={at(0)} y1={1} y2={17} stroke="var(--mantine-color-default-border)" />
-      <line
-        x1={at(row.reward_low)}
-        x2={Math.max(at(row.reward_high), at(row.reward_low) + 1)}
-        y1={9}
-        y2={9}
-        stroke="var(--mantine-primary-color-filled)"
-        strokeWidth={3}
-        strokeLinecap="round"
-      />
+      {row.reward_low !== null && row.reward_high !== null && (
+        <line
+          x1={at(row.reward_low)}
+          x2={Math.max(at(row.reward_high), at(row.reward_low) + 1)}
+          y1={9}
+          y2={9}
+          stroke="var(--mantine-primary-color-filled)"
+          strokeWidth={3}
+          strokeLinecap="round"
+        />
+      )}
       <circle cx={at(row.reward_mean)} cy={9} r={4.5} fill="var(--mantine-primary-color-filled)" />
     </svg>
   );

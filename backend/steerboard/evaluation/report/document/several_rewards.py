@@ -31,7 +31,8 @@ def several_rewards(report: EvaluationReport) -> Iterator[Fold]:
 def _curve(reward: str, units: str, curve: RewardCurve) -> Grid:
     rho = "" if curve.spearman is None else f"Spearman {curve.spearman:.2f} over the means."
     rows = tuple((Cell(f"{one.requested:g}", one.entrant), figure(one.achieved)) for one in curve.points)
-    return Grid(f"{curve.model}: {reward} by {curve.attribute}", ("Asked for", f"Mean ({units})"), rows, note=rho)
+    model = curve.model if curve.guidance == 1 else f"{curve.model}, guidance {curve.guidance:g}"
+    return Grid(f"{model}: {reward} by {curve.attribute}", ("Asked for", f"Mean ({units})"), rows, note=rho)
 
 
 def _correlations(found: Correlations) -> Iterator[Grid]:

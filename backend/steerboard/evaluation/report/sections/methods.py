@@ -11,6 +11,7 @@ from steerboard.evaluation.report.sections.warnings import report_warnings
 from steerboard.evaluation.report.sources import pair_of, score_of
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.methods import baseline_methods
+from steerboard_contracts.report.baseline import baseline_place
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport, MethodsRow
 from steerboard_contracts.report.sections.comparison import Comparison, PairRow
@@ -18,9 +19,9 @@ from steerboard_contracts.report.sections.entrants import EntrantRow
 
 
 def baseline_of(entrants: list[EntrantRow], named: str | None = None) -> str | None:
-    """The entrant that others are compared with: the one named, else the one called like the method
-    that is the baseline of others, else the first trained by it, else the first. Raises `BadInput` (`unknown_entrant`)
-    for an unknown name."""
+    """The entrant that others are compared with: the one named, else the one called like the method that is the
+    baseline of others, else by `baseline_place`, else the first. Raises `BadInput` (`unknown_entrant`) for an unknown
+    name."""
     names = [entrant.name for entrant in entrants]
     if named is not None:
         if named not in names:
@@ -30,10 +31,10 @@ def baseline_of(entrants: list[EntrantRow], named: str | None = None) -> str | N
                 errors=[ErrorLocation(location="baseline", message="name an entrant of this evaluation")],
             )
         return named
-    usual = baseline_methods()
-    called = [name for name in names if name in usual]
-    trained = [entrant.name for entrant in entrants if entrant.method in usual and entrant.best_of is None]
-    return next(iter([*called, *trained, *names]), None)
+    called = next((name for name in names if name in baseline_methods()), None)
+    if called is not None or not names:
+        return called
+    return names[baseline_place(entrants) or 0]
 
 
 def methods_rows(report: EvaluationReport, baseline: str | None) -> list[MethodsRow]:

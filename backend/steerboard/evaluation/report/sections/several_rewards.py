@@ -9,7 +9,7 @@ import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, Floats, RewardFacts
 from steerboard.evaluation.report.sources import names_of
-from steerboard_contracts.conditions.condition import varied
+from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.sections.comparison import Comparison
@@ -53,26 +53,27 @@ def reward_sums(data: EvaluationData) -> list[RewardSum]:
 
 
 def reward_curves(data: EvaluationData, comparison: Comparison) -> list[RewardCurve]:
-    """For each model that is asked for several values of one attribute: mean rewards in rising order of it."""
+    """For each model that is asked for several values of one attribute, at one guidance: mean rewards in rising order
+    of it. The best of several answers is no figure of the model."""
     means = {row.entrant: row.mean for row in comparison.scores}
-    by_model: dict[str, list[tuple[str, dict[str, float]]]] = {}
+    asked: dict[tuple[str, float], list[tuple[str, Condition]]] = {}
     for who in data.entrants:
-        if who.model is not None and who.score is not None and who.name in means:
-            by_model.setdefault(who.model, []).append((who.name, who.score.values))
+        if who.model is not None and who.score is not None and who.best_of is None and who.name in means:
+            asked.setdefault((who.model, who.guidance), []).append((who.name, who.score))
     found = []
-    for model, asked in by_model.items():
-        along = varied(who.score for who in data.entrants if who.model == model and who.score and who.name in means)
+    for (model, guidance), entrants in asked.items():
+        along = varied(score for _, score in entrants)
         if along is None:
             continue
-        values = [conditions for _, conditions in asked]
+        values = [score.values for _, score in entrants]
         attribute = next(name for name in values[0] if len({one[name] for one in values}) > 1)
         points = [
             Requested(requested=x, entrant=name, achieved=means[name])
-            for x, (name, _) in sorted(zip(along, asked, strict=True), key=lambda one: one[0])
+            for x, (name, _) in sorted(zip(along, entrants, strict=True), key=lambda one: one[0])
         ]
         known = [(one.requested, one.achieved.value) for one in points if one.achieved.value is not None]
         rho = spearman([x for x, _ in known], [y for _, y in known])
-        found.append(RewardCurve(model=model, attribute=attribute, points=points, spearman=rho))
+        found.append(RewardCurve(model=model, attribute=attribute, guidance=guidance, points=points, spearman=rho))
     return found
 
 

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from "react";
 import { evaluationReportQuery } from "../../../api/evaluation/evaluations";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, seconds } from "../../../shared/format/format";
-import { ReportBody } from "../../../shared/report/ReportBody";
+import { Kept } from "../../../shared/report/ReportBody";
 import { AcademicSection } from "./sections/AcademicSection";
 import { Answer, sourceHeadline } from "./Answer";
 import { Agreement, Contamination, Hacking } from "./Cautions";
@@ -233,11 +233,11 @@ function Further({ report, project }: { report: Report; project: string }) {
       )}
       {report.recipe && (
         <Section
-          title="What the recipe found"
-          headline="The paper's table"
-          about="As its stage kept it when the evaluation was complete."
+          title="Recipe"
+          headline={claimsHeadline(report.recipe)}
+          about="Claims, training, examples and caveats, as the stage kept them when it ended."
         >
-          <ReportBody report={report.recipe} inside="evaluation" />
+          <Kept report={report.recipe} />
         </Section>
       )}
       <Section
@@ -252,6 +252,13 @@ function Further({ report, project }: { report: Report; project: string }) {
       </Section>
     </Part>
   );
+}
+
+function claimsHeadline({ summary }: NonNullable<Report["recipe"]>): string {
+  const checks = summary?.checks ?? [];
+  return checks.length
+    ? `${count(checks.filter((one) => one.met).length)} of ${count(checks.length)} claims met`
+    : "What the stage kept";
 }
 
 function Part({ title, children }: { title: string; children: ReactNode }) {

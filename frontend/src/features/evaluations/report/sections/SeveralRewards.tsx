@@ -24,11 +24,15 @@ export function RewardCurves({ curves, of, units }: { curves: Curve[]; of: strin
       </Text>
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         {curves.map((curve) => (
-          <CurveCard key={curve.model} curve={curve} of={of} units={units} />
+          <CurveCard key={labelOf(curve)} curve={curve} of={of} units={units} />
         ))}
       </SimpleGrid>
     </div>
   );
+}
+
+function labelOf({ model, guidance = 1 }: Curve): string {
+  return guidance === 1 ? model : `${model}, guidance ${guidance}`;
 }
 
 function CurveCard({ curve, of, units }: { curve: Curve; of: string; units: "z" | "raw" }) {
@@ -36,7 +40,7 @@ function CurveCard({ curve, of, units }: { curve: Curve; of: string; units: "z" 
     const banded = curve.points.every(({ achieved }) => achieved.low != null && achieved.high != null);
     return [
       {
-        label: `${of} of ${curve.model}`,
+        label: `${of} of ${labelOf(curve)}`,
         points: curve.points.map(({ requested, achieved }) => ({ x: requested, y: achieved.value })),
         band: banded
           ? curve.points.map(({ achieved }) => ({ low: achieved.low!, high: achieved.high! }))
@@ -47,7 +51,7 @@ function CurveCard({ curve, of, units }: { curve: Curve; of: string; units: "z" 
   return (
     <Card withBorder p="xs">
       <Text size="sm" fw={600}>
-        {curve.model}
+        {labelOf(curve)}
         {curve.spearman != null && (
           <Text span size="sm" c="dimmed" fw={400}>
             {" "}
