@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -36,18 +37,18 @@ class Reference:
         return f"${name}" if self.to_input else name
 
 
-@dataclass
+@dataclass(frozen=True)
 class Draft:
-    """One stage. `references` are keyed by input name: `data`, `parts.0`, `entrants.2`. `written`: the config's fields
-    as written in the recipe, valid or not."""
+    """One stage. `config`: None where it has a fault. `written`: the config's fields as written in the recipe, valid or
+    not. `references` are keyed by input name: `data`, `parts.0`, `entrants.2`."""
 
     name: str
     kind: RunKindSpec
-    config: RunConfig | None = None
-    written: dict[str, Any] = field(default_factory=dict)
-    references: dict[str, Reference] = field(default_factory=dict)
-    pool: str = "default"
-    reuse: bool = True
+    config: RunConfig | None
+    written: Mapping[str, Any]
+    references: Mapping[str, Reference]
+    pool: str
+    reuse: bool
 
     @property
     def path(self) -> Path:
@@ -65,53 +66,24 @@ class Draft:
         return found
 
 
+# Slots whose items have fields of their own: which of them is the reference, and to what.
+_ITEMS = {"parts": ("data", "the dataset of this part"), "entrants": ("model", "the model that answers")}
+
+
 def read_stages(recipe: Recipe, faults: Faults) -> dict[str, Draft]:
     """Check every stage's keys, values and references' form. Stages at fault are left out or have no config."""
     found: dict[str, Draft] = {}
     for name, stage in recipe.stages.items():
         recipe.budget.check()
-        draft = _read_stage(recipe, stage, faults)
-        if draft is not None:
-            found[name] = draft
-    return found
-
-
-def _read_stage(recipe: Recipe, stage: Stage, faults: Faults) -> Draft | None:
-    path, kind = stage.path, stage.kind
-    if not NAME.match(stage.name):
-        recipe.fault(faults, path, f"the name {NAME_RULE}")
-    if not isinstance(stage.node.value, dict):
-        recipe.fault(faults, path, "must be a mapping with `run` and the stage's fields")
-        return None
-    if kind is None:
-        _refuse_kind(recipe, stage, faults)
-        return None
-    draft = Draft(stage.name, kind)
-    rest = {**stage.fields}
-    _read_options(recipe, draft, rest, faults)
-    for slot_name, slot in kind.slots.items():
-        if slot_name not in rest:
-            continue
-        at = (*path, slot_name)
-        if slot_name in kind.config.model_fields and isinstance(rest[slot_name], dict):
-            continue  # a field of the config takes the place of the input: an endpoint that judges
-        if isinstance(rest[slot_name], list):
-            refuse_many(recipe.location(at), "items", len(rest[slot_name]), MAX_REFERENCES)
-        if not slot.many:
-            _add_reference(recipe, draft, slot_name, rest.pop(slot_name), at, faults)
-        elif slot_name == "parts":
-            rest["parts"] = _read_parts(recipe, draft, rest["parts"], at, faults)
-        elif slot_name == "entrants":
-            rest["entrants"] = _read_entrants(recipe, draft, rest["entrants"], at, faults)
-            _refuse_n(recipe, draft, rest.get("decoding"), faults)
-        elif slot_name == "best_of":
-            recipe.fault(faults, at, "belongs to an entrant: `{model: sft, best_of: 8, reward: reward}`")
-            rest.pop(slot_name)
+        if not NAME.match(name):
+            recipe.fault(faults, stage.path, f"the name {NAME_RULE}")
+        if not isinstance(stage.node.value, dict):
+            recipe.fault(faults, stage.path, "must be a mapping with `run` and the stage's fields")
+        elif stage.kind is None:
+            _refuse_kind(recipe, stage, faults)
         else:
-            _read_list(recipe, draft, slot_name, rest.pop(slot_name), at, faults)
-    draft.written = rest
-    draft.config = _validate(recipe, draft, rest, faults)
-    return draft
+            found[name] = _Reader(recipe, stage, stage.kind, faults).read()
+    return found
 
 
 def _refuse_kind(recipe: Recipe, stage: Stage, faults: Faults) -> None:
@@ -127,90 +99,102 @@ def _refuse_kind(recipe: Recipe, stage: Stage, faults: Faults) -> None:
         recipe.fault(faults, (*path, "method"), message)
 
 
-def _read_options(recipe: Recipe, draft: Draft, rest: dict[str, Any], faults: Faults) -> None:
-    pool, reuse = rest.pop("pool", "default"), rest.pop("reuse", True)
-    if not (isinstance(pool, str) and NAME.match(pool)):
-        recipe.fault(faults, (*draft.path, "pool"), f"the name of a pool {NAME_RULE}")
-    else:
-        draft.pool = pool
-    if not isinstance(reuse, bool):
-        recipe.fault(faults, (*draft.path, "reuse"), f"must be true or false, got {reuse!r}")
-    else:
-        draft.reuse = reuse
+class _Reader:
+    """Reads one stage, whose kind is known."""
 
+    def __init__(self, recipe: Recipe, stage: Stage, kind: RunKindSpec, faults: Faults) -> None:
+        self._recipe = recipe
+        self._stage = stage
+        self._kind = kind
+        self._faults = faults
+        self._references: dict[str, Reference] = {}
 
-def _add_reference(recipe: Recipe, draft: Draft, slot: str, value: Any, at: Path, faults: Faults) -> None:
-    name, _, output = value.partition(".") if isinstance(value, str) else ("", "", "")
-    to_input = name.startswith("$")
-    further = not to_input and NAME.match(output)
-    if not NAME.match(name.removeprefix("$")) or not (further or "." not in value):
-        recipe.fault(faults, at, f"must be the name of a stage, or `$` and the name of an input; got {value!r}")
-        return
-    draft.references[slot] = Reference(name.removeprefix("$"), to_input, at, output or None)
+    def read(self) -> Draft:
+        rest = {**self._stage.fields}
+        pool, reuse = self._options(rest.pop("pool", "default"), rest.pop("reuse", True))
+        for slot, spec in self._kind.slots.items():
+            if slot not in rest:
+                continue
+            if slot in self._kind.config.model_fields and isinstance(rest[slot], dict):
+                continue  # a field of the config takes the place of the input: an endpoint that judges
+            value = rest.pop(slot)
+            if isinstance(value, list):
+                refuse_many(self._recipe.location((*self._stage.path, slot)), "items", len(value), MAX_REFERENCES)
+            if not spec.many:
+                self._refer(slot, value, slot)
+            elif slot in _ITEMS:
+                rest[slot] = self._items(slot, value) if isinstance(value, list) else value
+                if slot == "entrants":
+                    self._refuse_n()
+            elif slot == "best_of":
+                self._fault("belongs to an entrant: `{model: sft, best_of: 8, reward: reward}`", slot)
+            elif isinstance(value, list):
+                for i, item in enumerate(value):
+                    self._refer(f"{slot}.{i}", item, slot, i)
+            else:
+                self._refer(f"{slot}.0", value, slot)
+        return Draft(self._stage.name, self._kind, self._config(rest), rest, self._references, pool, reuse)
 
+    def _options(self, pool: Any, reuse: Any) -> tuple[str, bool]:
+        if not (isinstance(pool, str) and NAME.match(pool)):
+            self._fault(f"the name of a pool {NAME_RULE}", "pool")
+            pool = "default"
+        if not isinstance(reuse, bool):
+            self._fault(f"must be true or false, got {reuse!r}", "reuse")
+            reuse = True
+        return pool, reuse
 
-def _read_list(recipe: Recipe, draft: Draft, slot: str, value: Any, at: Path, faults: Faults) -> None:
-    """`rewards: [a, b]`, or a single name."""
-    items = value if isinstance(value, list) else [value]
-    for i, item in enumerate(items):
-        _add_reference(recipe, draft, f"{slot}.{i}", item, (*at, i) if isinstance(value, list) else at, faults)
+    def _refer(self, name_of_input: str, value: Any, *at: str | int) -> None:
+        name, _, output = value.partition(".") if isinstance(value, str) else ("", "", "")
+        to_input = name.startswith("$")
+        further = not to_input and NAME.match(output)
+        if not NAME.match(name.removeprefix("$")) or not (further or "." not in value):
+            self._fault(f"must be the name of a stage, or `$` and the name of an input; got {value!r}", *at)
+            return
+        path = (*self._stage.path, *at)
+        self._references[name_of_input] = Reference(name.removeprefix("$"), to_input, path, output or None)
 
+    def _items(self, slot: str, value: list[Any]) -> list[Any]:
+        """Those of the config. `parts: [answers, {data: name, share: ..., side: ...}]`, or `entrants: [sft, {model: dt,
+        scores: [...]}, {model: sft, best_of: 8, reward: reward}]`; a bare name is an item with defaults."""
+        key, what = _ITEMS[slot]
+        inputs = (key, "reward") if slot == "entrants" else (key,)
+        items = []
+        for i, written in enumerate(value):
+            item = {key: written} if isinstance(written, str) else written
+            if not isinstance(item, dict):
+                items.append(item)
+                continue
+            if key not in item:
+                self._fault(f"needs `{key}`: {what}", slot, i)
+            else:
+                self._refer(f"{slot}.{i}", item[key], slot, i, *(() if isinstance(written, str) else (key,)))
+            if slot == "entrants":
+                self._best_of(i, item)
+            items.append({name: field_value for name, field_value in item.items() if name not in inputs})
+        return items
 
-def _read_parts(recipe: Recipe, draft: Draft, value: Any, at: Path, faults: Faults) -> Any:
-    """`[{data: name, share: ..., side: ...}]`; a bare name is a part with defaults. Gives the config's parts."""
-    if not isinstance(value, list):
-        return value
-    parts = []
-    for i, item in enumerate(value):
-        part = {"data": item} if isinstance(item, str) else item
-        if not isinstance(part, dict):
-            parts.append(part)
-            continue
-        if "data" not in part:
-            recipe.fault(faults, (*at, i), "needs `data`: the dataset of this part")
-        else:
-            place = (*at, i) if isinstance(item, str) else (*at, i, "data")
-            _add_reference(recipe, draft, f"parts.{i}", part["data"], place, faults)
-        parts.append({key: field_value for key, field_value in part.items() if key != "data"})
-    return parts
-
-
-def _read_entrants(recipe: Recipe, draft: Draft, value: Any, at: Path, faults: Faults) -> Any:
-    """`[sft, {model: dt, scores: [...]}, {model: sft, best_of: 8, reward: reward}, {model: sft, samples: 8}]`, as the
-    config's entrants."""
-    if not isinstance(value, list):
-        return value
-    entrants = []
-    for i, item in enumerate(value):
-        entrant = {"model": item} if isinstance(item, str) else item
-        if not isinstance(entrant, dict):
-            entrants.append(entrant)
-            continue
-        if "model" not in entrant:
-            recipe.fault(faults, (*at, i), "needs `model`: the model that answers")
-        else:
-            place = (*at, i) if isinstance(item, str) else (*at, i, "model")
-            _add_reference(recipe, draft, f"entrants.{i}", entrant["model"], place, faults)
+    def _best_of(self, i: int, entrant: Mapping[str, Any]) -> None:
         if "reward" in entrant:
-            _add_reference(recipe, draft, f"best_of.{i}", entrant["reward"], (*at, i, "reward"), faults)
+            self._refer(f"best_of.{i}", entrant["reward"], "entrants", i, "reward")
         if ("reward" in entrant) != (entrant.get("best_of") is not None):
-            recipe.fault(faults, (*at, i), "needs both `best_of` and the `reward` model that chooses, or neither")
-        entrants.append({key: field_value for key, field_value in entrant.items() if key not in ("model", "reward")})
-    return entrants
+            self._fault("needs both `best_of` and the `reward` model that chooses, or neither", "entrants", i)
 
+    def _refuse_n(self) -> None:
+        """Refuses `n` in the decoding of an evaluation: each entrant has its own number of answers."""
+        decoding = self._stage.fields.get("decoding")
+        if isinstance(decoding, dict) and decoding.get("n", 1) != 1:
+            message = "has no effect on an evaluation: give an entrant `samples`, or `best_of` and a `reward`"
+            self._fault(message, "decoding", "n")
 
-def _refuse_n(recipe: Recipe, draft: Draft, decoding: Any, faults: Faults) -> None:
-    """Refuses `n` in the decoding of an evaluation: each entrant has its own number of answers."""
-    if isinstance(decoding, dict) and decoding.get("n", 1) != 1:
-        words = "has no effect on an evaluation: give an entrant `samples`, or `best_of` and a `reward`"
-        recipe.fault(faults, (*draft.path, "decoding", "n"), words)
+    def _config(self, rest: dict[str, Any]) -> RunConfig | None:
+        """The config, by the very class that the server, the stage and the launch forms use. Strict: no "5" for 5."""
+        try:
+            return RUN_CONFIG.validate_python(self._kind.config.model_validate(rest, strict=True))
+        except ValidationError as error:
+            more = (*self._kind.slots, *STAGE_OPTIONS)
+            self._recipe.invalid(self._faults, self._stage.path, error, self._kind.config, more)
+            return None
 
-
-def _validate(recipe: Recipe, draft: Draft, rest: dict[str, Any], faults: Faults) -> RunConfig | None:
-    """The config, by the very class that the server, the stage and the launch forms use. Strict: no "5" for 5."""
-    try:
-        return RUN_CONFIG.validate_python(draft.kind.config.model_validate(rest, strict=True))
-    except ValidationError as error:
-        more = (*draft.kind.slots, *STAGE_OPTIONS)
-        recipe.invalid(faults, draft.path, error, draft.kind.config, more)
-        return None
+    def _fault(self, message: str, *at: str | int) -> None:
+        self._recipe.fault(self._faults, (*self._stage.path, *at), message)
