@@ -155,8 +155,8 @@ class _Reader:
         self._references[name_of_input] = Reference(name.removeprefix("$"), to_input, path, output or None)
 
     def _items(self, slot: str, value: list[Any]) -> list[Any]:
-        """Those of the config. `parts: [answers, {data: name, share: ..., side: ...}]`, or `entrants: [sft, {model: dt,
-        scores: [...]}, {model: sft, best_of: 8, reward: reward}]`; a bare name is an item with defaults."""
+        """The items of the config. `parts: [answers, {data: name, share: ..., side: ...}]`, or `entrants: [sft, {model:
+        dt, scores: [...]}, {model: sft, best_of: 8, reward: reward}]`; a bare name is an item with defaults."""
         key, what = _ITEMS[slot]
         inputs = (key, "reward") if slot == "entrants" else (key,)
         items = []

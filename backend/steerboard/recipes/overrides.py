@@ -73,7 +73,7 @@ def _value(raw: str, budget: Budget) -> Any:
 
 
 def apply_to_stage(stage: Stage, override: Override, faults: Faults) -> Stage:
-    """With a field changed, at any depth. A last key that is absent is created; checks come later."""
+    """The stage with a field changed, at any depth. A last key that is absent is created; checks come later."""
     at: Path = ()
     for depth, part in enumerate(override.path[1:], start=2):
         last = depth == len(override.path)

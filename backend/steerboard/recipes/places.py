@@ -53,7 +53,7 @@ class Node:
 
     @property
     def items(self) -> list[Node]:
-        """Those of a list."""
+        """The items of a list."""
         return [self.at(i) for i in range(len(self.value))]
 
     def trail(self, path: Path) -> list[Node]:
@@ -66,11 +66,11 @@ class Node:
         return found
 
     def put(self, path: Path, node: Node) -> Node:
-        """With another value at a path, whose parent must be there."""
+        """This value with another one at a path, whose parent must be there."""
         return self.put_all({path: node})
 
     def put_all(self, nodes: Mapping[Path, Node]) -> Node:
-        """The same at several paths, none of which is below another."""
+        """This value with others at several paths, none of which is below another."""
         if not nodes or () in nodes:
             return nodes.get((), self)
         below: dict[str | int, dict[Path, Node]] = {}
@@ -83,7 +83,7 @@ class Node:
         return replace(self, value=value, inner={**self.inner, **inner})
 
     def without(self, key: str) -> Node:
-        """A mapping without this key."""
+        """This mapping without a key."""
         value, inner = {**self.value}, {**self.inner}
         del value[key]
         inner.pop(key, None)

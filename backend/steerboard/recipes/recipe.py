@@ -76,17 +76,18 @@ class Stage:
         return replace(self, node=self.node.put(at, node))
 
     def naming(self, references: Mapping[Path, str]) -> Stage:
-        """With other references in place of its own."""
+        """This stage with other references in place of its own."""
         changed = {at: replace(self.node.at(*at), value=reference) for at, reference in references.items()}
         return replace(self, node=self.node.put_all(changed))
 
     def rewired(self, names: Mapping[str, str]) -> Stage:
-        """With the stages that it names called by their new names."""
+        """This stage with those that it names called by their new names."""
         known = {at: reference for at, reference in self.references.items() if stage_of(reference) in names}
         return self.naming({at: renamed(reference, names) for at, reference in known.items()})
 
     def widened(self, meant: Mapping[Path, Iterable[str]]) -> Stage:
-        """With several references in place of each of these, which are in lists: the item is there once for each."""
+        """This stage with several references in place of each of these, which are in lists: the item is there once for
+        each."""
         at_item = {at[:2]: at for at in meant}
         lists: dict[Path, Node] = {}
         for slot in dict.fromkeys(at[0] for at in meant):
@@ -105,7 +106,7 @@ def stage_of(reference: str) -> str:
 
 
 def renamed(reference: str, names: Mapping[str, str]) -> str:
-    """With its stage called by a new name, if it has one."""
+    """The reference with its stage called by a new name, if it has one."""
     stage, dot, output = reference.partition(".")
     return names.get(stage, stage) + dot + output
 
@@ -149,16 +150,17 @@ class Recipe:
         return {**self.sections, STAGES: {name: stage.node.value for name, stage in self.stages.items()}}
 
     def with_stages(self, stages: Iterable[Stage]) -> Recipe:
+        """This recipe with other stages."""
         self.budget.check()
         return replace(self, stages={stage.name: stage for stage in stages})
 
     def with_stage(self, stage: Stage) -> Recipe:
-        """In place of the one of its name, or after the others."""
+        """This recipe with a stage in place of the one of its name, or after the others."""
         self.budget.check()
         return replace(self, stages={**self.stages, stage.name: stage})
 
     def put(self, path: Path, value: Any, place: Place) -> Recipe:
-        """With another value in a section."""
+        """This recipe with another value in a section."""
         self.budget.check()
         return replace(self, file=self.file.put(path, Node(value, place)))
 
@@ -198,7 +200,7 @@ class Recipe:
 
     @property
     def size(self) -> Size:
-        """That of its stages as they are now."""
+        """The size of its stages as they are now."""
         return size_of({name: stage.node.value for name, stage in self.stages.items()})
 
     def check_size(self) -> None:

@@ -23,7 +23,8 @@ class LeftOut:
 
 
 def leave_out(recipe: Recipe, changes: list[Override], kept: Collection[str], faults: Faults) -> tuple[Recipe, LeftOut]:
-    """Without the stages of these overrides, unless another needs one. `kept`: those without which a round is none."""
+    """The recipe without the stages of these overrides, unless another needs one. `kept`: the stages without which a
+    round is none."""
     left_out = {change.head for change in changes}
     needs = _needs(recipe, left_out)
     for name in left_out.intersection(kept):

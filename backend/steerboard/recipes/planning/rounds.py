@@ -49,7 +49,7 @@ class Rounds:
 
     @property
     def names(self) -> list[str]:
-        """Those that stages of every round are named by."""
+        """What the stages of a round are called, but for its number."""
         return [*self.stages, CHECK] if self.stop else [*self.stages]
 
     @property
@@ -109,8 +109,8 @@ class Rounds:
 def expand_rounds(
     recipe: Recipe, changes: list[Override], faults: Faults
 ) -> tuple[Recipe, list[Override], PlannedRounds | None]:
-    """With the stages of every round. Gives also the overrides that are left, one of a repeated stage being one of each
-    round's, and the rounds; None where there are none, or none that can be written out."""
+    """The recipe with the stages of every round, and the overrides that are left, one of a repeated stage being one of
+    each round's. The rounds are None where there are none, or none that can be written out."""
     if ROUND in recipe.sections:
         recipe, changes = _set_rounds(recipe, changes, faults)
     rounds = _read(recipe, faults)

@@ -80,7 +80,7 @@ def rung_name(stage: str, rung: int, last: int) -> str:
 
 
 def with_rungs(stages: Iterable[Stage], planned: PlannedHalving) -> Iterator[Stage]:
-    """With the stages of every rung but the last before the stage that they are of."""
+    """The stages, with those of every rung but the last before the stage that they are of."""
     last = planned.rungs[-1]
     for stage in stages:
         if stage.name not in last.stages:

@@ -41,7 +41,7 @@ class Variants:
         self.names = self._named()
 
     def stages(self, halving: PlannedHalving | None) -> list[Stage]:
-        """Those of all variants, where their template was."""
+        """The stages of all variants, each where its template was."""
         found: dict[str, Stage] = {}
         for template in self._templates:
             for names, written in zip(self.names, self._written, strict=True):
@@ -206,8 +206,8 @@ class Variants:
 
 
 def expand_sweep(recipe: Recipe, faults: Faults) -> tuple[Recipe, PlannedSweep | None]:
-    """With the stages of the sweep's variants. None, and the recipe as it is, where there is no sweep, or none that can
-    be written out. Raises `InvalidRecipe` for too many of them."""
+    """The recipe with the stages of the sweep's variants. It stays as it is, and the sweep is None, where there is no
+    sweep, or none that can be written out. Raises `InvalidRecipe` for too many of them."""
     sweep = read_sweep(recipe, faults)
     if sweep is None:
         return recipe, None
@@ -218,7 +218,7 @@ def expand_sweep(recipe: Recipe, faults: Faults) -> tuple[Recipe, PlannedSweep |
 
 
 def _set(node: Node, parts: list[str], choice: Node) -> Node:
-    """With a value at `parts`; mappings on the way are made where the file has none, or the word `greedy`."""
+    """The node with a value at `parts`; mappings on the way are made where the file has none, or the word `greedy`."""
     if not parts:
         return choice
     if not isinstance(node.value, dict | list):
