@@ -48,6 +48,7 @@ from steerboard_workers.supervisor.workspace import Workspace
 from support.patience import PATIENCE
 from support.rows.ended_run import ended_run
 from support.rows.other_token import token_headers
+from support.rows.run_world import World
 
 WORDS = ("red", "green", "blue", "apple", "pear", "house", "tree")
 WINDOW = 256
@@ -264,6 +265,8 @@ class EvaluationWorld:
             events = _Events()
             stage = Stage(folder, spec, events)  # type: ignore[arg-type]
             result = importlib.import_module(MODULES[spec.config.run]).run(stage)
+            stage.spent()
+        World(self.sessions, self.project).emit(claim, events.said[-1])
         if before_end:
             before_end(run)
         with transaction(self.sessions) as session:
