@@ -35,8 +35,8 @@ from scaling.models import BATCH, NEW_TOKENS, PROMPTS, WINDOW, write_models
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
-from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.processes import vllm
 from steerboard.platform.settings import Settings, get_settings

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 from test_evaluation_processes import completion
 
-from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants import endpoint_answers
 from steerboard.evaluation.entrants.endpoint_answers import EndpointGaveUp, Respondent, Target
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.settings import Settings
 from steerboard_contracts.decoding import Decoding
 from support.servers.other_server import Answer, OtherServer, Seen, other_server

@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.judges import runner
 from steerboard.platform.settings import Settings
+from steerboard.registry.endpoints import rate_limit
 from support.servers.other_server import other_server
 
 
@@ -24,7 +24,7 @@ def world(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[JudgeWorld]:
     """Its endpoint is on this machine, which its settings allow; no one rests between attempts."""
-    monkeypatch.setattr(runner, "backoff", lambda attempt: 0.0)
+    monkeypatch.setattr(rate_limit, "backoff", lambda attempt: 0.0)
     settings.allowed_private = "127.0.0.1"
     with other_server() as server:
         server.answer = saying("Rating: [[7]]")

@@ -14,10 +14,10 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.judge_tables import JudgeAnswer, Verdict
 from steerboard.evaluation.judges import process
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.runs.state import attempt_outcomes, claims

@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges import styles
 from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, JudgeInputs
 from steerboard.evaluation.judges.prompts import fastchat_prompts
-from steerboard.evaluation.judges.requests import Question, key_of, outcomes
+from steerboard.evaluation.judges.requests import Question, key_of, outcomes, request_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
+from steerboard.registry.endpoints.chat import Completion
 
 TEMPLATES = Path(__file__).parents[3] / "shared" / "data" / "fastchat" / "judge_prompts.jsonl"
 NAMES = ("dt", "ppo", "sft")
@@ -55,7 +56,7 @@ def ask(style: str, of: JudgeInputs, **settings: Any) -> list[Question]:
 
 
 def texts(question: Question) -> tuple[str, str]:
-    system, user = (message["content"] for message in question.body["messages"])
+    system, user = (message["content"] for message in question.request.messages)
     return system, user
 
 
@@ -99,7 +100,7 @@ def test_a_reference_answer_is_shown_for_math_and_not_for_writing() -> None:
 def test_single_grades_every_answer_in_every_turn_at_temperature_0() -> None:
     asked = ask("single", inputs(prompts=2, turns=2))
     assert len(asked) == 2 * 2 * 3
-    assert {question.body["temperature"] for question in asked} == {0.0}
+    assert {question.request.temperature for question in asked} == {0.0}
     second = next(question for question in asked if question.turn == 2)
     assert "<dt 0.1>" in texts(second)[1]
     assert "<dt 0.2>" in texts(second)[1]
@@ -114,7 +115,7 @@ def test_multi_in_paper_mode_has_the_papers_prompt_names_and_order() -> None:
     assert system.endswith("the question and answers of Assistant DT, PPO, MLE, RWR and SFT,")
     places = [user.index(f"The answer of Assistant {name}:\n<{name} 0.1>") for name in ("DT", "PPO", "MLE")]
     assert places == sorted(places)
-    scores = outcomes(question, Answer("Assistant DT: 9\nAssistant PPO: 8\nMLE: 7\nAssistant SFT: 5"))
+    scores = outcomes(question, Completion("Assistant DT: 9\nAssistant PPO: 8\nMLE: 7\nAssistant SFT: 5"))
     assert [(name_of(of, one.place.a), one.value, one.status) for one in scores] == [
         ("DT", 9.0, "ok"),
         ("PPO", 8.0, "ok"),
@@ -137,8 +138,8 @@ def test_multi_is_blind_by_default_and_its_order_is_drawn_for_each_prompt() -> N
         assert [place.a_first for place in question.places] == [True, False, False]
         orders.append(tuple(order))
     assert set(orders) == set(itertools.permutations(NAMES))
-    assert [question.body for question in ask("multi", of)] == [question.body for question in asked]
-    assert [question.body for question in ask("multi", of, seed=1)] != [question.body for question in asked]
+    assert [question.request for question in ask("multi", of)] == [question.request for question in asked]
+    assert [question.request for question in ask("multi", of, seed=1)] != [question.request for question in asked]
 
 
 def test_pairwise_asks_every_pair_in_both_orders_and_turns_verdicts_round() -> None:
@@ -150,7 +151,7 @@ def test_pairwise_asks_every_pair_in_both_orders_and_turns_verdicts_round() -> N
         shown = texts(question)[1]
         first = "a" if shown.index(f"<{name_of(of, place.a)} ") < shown.index(f"<{name_of(of, place.b)} ") else "b"
         assert place.a_first is (first == "a")
-        [outcome] = outcomes(question, Answer("[[A]]"))
+        [outcome] = outcomes(question, Completion("[[A]]"))
         assert outcome.value == (1.0 if place.a_first else 0.0)
     assert len(ask("pairwise", of, both_orders=False)) == 3 * 2
     against = {name_of(of, question.places[0].b) for question in ask("pairwise", of, baseline="sft")}
@@ -165,13 +166,13 @@ def test_alpaca_eval_asks_once_in_an_order_that_is_drawn_and_reads_the_weights()
     assert shown_first == {True, False}
     weights = {"content": [{"top_logprobs": [{"token": "M", "logprob": -0.1}, {"token": "m", "logprob": -2.4}]}]}
     for question in asked:
-        assert question.body["logprobs"] is True
+        assert question.request.top_logprobs == 5
         [place] = question.places
         first = texts(question)[1].index(f"<{name_of(of, place.a)} ") < texts(question)[1].index("<sft ")
         assert place.a_first is first
-        [outcome] = outcomes(question, Answer("M", logprobs=weights))
+        [outcome] = outcomes(question, Completion("M", logprobs=weights))
         assert outcome.value == pytest.approx(0.0911 if first else 0.9089, abs=1e-3)
-        [outcome] = outcomes(question, Answer("m"))
+        [outcome] = outcomes(question, Completion("m"))
         assert outcome.value == (1.0 if first else 0.0)
 
 
@@ -184,7 +185,7 @@ def test_arena_hard_asks_in_both_orders_and_weighs_clear_verdicts() -> None:
         ("ppo", False),
         ("ppo", True),
     ]
-    found = [outcomes(question, Answer("My final verdict is: [[A>>B]]"))[0] for question in asked[:2]]
+    found = [outcomes(question, Completion("My final verdict is: [[A>>B]]"))[0] for question in asked[:2]]
     assert [(one.value, one.weight) for one in found] == [(0.0, 3), (1.0, 3)]
 
 
@@ -210,26 +211,33 @@ def test_ones_own_criteria_reach_every_judge() -> None:
 
 
 def test_the_identity_of_a_request_is_who_is_asked_and_what() -> None:
-    [one, other, *_] = ask("single", inputs())
-    assert key_of("http://a/v1", one.body) == key_of("http://a/v1", dict(reversed(one.body.items())))
+    [one, other, *_] = (question.request for question in ask("single", inputs()))
+    assert key_of("http://a/v1", one) == key_of("http://a/v1", replace(one))
     different = {
-        key_of("http://a/v1", one.body),
-        key_of("http://b/v1", one.body),
-        key_of("http://a/v1", other.body),
-        key_of("http://a/v1", {**one.body, "temperature": 1.0}),
+        key_of("http://a/v1", one),
+        key_of("http://b/v1", one),
+        key_of("http://a/v1", other),
+        key_of("http://a/v1", replace(one, temperature=1.0)),
     }
     assert len(different) == 4
+
+
+def test_answers_that_an_earlier_release_paid_for_are_found() -> None:
+    request = request_of("gpt-x", ("system", "user"), temperature=0.0, max_tokens=100)
+    assert key_of("http://a/v1", request) == "a41469b50e86336ad0caabce82c9ff96e4931157c754b84b721002faeb8f257e"
+    repeated = key_of("http://a/v1", replace(request, top_logprobs=5), repeat=True)
+    assert repeated == "4283df3dcf6ddcbe609b9e4af84404398bbced988e285245ae28e858f351585c"
 
 
 def test_an_answer_without_verdict_is_refused_or_unparsed_and_says_why() -> None:
     [question, *_] = ask("single", inputs())
     cases = [
-        (Answer("I'm sorry, but I can't do that."), "refused", "the judge declined"),
-        (Answer("", "content_filter"), "refused", "the judge declined"),
-        (Answer("Let me see", "length"), "unparsed", "no verdict before the token limit"),
-        (Answer("Fine words"), "unparsed", "no verdict in the answer"),
-        (Answer(" "), "unparsed", "an empty answer"),
-        (Answer("I'm sorry to say: [[2]]"), "ok", None),
+        (Completion("I'm sorry, but I can't do that."), "refused", "the judge declined"),
+        (Completion("", "content_filter"), "refused", "the judge declined"),
+        (Completion("Let me see", "length"), "unparsed", "no verdict before the token limit"),
+        (Completion("Fine words"), "unparsed", "no verdict in the answer"),
+        (Completion(" "), "unparsed", "an empty answer"),
+        (Completion("I'm sorry to say: [[2]]"), "ok", None),
     ]
     for answer, status, detail in cases:
         [outcome] = outcomes(question, answer)

@@ -16,6 +16,7 @@ from steerboard.playground.schemas import ComparisonIn
 from steerboard.playground.service import create_comparison
 from steerboard.playground.tables import PlaygroundAnswer
 from steerboard_contracts.samples import Message
+from support.servers.fake_provider import URL, use_fake_provider
 
 DECODING = {"max_new_tokens": 30}
 
@@ -132,6 +133,19 @@ def test_guidance_is_asked_of_an_endpoint_that_takes_it_and_of_no_other(
     with working(settings):
         late = world.finish(made)["columns"][0]
     assert (late["state"], late["error"]["code"], len(server.bodies)) == ("failed", "no_guidance", 2)
+
+
+def test_a_column_asks_another_provider(
+    world: PlaygroundWorld, server: Served, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = use_fake_provider(monkeypatch)
+    add_endpoint(world, server, base_url=URL, api_key="sk-fake")
+    with working(settings):
+        made = world.compare({"endpoint": "elsewhere", "score": 2.5, "decoding": DECODING}, seed=3)
+        [column] = world.finish(made)["columns"]
+    assert (column["state"], column["text"], column["tokens"]) == ("succeeded", "fake words", 2)
+    assert [(one.model, one.max_tokens, one.seed, one.score_text) for one in asked] == [("theirs", 30, 3, "2.50")]
+    assert server.bodies == []
 
 
 def test_an_endpoint_at_an_address_that_is_not_allowed_fails_its_column(

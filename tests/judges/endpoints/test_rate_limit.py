@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
+from steerboard.registry.endpoints.rate_limit import Pace, backoff
 
 
 class Clock:

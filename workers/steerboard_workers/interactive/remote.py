@@ -15,13 +15,13 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.leases import LeaseLost
-from steerboard.platform.security.safe_http import open_client
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.playground.claims import Claim
 from steerboard.playground.columns import endpoint_source, reuse_key
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
-from steerboard.registry.endpoints.client import Finish, stream_chat
+from steerboard.registry.endpoints.chat import ChatRequest, Connection, Finish, guidance_of
+from steerboard.registry.endpoints.providers import connect
 from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.decoding import Decoding
@@ -37,6 +37,7 @@ Score = Callable[[Comparison, int, str, Normaliser | None, AnswerWriter], None]
 _STEP_SECONDS = 60.0
 _TOTAL_SECONDS = 600.0
 _MOST_AT_ONCE = 16
+_NEW_TOKENS = 256
 
 
 class RemoteAnswers:
@@ -118,30 +119,37 @@ class RemoteAnswers:
         )
         began = time.monotonic()
         text, pieces, first = "", 0, None
-        with open_client(self._settings, timeout_seconds=_STEP_SECONDS, total_seconds=_TOTAL_SECONDS) as client:
-            stream = stream_chat(
-                client,
-                endpoint,
-                key,
-                answer.prompt or comparison.prompt,
-                Decoding(**answer.decoding),
-                score_text=answer.score_text,
-                seed=comparison.seed,
-            )
-            with closing(stream):  # type: ignore[type-var]
-                for piece in stream:
-                    seconds = time.monotonic() - began
-                    if isinstance(piece, Finish):
-                        tokens = piece.completion_tokens if piece.completion_tokens is not None else pieces
-                        writer.set(answer.place, tokens=tokens, finished=piece.reason == "stop", seconds=seconds)
-                        break
-                    text, pieces, first = text + piece, pieces + 1, first or seconds
-                    writer.set(answer.place, text=text, tokens=pieces, first_token_seconds=first)
-                    if pieces == 1:
-                        writer.flush()  # the next piece may take long
-                    else:
-                        writer.flush_sometimes()
+        provider = connect(Connection(self._settings, endpoint.base_url, key, _STEP_SECONDS, _TOTAL_SECONDS))
+        with closing(provider.stream(_request(endpoint, comparison, answer))) as stream:
+            for piece in stream:
+                seconds = time.monotonic() - began
+                if isinstance(piece, Finish):
+                    tokens = piece.completion_tokens if piece.completion_tokens is not None else pieces
+                    writer.set(answer.place, tokens=tokens, finished=piece.reason == "stop", seconds=seconds)
+                    break
+                text, pieces, first = text + piece, pieces + 1, first or seconds
+                writer.set(answer.place, text=text, tokens=pieces, first_token_seconds=first)
+                if pieces == 1:
+                    writer.flush()  # the next piece may take long
+                else:
+                    writer.flush_sometimes()
         if comparison.reward_model_id:
             writer.set(answer.place, waits_for="its reward")
         writer.flush()
         return text, Normaliser.model_validate(given) if given else None
+
+
+def _request(endpoint: Endpoint, comparison: Comparison, answer: PlaygroundAnswer) -> ChatRequest:
+    decoding = Decoding(**answer.decoding)
+    return ChatRequest(
+        model=endpoint.model,
+        messages=answer.prompt or comparison.prompt,
+        temperature=decoding.temperature,
+        max_tokens=decoding.max_new_tokens or _NEW_TOKENS,
+        top_p=decoding.top_p,
+        top_k=decoding.top_k,
+        stop=decoding.stop,
+        seed=comparison.seed,
+        score_text=answer.score_text,
+        guidance=guidance_of(endpoint.guides, decoding.guidance, endpoint.name),
+    )

@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steerboard.evaluation.endpoint_client.answers import Answer, AskFailed
-from steerboard.evaluation.endpoint_client.client import Asker
-from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
-from steerboard.evaluation.endpoint_client.voice import Voice
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
-from steerboard.registry.endpoints.client import guidance_fields
+from steerboard.registry.endpoints.chat import ChatRequest, Completion, Connection, guidance_of
+from steerboard.registry.endpoints.failures import ChatFailed
+from steerboard.registry.endpoints.providers import connect
+from steerboard.registry.endpoints.rate_limit import Pace
 from steerboard.registry.endpoints.service import key_of, score_text
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.conditions.format import template_arguments
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
@@ -86,7 +85,7 @@ class Respondent:
     def __init__(self, target: Target, voice: Voice) -> None:
         self.stopping = threading.Event()
         self._target, self._voice = target, voice
-        self._asker = Asker(get_settings(), target.base_url, target.key, _SECONDS)
+        self._provider = connect(Connection(get_settings(), target.base_url, target.key, _SECONDS, _SECONDS))
         self._pace = Pace(None, self.stopping)
 
     def ask(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Row:
@@ -100,28 +99,26 @@ class Respondent:
             "finished": None if answer.finish_reason is None else answer.finish_reason == "stop",
         }
 
-    def answer(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Answer:
+    def answer(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Completion:
         """One answer, as it is. `what` names the prompt in messages. Raises `EndpointGaveUp`, also when the work is
         being ended, and `BadInput` (`no_guidance`)."""
-        body, silences = self._body(messages, decoding, seed), 0
+        request, silences = self._request(messages, decoding, seed), 0
         for attempt in range(1, _ATTEMPTS + 1):
             if not self._pace.wait():
                 raise EndpointGaveUp(f"{what} is no longer requested")
             try:
-                return self._asker.ask(body)
-            except AskFailed as failure:
-                self._voice.warn(f"{what}: {failure.code}: {failure.detail} (attempt {attempt})")
-                silences += failure.code == "timeout"
+                return self._provider.complete(request)
+            except ChatFailed as failure:
+                self._voice.warn(f"{what}: {failure.reason}: {failure.detail} (attempt {attempt})")
+                silences += failure.reason == "timeout"
                 if not failure.retryable or attempt == _ATTEMPTS or silences == _SILENCES:
                     error = EndpointGaveUp(
-                        f"{what}: {failure.code}: {failure.detail}",
+                        f"{what}: {failure.reason}: {failure.detail}",
                         hint="Finished answers are kept. Resume the run when the endpoint answers again.",
                     )
                     error.retryable = failure.retryable
                     raise error from None
-                if failure.pause and failure.code in ("http_429", "http_503"):
-                    self._pace.pause(failure.pause)
-                self.stopping.wait(backoff(attempt) if failure.pause is None else failure.pause)
+                self.stopping.wait(self._pace.rest(failure, attempt))
         raise AssertionError("the last attempt returns or raises")
 
     def all(self, jobs: Iterable[Callable[[], None]], threads: int, on_done: Callable[[], None]) -> None:
@@ -137,25 +134,21 @@ class Respondent:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _body(self, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Row:
-        body: Row = {
-            "model": self._target.model,
-            "messages": list(messages),
-            "temperature": decoding.temperature,
-            "max_tokens": decoding.max_new_tokens or self._target.new_tokens,
-        }
-        # Not every server knows all fields, so fields with default values are omitted.
-        if decoding.temperature > 0:
-            body["seed"] = seed
-        if decoding.top_p < 1:
-            body["top_p"] = decoding.top_p
-        if decoding.stop:
-            body["stop"] = decoding.stop
-        extra: Row = {"top_k": decoding.top_k} if decoding.top_k else {}
-        if self._target.score_text is not None:
-            extra["chat_template_kwargs"] = template_arguments(self._target.score_text)
-        extra |= guidance_fields(self._target.guides, decoding.guidance, self._target.name)
-        return body | ({"extra_body": extra} if extra else {})
+    def _request(self, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> ChatRequest:
+        target = self._target
+        # Fields with default values are omitted.
+        return ChatRequest(
+            model=target.model,
+            messages=messages,
+            temperature=decoding.temperature,
+            max_tokens=decoding.max_new_tokens or target.new_tokens,
+            top_p=decoding.top_p if decoding.top_p < 1 else None,
+            top_k=decoding.top_k,
+            stop=decoding.stop,
+            seed=seed if decoding.temperature > 0 else None,
+            score_text=target.score_text,
+            guidance=guidance_of(target.guides, decoding.guidance, target.name),
+        )
 
 
 def seed_of(seed: int, place: tuple[int, ...]) -> int:

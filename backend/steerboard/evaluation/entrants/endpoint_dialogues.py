@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target, seed_of, target_of, write_lines
 from steerboard.evaluation.entrants.responses import turns_before_last
 from steerboard.evaluation.tables import Entrant
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.security.secrets import Secrets
 from steerboard.registry.endpoints.pins import endpoint_of

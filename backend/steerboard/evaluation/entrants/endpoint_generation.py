@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target, seed_of, target_of, write_lines
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.security.secrets import Secrets
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.tables import Model

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants.endpoint_answers import EndpointGaveUp, Respondent, Target, target_of
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.processes import lm_eval
 from steerboard.platform.processes.public_environment import public_environment
 from steerboard.platform.security.secrets import Secrets

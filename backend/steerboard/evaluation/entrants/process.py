@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants import endpoint_dialogues, endpoint_generation, endpoint_harness
 from steerboard.evaluation.entrants.endpoint_answers import Target
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
@@ -54,7 +54,7 @@ def main(run_id: str, attempt: str) -> int:
     os.dup2(2, 1)  # whatever else is printed goes to the log
     voice = Voice(out)
     logging.basicConfig(level="INFO", format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    for noisy in ("httpx", "httpcore", "openai"):
+    for noisy in ("httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     settings, folder = get_settings(), Path.cwd()
     try:

@@ -16,13 +16,13 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, RepeatedVerdict, Verdict
 from steerboard.evaluation.judges.requests import Outcome, Place, Question
 from steerboard.evaluation.judges.spending.costs import spent_of_budget
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
+from steerboard.registry.endpoints.chat import Completion
 from steerboard.runs.state import claims
 from steerboard.runs.state.claims import Claim
 
@@ -53,19 +53,19 @@ class Keeper:
         self._budget_holder = budget_holder
         self._stopping = stopping
 
-    def answer(self, key: str) -> Answer | None:
+    def answer(self, key: str) -> Completion | None:
         """The answer that the project got to this request before."""
 
-        def look(session: Session) -> Answer | None:
+        def look(session: Session) -> Completion | None:
             found = session.get(JudgeAnswer, (self._project_id, key))
             if found is None:
                 return None
             counts = found.prompt_tokens, found.completion_tokens
-            return Answer(found.content, found.finish_reason, found.logprobs, *counts)
+            return Completion(found.content, found.finish_reason, found.logprobs, *counts)
 
         return self._do(look)
 
-    def keep_answer(self, key: str, answer: Answer, seconds: float, *, known: float = 0.0) -> None:
+    def keep_answer(self, key: str, answer: Completion, seconds: float, *, known: float = 0.0) -> None:
         """Before anything is read out of it. `known`: what was reserved for it and is replaced by its tokens' price."""
 
         def keep(session: Session) -> None:

@@ -21,9 +21,6 @@ from typing import Any, TextIO
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.evaluation.endpoint_client.client import Asker
-from steerboard.evaluation.endpoint_client.rate_limit import Pace
-from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges import styles
@@ -36,11 +33,15 @@ from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.spending.budget import BudgetReached, Prices, Purse
 from steerboard.evaluation.judges.spending.costs import budget_holder
 from steerboard.evaluation.tables import Evaluation
+from steerboard.evaluation.voice import Voice
 from steerboard.platform.database import make_lease_engine, make_sessions, transaction
 from steerboard.platform.leases import LeaseLost
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.registry.endpoints import service as endpoints
+from steerboard.registry.endpoints.chat import Connection
+from steerboard.registry.endpoints.providers import connect
+from steerboard.registry.endpoints.rate_limit import Pace
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
@@ -75,7 +76,7 @@ class Job:
     def asked(self) -> Iterator[tuple[str, Question]]:
         """Everything that the judge is asked, and under which key; generated each time, to save memory."""
         for question in itertools.chain(self._questions(), styles.repeats(self.settings, self._questions())):
-            yield key_of(self.endpoint.base_url, question.body, repeat=question.repeat), question
+            yield key_of(self.endpoint.base_url, question.request, repeat=question.repeat), question
 
     def _questions(self) -> Iterator[Question]:
         # The model that the judge was made for: later changes of the endpoint are for other judges.
@@ -125,8 +126,8 @@ def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, jo
         budget_holder=job.budget_holder,
         stopping=stopping,
     )
-    secret = endpoints.key_of(Secrets(settings), job.endpoint)
-    asker = Asker(settings, job.endpoint.base_url, secret, job.settings.timeout_seconds)
+    secret, seconds = endpoints.key_of(Secrets(settings), job.endpoint), job.settings.timeout_seconds
+    provider = connect(Connection(settings, job.endpoint.base_url, secret, seconds, seconds))
     left_out = styles.left_out(job.inputs)
     if left_out:
         voice.warn(f"{left_out} prompts lack an answer of an entrant, and what it was needed for is left out")
@@ -135,12 +136,12 @@ def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, jo
     request_locks = RequestLocks(engine, job.project_id)
     runner = Runner(
         keeper,
-        asker,
+        provider,
         Pace(job.settings.requests_per_minute, stopping),
         request_locks,
         Purse(Prices.of(job.settings), job.budget, keeper, stopping),
         attempts=job.settings.attempts,
-        patience=job.settings.timeout_seconds + 60,
+        patience=seconds + 60,
         stopping=stopping,
         say=voice.warn,
     )
@@ -202,7 +203,7 @@ def failure_of(error: BaseException) -> Failed:
     if isinstance(error, EndpointDown):
         return Failed(
             code="judge_failed",
-            detail=f"The endpoint stopped answering: {error.failure.code}: {error.failure.detail}",
+            detail=f"The endpoint stopped answering: {error.failure.reason}: {error.failure.detail}",
             hint="Finished verdicts are kept. Resume the run when the endpoint answers again.",
             retryable=error.failure.retryable,
         )
@@ -240,11 +241,8 @@ def main(run_id: str, attempt: str) -> int:
     settings = get_settings()
     # Not DEBUG: libraries write requests out there.
     logging.basicConfig(level="INFO", format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    for noisy in ("httpx", "httpx2", "httpcore", "openai"):
+    for noisy in ("httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    # The library reads these, and they are for someone else's endpoint.
-    for name in [name for name in os.environ if name.startswith("OPENAI_")]:
-        del os.environ[name]
     engine = _engine(settings)
     sessions = make_sessions(engine)
     try:

@@ -1,4 +1,4 @@
-"""One question to a judge: the body of the request, its identity, and how an answer becomes verdicts. Pure."""
+"""One question to a judge: the request, its identity, and how an answer becomes verdicts. Pure."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import hashlib
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
-from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges.prompts.own_prompts import Prompt
 from steerboard.evaluation.judges.verdict_parser import Preference, is_refusal
+from steerboard.registry.endpoints.chat import ChatRequest, Completion
+from steerboard.registry.endpoints.openai_format import request_body
 
 
 @dataclass(frozen=True)
@@ -36,39 +36,36 @@ class Outcome:
 
 
 # The verdict of an answer on each place of its question, in order; None: no verdict.
-Reading = Callable[[Answer], Sequence[Preference | float | None]]
+Reading = Callable[[Completion], Sequence[Preference | float | None]]
 
 
 @dataclass(frozen=True)
 class Question:
-    """`body` goes to the endpoint; `read` parses its answer. `repeat`: it was sent before, word for word."""
+    """`request` goes to the endpoint; `read` parses its answer. `repeat`: it was sent before, word for word."""
 
     position: int
     turn: int
     places: tuple[Place, ...]
-    body: dict[str, Any]
+    request: ChatRequest
     read: Reading = field(repr=False)
     repeat: bool = False
 
 
-def body_of(model: str, prompt: Prompt, *, temperature: float, max_tokens: int) -> dict[str, Any]:
-    """A chat completion's request."""
+def request_of(
+    model: str, prompt: Prompt, *, temperature: float, max_tokens: int, top_logprobs: int | None = None
+) -> ChatRequest:
     system, user = prompt
-    return {
-        "model": model,
-        "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-        "temperature": temperature,
-        "max_tokens": max_tokens,
-    }
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+    return ChatRequest(model, messages, temperature, max_tokens, top_logprobs=top_logprobs)
 
 
-def key_of(base_url: str, body: dict[str, Any], *, repeat: bool = False) -> str:
+def key_of(base_url: str, request: ChatRequest, *, repeat: bool = False) -> str:
     """SHA-256 of who is called and with what; the same request sent again has a key of its own."""
-    document = {"base_url": base_url, "body": body} | ({"repeat": 1} if repeat else {})
+    document = {"base_url": base_url, "body": request_body(request)} | ({"repeat": 1} if repeat else {})
     return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def outcomes(question: Question, answer: Answer) -> list[Outcome]:
+def outcomes(question: Question, answer: Completion) -> list[Outcome]:
     """The verdicts of an answer: exactly one per place."""
     found = []
     for place, said in zip(question.places, question.read(answer), strict=True):
@@ -88,7 +85,7 @@ def failures(question: Question, code: str, detail: str) -> list[Outcome]:
     return [Outcome(place, "error", detail=f"{code}: {detail}") for place in question.places]
 
 
-def _why_unparsed(answer: Answer) -> str:
+def _why_unparsed(answer: Completion) -> str:
     if answer.finish_reason == "length":
         return "no verdict before the token limit"
     return "no verdict in the answer" if answer.content.strip() else "an empty answer"

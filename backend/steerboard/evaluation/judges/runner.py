@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from steerboard.evaluation.endpoint_client.answers import Answer, AskFailed
-from steerboard.evaluation.endpoint_client.client import Asker
-from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
 from steerboard.evaluation.judges.persistence import Keeper
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import Outcome, Question, failures, outcomes
 from steerboard.evaluation.judges.spending.budget import Purse
+from steerboard.registry.endpoints.chat import Completion, Provider
+from steerboard.registry.endpoints.failures import ChatFailed
+from steerboard.registry.endpoints.rate_limit import Pace
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _HOPELESS = 10
 class EndpointDown(Exception):
     """Nothing is answered any more. `failure` is the last one."""
 
-    def __init__(self, failure: AskFailed) -> None:
+    def __init__(self, failure: ChatFailed) -> None:
         super().__init__(str(failure))
         self.failure = failure
 
@@ -53,7 +53,7 @@ class Runner:
     def __init__(
         self,
         keeper: Keeper,
-        asker: Asker,
+        provider: Provider,
         pace: Pace,
         request_locks: RequestLocks,
         purse: Purse,
@@ -64,7 +64,7 @@ class Runner:
         say: Callable[[str], None],
     ) -> None:
         self.tally = Tally()
-        self._keeper, self._asker, self._pace, self._request_locks = keeper, asker, pace, request_locks
+        self._keeper, self._provider, self._pace, self._request_locks = keeper, provider, pace, request_locks
         self._purse = purse
         self._attempts, self._patience = attempts, patience
         self._stopping, self._say = stopping, say
@@ -110,8 +110,8 @@ class Runner:
         known = self._keeper.answer(key)
         try:
             answer, paid = (known, False) if known is not None else self._ask(key, question)
-        except AskFailed as failure:
-            rows = failures(question, failure.code, failure.detail)
+        except ChatFailed as failure:
+            rows = failures(question, failure.reason, failure.detail)
             self._keeper.keep_verdicts(question, rows, None, None)
             self._count(question, rows)
             self._give_up(failure)
@@ -120,8 +120,8 @@ class Runner:
         self._keeper.keep_verdicts(question, rows, key, answer.content)
         self._count(question, rows, paid=paid, cached=not paid)
 
-    def _ask(self, key: str, question: Question) -> tuple[Answer, bool]:
-        """An answer that is kept, and whether it was paid for now. Raises `AskFailed` after the last attempt."""
+    def _ask(self, key: str, question: Question) -> tuple[Completion, bool]:
+        """An answer that is kept, and whether it was paid for now. Raises `ChatFailed` after the last attempt."""
         attempt = 1
         while True:
             self._wait_for_turn(key)
@@ -132,13 +132,11 @@ class Runner:
                 if not self._pace.wait():
                     raise _Stopped
                 answer = self._paid_answer(key, question)
-            except AskFailed as failure:
+            except ChatFailed as failure:
                 self._note(question, failure, attempt)
                 if not failure.retryable or attempt >= self._attempts:
                     raise
-                if failure.pause and failure.code in ("http_429", "http_503"):
-                    self._pace.pause(failure.pause)
-                rest = backoff(attempt) if failure.pause is None else failure.pause
+                rest = self._pace.rest(failure, attempt)
             else:
                 with self._lock:
                     self._given_up = 0
@@ -149,14 +147,14 @@ class Runner:
                 raise _Stopped
             attempt += 1
 
-    def _paid_answer(self, key: str, question: Question) -> Answer:
-        reserved = self._purse.reserve(question.body)
+    def _paid_answer(self, key: str, question: Question) -> Completion:
+        reserved = self._purse.reserve(question.request)
         if reserved is None:
             raise _Stopped
         began = time.monotonic()
         try:
-            answer = self._asker.ask(question.body)
-        except AskFailed as failure:
+            answer = self._provider.complete(question.request)
+        except ChatFailed as failure:
             if failure.perhaps_billed:
                 self._purse.end(reserved)
             else:
@@ -174,16 +172,16 @@ class Runner:
             if self._stopping.wait(_LOOK_AGAIN_SECONDS):
                 raise _Stopped
 
-    def _note(self, question: Question, failure: AskFailed, attempt: int) -> None:
-        self._keeper.note_failure(failure.code)
+    def _note(self, question: Question, failure: ChatFailed, attempt: int) -> None:
+        self._keeper.note_failure(failure.reason)
         with self._lock:
-            self.tally.failures[failure.code] += 1
+            self.tally.failures[failure.reason] += 1
         self._say(
-            f"prompt {question.position}, turn {question.turn}: {failure.code}: {failure.detail} "
+            f"prompt {question.position}, turn {question.turn}: {failure.reason}: {failure.detail} "
             f"(attempt {attempt} of {self._attempts})"
         )
 
-    def _give_up(self, failure: AskFailed) -> None:
+    def _give_up(self, failure: ChatFailed) -> None:
         with self._lock:
             self._given_up += 1
             hopeless = self._given_up >= _HOPELESS

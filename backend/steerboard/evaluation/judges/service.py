@@ -123,8 +123,8 @@ def estimate(session: Session, project: Project, evaluation: Evaluation, asked: 
 
     for question in chain(questions(), styles.repeats(asked.settings, questions())):
         requests += 1
-        key = key_of(who.base_url, question.body, repeat=question.repeat)
-        most[key] = prices.most(question.body) if prices is not None else 0.0
+        key = key_of(who.base_url, question.request, repeat=question.repeat)
+        most[key] = prices.most(question.request) if prices is not None else 0.0
     known = reading.answered(session, project.id, most)
     return JudgeEstimate(
         requests=requests,

@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges import verdict_parser
 from steerboard.evaluation.judges.judge_inputs import (
     Answered,
@@ -22,9 +21,10 @@ from steerboard.evaluation.judges.judge_inputs import (
 )
 from steerboard.evaluation.judges.prompts import fastchat_prompts, own_prompts
 from steerboard.evaluation.judges.prompts.own_prompts import Prompt
-from steerboard.evaluation.judges.requests import Place, Question, Reading, body_of
+from steerboard.evaluation.judges.requests import Place, Question, Reading, request_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.verdict_parser import Preference
+from steerboard.registry.endpoints.chat import ChatRequest, Completion
 
 # AlpacaEval asks for one letter; some endpoints put a space or a quotation mark before it.
 _LETTER_TOKENS = 16
@@ -131,8 +131,8 @@ class _Asking:
                 question, mine, theirs = asked[-1], written_out(asked, ones), written_out(asked, others)
             shown = (mine, theirs) if first else (theirs, mine)
             text = own_prompts.alpaca_eval(question, *shown, self._settings.criteria)
-            body = {**self._body(text, max_tokens=_LETTER_TOKENS), "logprobs": True, "top_logprobs": 5}
-            yield Question(prompt.position, turn, (Place(one.id, baseline.id, first),), body, _letter(first))
+            request = self._request(text, _LETTER_TOKENS, top_logprobs=5)
+            yield Question(prompt.position, turn, (Place(one.id, baseline.id, first),), request, _letter(first))
 
     def arena_hard(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """Each entrant against the baseline, the baseline first and then second."""
@@ -169,21 +169,22 @@ class _Asking:
     def _question(
         self, prompt: JudgedPrompt, turn: int, places: tuple[Place, ...], text: Prompt, read: Reading
     ) -> Question:
-        return Question(prompt.position, turn, places, self._body(text, max_tokens=self._settings.max_tokens), read)
+        return Question(prompt.position, turn, places, self._request(text, self._settings.max_tokens), read)
 
-    def _body(self, text: Prompt, max_tokens: int) -> dict[str, object]:
-        return body_of(
+    def _request(self, text: Prompt, max_tokens: int, top_logprobs: int | None = None) -> ChatRequest:
+        return request_of(
             self._model,
             text,
             temperature=self._settings.temperature or 0.0,
             max_tokens=min(max_tokens, self._settings.max_tokens),
+            top_logprobs=top_logprobs,
         )
 
 
 def _of_a(parse: Callable[[str], Preference | None], first: bool) -> Reading:
     """A verdict on what was shown, turned round where entrant a was shown second."""
 
-    def read(answer: Answer) -> list[Preference | None]:
+    def read(answer: Completion) -> list[Preference | None]:
         said = parse(answer.content)
         return [said if said is None or first else Preference(1.0 - said.value, said.weight)]
 
@@ -193,7 +194,7 @@ def _of_a(parse: Callable[[str], Preference | None], first: bool) -> Reading:
 def _letter(first: bool) -> Reading:
     """`m` is what was shown first; the value is the probability of entrant a."""
 
-    def read(answer: Answer) -> list[float | None]:
+    def read(answer: Completion) -> list[float | None]:
         second_better = verdict_parser.weighted_choice(verdict_parser.top_logprobs(answer.logprobs))
         if second_better is None:
             second_better = verdict_parser.worded_choice(answer.content)

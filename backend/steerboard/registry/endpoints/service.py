@@ -14,10 +14,11 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import check_name, find
-from steerboard.platform.security.safe_http import BadUrl, check_url, open_client, refuse_private
+from steerboard.platform.security.safe_http import BadUrl, check_url, refuse_private
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
-from steerboard.registry.endpoints import client as chat
+from steerboard.registry.endpoints.chat import Connection, guidance_of
+from steerboard.registry.endpoints.providers import connect
 from steerboard.registry.endpoints.schemas import EndpointChange, EndpointCheck, EndpointCreate, EndpointProblem
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
@@ -113,7 +114,7 @@ def delete(session: Session, endpoint: Endpoint) -> None:
 
 
 def key_of(secrets: Secrets, endpoint: Endpoint) -> str | None:
-    """For `chat.stream_chat`. Raises `SecretUnreadable`."""
+    """For a `Connection`. Raises `SecretUnreadable`."""
     return secrets.open(endpoint.api_key_sealed) if endpoint.api_key_sealed else None
 
 
@@ -140,7 +141,7 @@ def check_guidance(endpoint: Endpoint, policy: Model | None, guidance: float) ->
     info = ModelInfo.model_validate(policy.info) if policy is not None and policy.info else None
     if info is None or info.condition is None:
         raise no_guidance(guidance, f"from endpoint {endpoint.name!r}, which does not serve a policy that takes scores")
-    chat.guidance_fields(endpoint.guides, guidance, endpoint.name)
+    guidance_of(endpoint.guides, guidance, endpoint.name)
 
 
 def check(settings: Settings, secrets: Secrets, endpoint: Endpoint) -> EndpointCheck:
@@ -150,8 +151,7 @@ def check(settings: Settings, secrets: Secrets, endpoint: Endpoint) -> EndpointC
     problem: EndpointProblem | None = None
     try:
         key = key_of(secrets, endpoint)
-        with open_client(settings, timeout_seconds=_CHECK_SECONDS, total_seconds=_CHECK_SECONDS) as client:
-            models = chat.list_models(client, endpoint, key)
+        models = connect(Connection(settings, endpoint.base_url, key, _CHECK_SECONDS, _CHECK_SECONDS)).list_models()
         if endpoint.model not in models:
             problem = EndpointProblem(
                 code="model_not_served",

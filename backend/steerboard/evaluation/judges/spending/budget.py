@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges.schemas import JudgeSettings
+from steerboard.registry.endpoints.chat import ChatRequest, Completion
 
 _MILLION = 1_000_000
 # Role, separators and the opening of the answer, which chat templates add to a message.
@@ -52,10 +52,10 @@ class Prices:
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
 
-    def most(self, body: dict[str, Any]) -> float:
-        """An upper bound for a chat completion's request."""
-        tokens = sum(len(message["content"].encode()) + _TEMPLATE_TOKENS for message in body["messages"])
-        return math.ceil(self.cost(tokens, int(body["max_tokens"])) / _STEP) * _STEP
+    def most(self, request: ChatRequest) -> float:
+        """An upper bound for a request."""
+        tokens = sum(len(message["content"].encode()) + _TEMPLATE_TOKENS for message in request.messages)
+        return math.ceil(self.cost(tokens, request.max_tokens) / _STEP) * _STEP
 
 
 class Books(Protocol):
@@ -75,12 +75,12 @@ class Purse:
         self._under_way = 0.0
         self._changed = threading.Condition()
 
-    def reserve(self, body: dict[str, Any]) -> float | None:
+    def reserve(self, request: ChatRequest) -> float | None:
         """The bound that is set aside for a request, when it fits: requests under way may leave room, and are waited
         for. None when `stopping` is set. Raises `BudgetReached` where it does not fit whatever they cost."""
         if self._prices is None:
             return 0.0
-        needed = self._prices.most(body)
+        needed = self._prices.most(request)
         with self._changed:
             while not self._stopping.is_set():
                 taken = self._books.reserve(needed, self._limit)
@@ -95,7 +95,7 @@ class Purse:
                     pass
         return None
 
-    def known(self, reserved: float, answer: Answer) -> float:
+    def known(self, reserved: float, answer: Completion) -> float:
         """How much of what was reserved the answer's own tokens replace: nothing, where they were not counted."""
         counted = answer.prompt_tokens is not None and answer.completion_tokens is not None
         return reserved if counted else 0.0

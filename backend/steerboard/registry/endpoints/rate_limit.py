@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import email.utils
 import random
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
+
+from steerboard.registry.endpoints.failures import ChatFailed
 
 _BASE_SECONDS = 0.5
 _LONGEST_SECONDS = 30.0
+_LONGEST_PAUSE = 300.0
 
 
 class Pace:
@@ -59,7 +65,32 @@ class Pace:
         with self._lock:
             self._paused_until = max(self._paused_until, self._clock() + seconds)
 
+    def rest(self, failure: ChatFailed, attempt: int) -> float:
+        """Seconds before the one who made attempt number `attempt` (from 1) asks again."""
+        if failure.pause and failure.reason in ("http_429", "http_503"):
+            self.pause(failure.pause)
+        return backoff(attempt) if failure.pause is None else failure.pause
+
 
 def backoff(attempt: int, draw: Callable[[], float] = random.random) -> float:
     """Seconds before the attempt after number `attempt` (from 1): exponential, with full jitter, at most 30."""
     return min(_LONGEST_SECONDS, _BASE_SECONDS * 2.0 ** min(attempt - 1, 30)) * draw()
+
+
+def retry_after(headers: Any) -> float | None:
+    """Seconds that `Retry-After` (seconds or a date) or `retry-after-ms` ask for, within bounds; None without them."""
+    given = headers.get("retry-after-ms")
+    try:
+        if given is not None:
+            return min(max(float(given) / 1000, 0.0), _LONGEST_PAUSE)
+        given = headers.get("retry-after")
+        if given is None:
+            return None
+        try:
+            seconds = float(given)
+        except ValueError:
+            date = email.utils.parsedate_to_datetime(given)
+            seconds = (date.astimezone(dt.UTC) - dt.datetime.now(dt.UTC)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), _LONGEST_PAUSE) if seconds == seconds else None
