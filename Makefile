@@ -172,7 +172,7 @@ demo-real: setup $(SMOLLM2_STAMP) $(SENTIMENT_STAMP) ## A real pretrained model,
 .PHONY: test
 test: $(DEV_STAMP) $(WEB_BUILD) browser ## Lint and the test suite
 	@$(MAKE) $(SIDE_BY_SIDE) lint-python lint-web test-web
-	$(PYTEST) -m 'not long' $(PYTEST_ARGS)
+	$(PYTEST) -m 'not long' --durations=10 $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: $(DEV_STAMP) $(VLLM_STAMP) $(BENCHMARKS_STAMP) $(WEB_BUILD) browser compiler ## Everything, with the long fault, scale and oracle runs
