@@ -46,3 +46,12 @@ def test_ties_alone_have_no_interval(tmp_path: Path) -> None:
         for one in found["models"]:
             assert (one["rating"], one["low"], one["high"]) == (pytest.approx(1000), None, None)
     assert figures(write(tmp_path / "a.jsonl", *battles))["separability"] is None
+
+
+def test_a_matrix_of_many_models_is_left_to_the_document(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"{a}-{b}", "model_a": f"m{a}", "model_b": f"m{b}", "winner": "tie"} for a in range(60) for b in range(a)
+    ]
+    found = figures(write(tmp_path / "a.jsonl", *rows))
+    assert len(found["matrix"]) == 60
+    assert "the win rates of 60 models against each other are in --json" in printed(found)

@@ -59,6 +59,7 @@ _LISTS: dict[str, tuple[str, ...]] = {
 }
 _PAIRED = ("name", "n", "a", "b", "difference", "low", "high", "only_a", "only_b", "p", "p_holm")
 _PLAIN = ("n", "pearson", "spearman", "kendall", "overall", "separability", "items_of_all")
+_MOST_COLUMNS = 50
 # The width of the names in a table; numbers take the rest.
 _NAME_WIDTH = 24
 _MAPPINGS = ("rank_scores", "sections", "subsets", "domains", "ties")
@@ -141,7 +142,9 @@ def _result(found: Found, to: Console) -> None:
     for name in _PLAIN:
         if found.get(name) is not None:
             to.print(f"{name}: {_cell(found[name])}")
-    if found.get("matrix"):
+    if len(found.get("matrix") or ()) > _MOST_COLUMNS:
+        to.print(f"\nthe win rates of {len(found['matrix']):,} models against each other are in --json")
+    elif found.get("matrix"):
         to.print("\nwin rates of rows against columns")
         for table in _tables(*_matrix(found["matrix"], [one["model"] for one in found.get("models") or ()]), to.width):
             to.print(table)
