@@ -144,15 +144,34 @@ def test_reviews_of_both_orders_count_once_and_have_a_flip_rate(world: FormatsWo
             rows.append({**row, "answer1_id": "2", "answer2_id": "1", "model_1": "b", "model_2": "a", "score": score})
     world.judgments(jsonl(rows))
     judge = judge_of(world)
-    assert (judge["ok"], judge["superseded"]) == (20, 18)
+    assert (judge["ok"], judge["superseded"]) == (38, 0)
     means = {one["entrant"]: one["mean"]["value"] for one in judge["comparison"]["scores"]}
-    assert means == {"a": (9 + 9 * 6) / 10, "b": (5 + 7 * 8 + 2 * 4) / 10}
+    assert means == {"a": (9 + 9 * 7.5) / 10, "b": (5 + 7 * 6.5 + 2 * 4.5) / 10}
     assert {one["entrant"]: one["average"] for one in judge["single"]} == means
     assert (judge["biases"]["flip_rate"]["value"], judge["biases"]["flip_rate"]["n"]) == (pytest.approx(7 / 9), 9)
+    assert judge["biases"]["first_wins"]["value"] == pytest.approx((10 + 7) / 19)
     assert "1 questions were reviewed in one order only: their scores have position bias" in judge["warnings"]
     (theirs,) = figures(tmp_path / "review_a_b.jsonl", jsonl(rows))["files"]
-    assert (theirs["total_1"], theirs["total_2"]) == (9 + 9 * 7.5, 5 + 7 * 6.5 + 2 * 4.5)
+    assert {"a": theirs["total_1"] / 10, "b": theirs["total_2"] / 10} == means
     assert theirs["flip_rate"] == judge["biases"]["flip_rate"]["value"]
+
+
+def test_a_review_whose_other_order_was_not_parsed_has_no_score(world: FormatsWorld, tmp_path: Path) -> None:
+    world.questions(40)
+    world.entrants("a", "b")
+    rows = []
+    for number in range(81, 121):
+        row = {"question_id": number, "answer1_id": "1", "answer2_id": "2", "text": "t"}
+        rows.append({**row, "model_1": "a", "model_2": "b", "score": [9, 5] if number > 81 else [1, 1]})
+        turned = {**row, "answer1_id": "2", "answer2_id": "1", "model_1": "b", "model_2": "a"}
+        rows.append({**turned, "score": [7, 5] if number > 81 else [-1, -1]})
+    world.judgments(jsonl(rows))
+    judge = judge_of(world)
+    means = {one["entrant"]: (one["mean"]["value"], one["mean"]["n"]) for one in judge["comparison"]["scores"]}
+    assert means == {"a": (7, 39), "b": (6, 39)}
+    assert not any("one order only" in warning for warning in judge["warnings"])
+    (theirs,) = figures(tmp_path / "review_a_b.jsonl", jsonl(rows))["files"]
+    assert (theirs["total_1"] / 39, theirs["total_2"] / 39, theirs["n"]) == (7, 6, 39)
 
 
 def test_reviews_of_several_pairs_of_assistants_are_no_import(world: FormatsWorld) -> None:

@@ -280,7 +280,7 @@ def test_reviews_keep_their_reviewer_and_time_when_they_are_exported(world: Form
     swapped = {"answer1_id": "2", "answer2_id": "1", "model_1": "b", "model_2": "a", "score": [9, 4], "tstamp": 60.0}
     rows.append({**rows[1], **swapped})
     judge = world.judgments(jsonl(rows))["judge"]
-    assert (judge["model"], judge["superseded"]) == ("gpt-4-0328", 4)
+    assert (judge["model"], judge["superseded"]) == ("gpt-4-0328", 2)
     path = f"evaluations/e/judges/{judge['name']}/judgments"
     exported = [json.loads(line) for line in world.download(path, format="vicuna_review").splitlines()]
     assert {row["reviewer_id"] for row in exported} == {"gpt-4-0328"}

@@ -68,6 +68,21 @@ def test_a_judges_scores_order_the_answers_of_each_turn(world: RankingWorld, sty
     ]
 
 
+def test_reviews_of_both_orders_order_the_answers_by_their_mean_scores(world: RankingWorld) -> None:
+    world.evaluation(prompts=2)
+    judge = Bench(world, "multi")
+    for first, z, w in ((True, 9, 7), (False, 4, 8)):
+        judge.say(0, "z", None, z, a_first=first)
+        judge.say(0, "w", None, w, a_first=not first)
+    # A review one of whose orders was not parsed makes no pair.
+    judge.say(1, "z", None, 9, a_first=True)
+    judge.say(1, "w", None, 7, a_first=False)
+    for entrant in "zw":
+        judge.say(1, entrant, None, None, a_first=entrant == "w", status="unparsed")
+    (row,) = rows(world, make(world, {"judge": "judge"}))
+    assert (pairs([row]), row["chosen_score"], row["rejected_score"]) == ([("w", "z")], 7.5, 6.5)
+
+
 def test_pairwise_verdicts_that_change_with_the_order_are_ties(world: RankingWorld) -> None:
     world.evaluation(prompts=3)
     judge = Bench(world, "pairwise")

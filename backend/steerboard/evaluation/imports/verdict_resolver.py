@@ -38,9 +38,8 @@ class Resolved:
 
     @property
     def item(self) -> Item:
-        """The same of the same two entrants whichever of them the row names first. A review of the same two answers in
-        the other order is of the same item, for its scores are."""
-        first = True if self.judgment.a_first is None or self.b is None else self.judgment.a_first
+        """The same of the same two entrants whichever of them the row names first."""
+        first = True if self.judgment.a_first is None else self.judgment.a_first
         a, b = self.a.id, self.b.id if self.b else None
         if b is not None and b < a:
             a, b, first = b, a, first if self.judgment.a_first is None else not first

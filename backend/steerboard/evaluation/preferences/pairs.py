@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
+from statistics import fmean
 from typing import Any, Literal
 
 from sqlalchemy import select
@@ -93,9 +94,9 @@ def judged_pairs(
 ) -> Iterator[Pair]:
     """The pairs of every item and turn, by position and turn. `order`: the entrants' places, which order the rows.
 
-    Scores (`single`, `multi`) order an item's answers. Pairwise verdicts of both orders are one: different ones of
-    style `pairwise` are a tie, others are averaged, weights counting. Unfit are pairs with an entrant of `silent`, and
-    unless `whole` those of which only one of two orders can be used, as in the report.
+    Scores (`single`, `multi`), averaged over the orders of a review, order an item's answers. Pairwise verdicts of both
+    orders are one: different ones of style `pairwise` are a tie, others are averaged, weights counting. Unfit are pairs
+    with an entrant of `silent`, and unless `whole` those of which only one of two orders can be used, as in the report.
     """
     found = session.scalars(
         select(Verdict)
@@ -120,10 +121,19 @@ def judged_pairs(
                 preference = {"preference": round(value, 6)}
                 yield Pair(position, turn, one, other, about | preference, value == 0.5, unfit)
             continue
-        values = {verdict.a: verdict.value for verdict in told if verdict.value is not None}
+        values = _scores(item)
         for one, other, tie, unfit in _of_scores(values, order, pairs, silent):
             given = {"chosen_score": values[one], "rejected_score": values[other]}
             yield Pair(position, turn, one, other, about | given, tie, unfit)
+
+
+def _scores(verdicts: Sequence[Verdict]) -> dict[uuid.UUID, float]:
+    """The mean over both orders of a review; none of an answer one of whose orders cannot be used."""
+    given: dict[uuid.UUID, list[float | None]] = defaultdict(list)
+    for verdict in verdicts:
+        given[verdict.a].append(verdict.value if verdict.status == "ok" else None)
+    scores = {entrant: [value for value in values if value is not None] for entrant, values in given.items()}
+    return {entrant: fmean(mine) for entrant, mine in scores.items() if mine and len(mine) == len(given[entrant])}
 
 
 def _of_scores(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,8 @@ PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard", "preference")
 
 @dataclass(frozen=True)
 class ScoreUnits:
-    """One row per prompt and turn: `scores` (units, entrants), NaN where there is no score. An answer that was scored
-    several times has the mean."""
+    """One row per prompt and turn: `scores` (units, entrants), NaN where there is no score. An answer that was reviewed
+    in both orders has the mean, and none if one of them cannot be used: the other has the bias of its position."""
 
     row: Ints
     turn: Ints
@@ -51,13 +52,35 @@ class PairUnits:
 
 def score_units(verdicts: Verdicts, entrants: int) -> ScoreUnits:
     """The units of the styles `single` and `multi`."""
-    used = verdicts.ok & (verdicts.b < 0)
+    scored = verdicts.b < 0
+    used = verdicts.ok & scored
     turns = int(verdicts.turn.max(initial=1)) + 1
-    keys, place = np.unique(verdicts.row[used] * turns + verdicts.turn[used], return_inverse=True)
-    cell, size = place * entrants + verdicts.a[used], len(keys) * entrants
+    unit = verdicts.row * turns + verdicts.turn
+    keys = np.unique(unit[used])
+    at = np.searchsorted(keys, unit) * entrants + verdicts.a
+    cell, size = at[used], len(keys) * entrants
     total: Floats = np.bincount(cell, verdicts.value[used], minlength=size).astype(np.float64)
     number: Floats = np.bincount(cell, minlength=size).astype(np.float64)
-    return ScoreUnits(keys // turns, keys % turns, divide(total, number).reshape(len(keys), entrants))
+    scores = divide(total, number)
+    lost = scored & ~verdicts.ok & np.isin(unit, keys)
+    scores[at[lost]] = np.nan
+    return ScoreUnits(keys // turns, keys % turns, scores.reshape(len(keys), entrants))
+
+
+def shown_first(verdicts: Verdicts, entrants: int) -> tuple[Ints, Ints, Floats]:
+    """(prompt, the entrant shown first, all `scores` that it gave) of each review of several answers at once."""
+    firsts = np.flatnonzero(verdicts.ok & (verdicts.a_first == 1) & (verdicts.b < 0))
+    scores = np.full((len(firsts), entrants), np.nan)
+    scores[np.arange(len(firsts)), verdicts.a[firsts]] = verdicts.value[firsts]
+    reviews: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for review, first in enumerate(firsts.tolist()):
+        reviews[int(verdicts.row[first]), int(verdicts.turn[first])].append(review)
+    for other in np.flatnonzero(verdicts.ok & (verdicts.a_first == 0) & (verdicts.b < 0)).tolist():
+        # An answer that is not shown first was reviewed with another one that is.
+        for review in reviews.get((int(verdicts.row[other]), int(verdicts.turn[other])), ()):
+            if verdicts.a[firsts[review]] != verdicts.a[other]:
+                scores[review, verdicts.a[other]] = verdicts.value[other]
+    return verdicts.row[firsts], verdicts.a[firsts], scores
 
 
 def pair_units(verdicts: Verdicts, entrants: int, style: str) -> PairUnits:

@@ -55,17 +55,18 @@ def reviews_of(
     session: Session, judges: Sequence[Judge], rows_of: Callable[[Floats], Ints]
 ) -> dict[uuid.UUID, tuple[Repeats, int]]:
     """By judge of imported reviews of two answers: what those of both orders prefer, as signs of the same answer, and
-    how many questions were reviewed in one order only. Of two reviews in one order the newer counts."""
+    how many questions were reviewed in one order only. Of two reviews in one order the newer counts; a question one of
+    whose orders cannot be used is neither."""
     imported = [judge.id for judge in judges if judge.imported is not None and judge.style == "multi"]
     found = session.execute(
         select(Verdict.judge_id, Verdict.position, Verdict.a, Verdict.a_first, Verdict.value)
-        .where(Verdict.judge_id.in_(imported), Verdict.status == "ok")
+        .where(Verdict.judge_id.in_(imported))
         .order_by(Verdict.judge_id, Verdict.position, Verdict.created_at, Verdict.id)
     )
-    # {judge: {position: {entrant: {whether it was shown first: score}}}}
-    scores: dict[uuid.UUID, dict[int, dict[uuid.UUID, dict[bool, float]]]] = {judge: {} for judge in imported}
+    # {judge: {position: {entrant: {whether it was shown first: score, None if unusable}}}}
+    scores: dict[uuid.UUID, dict[int, dict[uuid.UUID, dict[bool, float | None]]]] = {judge: {} for judge in imported}
     for judge, position, entrant, first, value in found:
-        if first is not None and value is not None:
+        if first is not None:
             scores[judge].setdefault(position, {}).setdefault(entrant, {})[first] = value
     made = {}
     for judge, of_position in scores.items():
@@ -74,9 +75,14 @@ def reviews_of(
             if len(of_entrant) != 2:
                 continue
             one, other = of_entrant.values()
-            if len(one) == len(other) == 2:
-                both.append((position, np.sign(one[True] - other[False]), np.sign(one[False] - other[True])))
-            else:
+            said = [
+                np.sign(mine - theirs)
+                for mine, theirs in ((one.get(True), other.get(False)), (one.get(False), other.get(True)))
+                if mine is not None and theirs is not None
+            ]
+            if len(said) == 2:
+                both.append((position, *said))
+            elif len(one) == len(other) == len(said) == 1:
                 alone += 1
         table = np.array(both, dtype=np.float64).reshape(-1, 3)
         rows = rows_of(table[:, 0])

@@ -31,6 +31,7 @@ from steerboard.evaluation.report.verdict_tables import (
     pair_units,
     pair_values,
     score_units,
+    shown_first,
     win_shares,
 )
 from steerboard_contracts.report.estimate import Estimate
@@ -186,22 +187,17 @@ def _pair_biases(verdicts: Verdicts, pairs: PairUnits, characters: Floats, *, se
 
 def _score_biases(judge: JudgeFacts, units: ScoreUnits, characters: Floats, *, seed: int) -> JudgeBiases:
     """Single answers have no order; of answers judged together the first is the one with `a_first`."""
-    verdicts = judge.verdicts
-    shown = verdicts.ok & (verdicts.a_first == 1)
-    turns = int(max(verdicts.turn.max(initial=1), units.turn.max(initial=1))) + 1
-    place = {int(key): at for at, key in enumerate(units.row * turns + units.turn)}
-    at = np.array([place[int(key)] for key in verdicts.row[shown] * turns + verdicts.turn[shown]], dtype=np.int64)
-    scores = units.scores[at]
+    rows, shown, scores = shown_first(judge.verdicts, units.scores.shape[1])
     best = scores == np.nanmax(scores, axis=1, keepdims=True) if len(scores) else scores.astype(bool)
-    first = best[np.arange(len(at)), verdicts.a[shown]] / np.maximum(best.sum(axis=1), 1)
+    first = best[np.arange(len(rows)), shown] / np.maximum(best.sum(axis=1), 1)
     together = np.isfinite(scores).sum(axis=1)
     lengths = _turn_lengths(characters, units.row, units.turn)
     return JudgeBiases(
-        first_wins=share(units.row[at], first, seed=seed),
+        first_wins=share(rows, first, seed=seed),
         longer_wins=longer_share_of_scores(units.row, units.scores, lengths, seed=seed),
         flip_rate=_flips(judge.reversed_reviews, seed=seed),
         self_preference=None,
-        expected_first_wins=float((1 / together).mean()) if len(at) else None,
+        expected_first_wins=float((1 / together).mean()) if len(rows) else None,
     )
 
 
