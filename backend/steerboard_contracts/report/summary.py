@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from steerboard_contracts.methods import label_of, learns_from_rewards
 from steerboard_contracts.report.baseline import baseline_place, is_usual_baseline
 from steerboard_contracts.report.pipeline import MethodRow, Report, ReportCheck, ReportSummary
-from steerboard_contracts.report.truth import checks_by_truth
+from steerboard_contracts.report.truth import checks_by_truth, is_above
 from steerboard_contracts.wording import listed
 
 SPEARMAN_BAR = 0.9
@@ -121,8 +121,7 @@ def checks(report: Report) -> list[tuple[str, bool]]:
         found.append((words, low.reward_mean <= labelled.p20))
     rivals = [row for row in report.methods if row.score is None and _in_the_papers_table(row)]
     if high is not None and rivals:
-        low = high.reward_low
-        above = all(None not in (low, row.reward_high) and low > row.reward_high for row in rivals)
+        above = all(is_above(high.reward_low, row.reward_high) for row in rivals)
         names = ", ".join(dict.fromkeys(label(row) for row in rivals))
         found.append((f"{label(high)} has its whole interval above those of {names}", above))
     if report.control is not None and report.control.spearman is not None:

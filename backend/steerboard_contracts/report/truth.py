@@ -57,8 +57,7 @@ def _control(report: Report, labels: Sequence[str], width: float) -> list[tuple[
             continue
         (_, low, _), (_, high, label) = group[0], group[-1]
         rises = all(a < b for a, b in pairwise(means))
-        ends = high.quality_low, low.quality_high
-        apart = None not in ends and ends[0] > ends[1]
+        apart = is_above(high.quality_low, low.quality_high)
         reached = ", ".join(f"{mean:.2f}" for mean in means)
         asked = ", ".join(f"{score:g}" for score, _, _ in group)
         words = (
@@ -67,6 +66,11 @@ def _control(report: Report, labels: Sequence[str], width: float) -> list[tuple[
         )
         found.append((words, rises and apart and means[-1] - means[0] >= SPREAD_BAR * width))
     return found
+
+
+def is_above(low: float | None, high: float | None) -> bool:
+    """Whether an interval that begins at `low` is above one that ends at `high`; not where one of them is unknown."""
+    return low is not None and high is not None and low > high
 
 
 def _gains(report: Report, labels: Sequence[str], place: int) -> list[tuple[str, bool]]:
