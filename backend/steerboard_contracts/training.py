@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.conditions.score_words import Writing
 from steerboard_contracts.engine import EngineName, VllmOptions
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
@@ -172,6 +173,10 @@ class TrainingConfig(Config):
     def room_fault(self, window: int) -> str | None:
         """Why answers find no room, where the model to train has so many tokens for prompt and answer together."""
         return None
+
+    def for_start(self, template: TemplateName, asked: ConditionFormat | None) -> Self:
+        """With what depends on the model to train: its template, and how it is asked already."""
+        return self
 
     @property
     def score_tokens(self) -> Writing | None:

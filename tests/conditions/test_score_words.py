@@ -8,14 +8,52 @@ import pytest
 from pydantic import ValidationError
 
 from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.conditions.score_words import Writing
 from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
 from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.prompts import TemplateName
 
 WORDS = {"score_style": "words"}
 
 
 def configured(**given: Any) -> DecisionTransformerConfig:
     return DecisionTransformerConfig.model_validate({"run": "train", "method": "decision_transformer", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "template", "asked", "written"),
+    [
+        ({}, "plain", None, ("digits", "answer")),
+        ({}, "chat", None, ("words", "request")),
+        ({"template": "plain"}, "chat", None, ("digits", "answer")),
+        ({"score_style": "digits"}, "chat", None, ("digits", "answer")),
+        ({"score_style": "words"}, "plain", None, ("words", "request")),
+        ({"score_style": "tokens", "score_place": "both"}, "chat", None, ("tokens", "both")),
+        ({"score_place": "answer"}, "chat", None, ("words", "answer")),
+        ({"attributes": ["rm_score", "verbosity"]}, "chat", None, ("digits", "answer")),
+        # Seven words are more than these scores.
+        ({"score_step": 1.0, "score_limit": 2.0}, "chat", None, ("digits", "answer")),
+        # A policy that is asked for a score already is asked as before.
+        ({}, "chat", {}, ("digits", "answer")),
+        ({}, "plain", {"style": "words", "place": "both"}, ("words", "both")),
+        ({"score_style": "digits"}, "plain", {"style": "words", "place": "both"}, ("digits", "answer")),
+    ],
+)
+def test_the_start_model_decides_how_a_score_is_written_where_nobody_did(
+    given: dict[str, Any], template: TemplateName, asked: dict[str, Any] | None, written: tuple[str, str]
+) -> None:
+    form = None if asked is None else ConditionFormat.of_score(**asked)
+    how = configured(**given).for_start(template, form).writing or Writing()
+    assert (how.style, how.place) == written
+
+
+def test_training_on_keeps_the_words_of_the_policy() -> None:
+    own = {"style": "words", "words": ("low", "high"), "phrase": "Rated {}."}
+    form = ConditionFormat.of_score(**own, place="request")
+    assert configured().for_start("chat", form).writing == form.writing
+    chosen = configured(score_words=["meh", "wow"]).for_start("chat", form).writing
+    assert chosen is not None
+    assert (chosen.words, chosen.phrase) == (("meh", "wow"), "Rated {}.")
 
 
 @pytest.mark.parametrize(
@@ -42,8 +80,8 @@ def configured(**given: Any) -> DecisionTransformerConfig:
         ({"score_words": ["bad", "\ue0f0"]}, "\\\\ue0f0"),
         ({"score_words": ["bad", "a\u2028b"]}, "\\\\u2028"),
         ({"score_words": ["bad", "g" * 41]}, "40 characters"),
-        ({"score_style": "colours"}, "'digits', 'words' or 'tokens'"),
-        ({"score_place": "system"}, "'answer', 'request' or 'both'"),
+        ({"score_style": "colours"}, "'auto', 'digits', 'words' or 'tokens'"),
+        ({"score_place": "system"}, "'auto', 'answer', 'request' or 'both'"),
         ({**WORDS, "attributes": ["rm_score", "verbosity"]}, "alone is written in words"),
         ({**WORDS, "attributes": ["verbosity"]}, "alone is written in words"),
         ({"score_style": "tokens", "attributes": ["rm_score", "verbosity"]}, "alone is written in tokens"),

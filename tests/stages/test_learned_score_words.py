@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 
 import pytest
@@ -35,6 +36,25 @@ SIGNS = {
     "tokens": {word: f"<|rm_score_{part}|>" for part, word in enumerate(WORDS)},
 }
 ASK = {"run": "generate", "prompts": ["Review a lamp."], "decoding": {"max_new_tokens": 12}}
+
+
+def test_a_start_model_with_a_chat_template_is_asked_in_words_by_default_and_another_in_digits(pipeline, tmp_path):
+    rows = [
+        {"prompt": row["prompt"], "response": row["response"], "reward": float(place % 7)}
+        for place, row in enumerate(pipeline.rows("$instructions")[:40])
+    ]
+    pipeline.dataset("$few", "labelled", rows)
+    sft = pipeline.things["sft"]
+    folder = shutil.copytree(sft.path, tmp_path / "chat")
+    info = json.loads((folder / "steerboard.json").read_text())
+    (folder / "steerboard.json").write_text(json.dumps({**info, "template": "chat"}))
+    pipeline.things["chat"] = sft.model_copy(update={"path": str(folder)})
+    config = {name: value for name, value in TRAIN.items() if name not in ("score_place", "score_words")}
+    for start, written in (("sft", ("digits", "answer")), ("chat", ("words", "request"))):
+        done = pipeline.run(f"by-{start}", {**config, "max_steps": 1}, {"model": start, "data": "$few"}).last
+        assert isinstance(done, Succeeded), done
+        condition = load_policy(pipeline.things[f"by-{start}"].path).info.condition
+        assert (condition.how.style, condition.how.place) == written
 
 
 @pytest.mark.parametrize("style", ["words", "tokens"])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.conditional import ConditionalConfig
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.conditions.score_words import (
     SCORE_PHRASE,
     SCORE_WORDS,
@@ -20,14 +21,10 @@ from steerboard_contracts.conditions.score_words import (
     word_borders,
 )
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.prompts import ScaleKind
+from steerboard_contracts.prompts import ScaleKind, TemplateName
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import PAPER
-
-# The paper's. Several attributes are in digits whatever this is.
-DEFAULT_STYLE: ScoreStyle = "digits"
-DEFAULT_PLACE: ScorePlace = "answer"
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -65,22 +62,23 @@ class DecisionTransformerConfig(ConditionalConfig):
     score_step: Annotated[Positive, Field(le=1, description="Scores are rounded to this: 0.01, 0.1, 0.5 or 1.")] = 0.1
     score_limit: Annotated[Positive, Field(description="Scores are clipped to between minus this and this.")] = 5.0
     score_style: Annotated[
-        ScoreStyle,
+        Literal["auto", "digits", "words", "tokens"],
         Field(
             description="How the score is written into the prompt: as digits (<rm_score> 5.00), as a word, which a "
             "pretrained model understands, or as a token of its own for each word, which begins as the word and learns "
-            "what the score means; words and tokens are for rm_score alone.",
+            "what the score means; words and tokens are for rm_score alone. auto: as the start model is asked for it "
+            "already; else words where it has a chat template, and digits where not.",
             json_schema_extra={"source": "digits: arXiv 2308.12050, Eq. 6"},
         ),
-    ] = DEFAULT_STYLE
+    ] = "auto"
     score_place: Annotated[
-        ScorePlace,
+        Literal["auto", "answer", "request", "both"],
         Field(
             description="Where it is written: at the beginning of the answer, at the end of the request (the last user "
-            "turn), or in both places.",
+            "turn), or in both places. auto: digits open the answer, words and tokens end the request.",
             json_schema_extra={"source": "answer: arXiv 2308.12050, Eq. 6"},
         ),
-    ] = DEFAULT_PLACE
+    ] = "auto"
     score_words: Annotated[
         ScoreWords,
         Field(
@@ -136,13 +134,6 @@ class DecisionTransformerConfig(ConditionalConfig):
         ),
     ] = Condition.of({})
 
-    @model_validator(mode="before")
-    @classmethod
-    def _several_are_in_digits(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "score_style" not in given and given.get("attributes", [SCORE]) != [SCORE]:
-            return {**given, "score_style": "digits"}
-        return given
-
     @model_validator(mode="after")
     def _fits(self) -> DecisionTransformerConfig:
         if self.threshold is not None and SCORE not in self.attributes:
@@ -154,7 +145,7 @@ class DecisionTransformerConfig(ConditionalConfig):
                 raise ValueError(f"default_attributes: the default of {SCORE} is `default_score`")
             if name not in self.attributes:
                 raise ValueError(f"default_attributes: {name} is not among `attributes`")
-        if self.score_style != "digits":
+        if self.score_style not in ("digits", "auto"):
             if self.attributes != [SCORE]:
                 raise ValueError(
                     f"score_style: only {SCORE} alone is written in {self.score_style}; `attributes` has others"
@@ -170,11 +161,38 @@ class DecisionTransformerConfig(ConditionalConfig):
                 raise ValueError(f"score_words: {error}") from None
         return self
 
+    def for_start(self, template: TemplateName, asked: ConditionFormat | None) -> Self:
+        found: dict[str, Any] = {}
+        if self.score_style == "auto" and self.attributes == [SCORE]:
+            if asked is not None and asked.only_score:
+                how = asked.how
+                found = {"score_style": how.style, "score_place": how.place}
+                found |= {"score_words": how.words, "score_phrase": how.phrase} if how.style != "digits" else {}
+            elif (self.template or template) == "chat" and self._words_fit:
+                found = {"score_style": "words"}
+        chosen = {name: value for name, value in found.items() if name == "score_style" or self._is_open(name)}
+        return self.model_copy(update=chosen)
+
+    def _is_open(self, name: str) -> bool:
+        """Whether the field has its default."""
+        return bool(getattr(self, name) == type(self).model_fields[name].default)
+
+    @property
+    def _words_fit(self) -> bool:
+        try:
+            word_borders(-self.score_limit, self.score_limit, self.score_step, self.score_words)
+        except ValueError:
+            return False
+        return True
+
     @property
     def writing(self) -> Writing | None:
-        """None: as the paper has it."""
-        words, phrase = self.score_words, self.score_phrase
-        writing = Writing(style=self.score_style, place=self.score_place, words=words, phrase=phrase)
+        """None: as the paper has it. `auto` that no start model has decided is the paper's, too."""
+        style: ScoreStyle = "digits" if self.score_style == "auto" else self.score_style
+        place: ScorePlace = "answer" if style == "digits" else "request"
+        if self.score_place != "auto":
+            place = self.score_place
+        writing = Writing(style=style, place=place, words=self.score_words, phrase=self.score_phrase)
         return None if (writing.style, writing.place) == ("digits", "answer") else writing
 
     @property

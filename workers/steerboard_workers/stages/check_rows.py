@@ -25,12 +25,13 @@ def run(stage: Stage) -> Succeeded:
     and `refused_rows`, with the first of `refused`."""
     config = stage.spec.config
     assert isinstance(config, CheckRowsConfig)
-    training = config.training
-    assert isinstance(training, TrainingConfig)
+    assert isinstance(config.training, TrainingConfig)
     folder = stage.model_path("model")
     with stage.using_model("model", "opening"):
         check_safe(folder)
-        info, tokenizer = read_info(folder), training_tokenizer(folder, training)
+        info = read_info(folder)
+        training = config.training.for_start(info.template, info.condition)
+        tokenizer = training_tokenizer(folder, training)
         given = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         scalar = needed_method(training.method).reads == "ends"
         renderer = training_renderer(folder, tokenizer, info, training, given, whole=scalar)

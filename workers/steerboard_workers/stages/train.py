@@ -25,7 +25,7 @@ from steerboard_workers.alignment.modules import JointModule, PolicyModule, with
 from steerboard_workers.alignment.rollouts import LivePolicy, SourceContext
 from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.distributed.choice import strategy_of
-from steerboard_workers.stages.models.model_io import multiplies_bf16, pick_device, pick_dtype
+from steerboard_workers.stages.models.model_io import check_safe, multiplies_bf16, pick_device, pick_dtype, read_info
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.roles.apart import RolesApart
 from steerboard_workers.stages.runtime import Stage
@@ -56,10 +56,14 @@ def run(stage: Stage) -> Succeeded | Paused:
 
 def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     """`engines`: other processes than those of the training, which have work until it is over."""
-    config = stage.spec.config
-    assert isinstance(config, TrainingConfig)
-    method = training_of(config)
+    given = stage.spec.config
+    assert isinstance(given, TrainingConfig)
     stage.progress(0, 1, "models", "loading")
+    with stage.using_model("model", "opening"):
+        check_safe(stage.model_path("model"))
+        info = read_info(stage.model_path("model"))
+    config = given.for_start(info.template, info.condition)
+    method = training_of(config)
     sharing = strategy_of(config, stage.spec.device)
     device = sharing.accelerator.device
     if device.type == "cuda":
