@@ -92,9 +92,9 @@ def weighted_accuracy(parts: Sequence[tuple[float, PairedAccuracy]]) -> Weighted
     """The mean of groups with their weights, which may have any sum.
 
     The interval recovers each group's variance from its own ends (Zou, Huang and Zhang, Computational Statistics & Data
-    Analysis 53, 2009): low = d - sqrt(sum (w (d_g - low_g))^2). The test takes each item that only one
-    is right on as a coin's throw of its group's weight a head, whose sum is normal; None where these are too few, or one group outweighs
-    the others so that they are in effect. Raises `ValueError` without groups.
+    Analysis 53, 2009): low = d - sqrt(sum (w (d_g - low_g))^2). The test takes each item that only one is
+    right on as a coin's throw of its group's weight a head, whose sum is normal; None where these are too few, or where
+    one group outweighs the others so that they are in effect. Raises `ValueError` without groups.
     """
     total = math.fsum(weight for weight, _ in parts)
     if total <= 0:

@@ -218,7 +218,7 @@ class Recipe:
 
 
 def stages_in(file: Node, path: Path) -> dict[str, Stage]:
-    """The stages that the file has at a path; none where that is no mapping."""
+    """The stages that the file has at a path; none where that is not a mapping."""
     value = file.at(*path).value if len(file.trail(path)) > len(path) else None
     names = value if isinstance(value, dict) else ()
     return {name: Stage(name, file.at(*path, name), (*path, name)) for name in names}

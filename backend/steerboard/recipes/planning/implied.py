@@ -30,7 +30,7 @@ INDEPENDENT = "independent"
 
 @dataclass(frozen=True)
 class Filled:
-    """A recipe that says all, and the values of its inputs. `stages`: the names of those added; `notes` say what was
+    """A complete recipe, and the values of its inputs. `stages`: the names of those added; `notes` say what was
     done, for people."""
 
     recipe: Recipe

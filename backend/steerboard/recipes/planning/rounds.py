@@ -49,7 +49,7 @@ class Rounds:
 
     @property
     def names(self) -> list[str]:
-        """What the stages of a round are called, but for its number."""
+        """Names of the stages of a round, without its number."""
         return [*self.stages, CHECK] if self.stop else [*self.stages]
 
     @property

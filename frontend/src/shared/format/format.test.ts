@@ -6,7 +6,7 @@ describe("numbers with units", () => {
     expect(result("memory_peak", 1_523_000_000)).toBe("1.5 GB");
     expect(result("steps", 1500)).toBe("1,500");
   });
-  it("tells the numbers of an axis apart", () => {
+  it("keeps the numbers of an axis apart", () => {
     expect(ticks([3.52, 3.5205, 3.521])).toEqual(["3.52", "3.5205", "3.521"]);
     expect(ticks([0, 0.5, 1, 1.5])).toEqual(["0", "0.5", "1", "1.5"]);
     expect(ticks([2e-6, 4e-6])).toEqual(["2.0e-6", "4.0e-6"]);
