@@ -16,6 +16,7 @@ from steerboard.runs.tables import RunInput
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
+from steerboard_statistics.length_adjusted import length_adjusted
 from support.rows.ended_run import ended_run
 from support.rows.evaluation_rows import Evaluated
 from support.rows.two_rewards import HARMLESS, HELPFUL, enter_two_rewards
@@ -409,6 +410,21 @@ def test_win_rates_at_like_length_leave_out_prompts_with_one_answer_much_longer(
     rates = row.reward_win_rate["reward"].value, row.reward_length_matched["reward"].value
     assert rates == (pytest.approx(3 / 4), pytest.approx(2 / 3))
     assert report.methods[0].reward_length_matched == {}
+
+
+def test_the_length_adjusted_win_rate_is_over_all_prompts_whatever_their_lengths(evaluated: Make) -> None:
+    made = evaluated(prompts=12)
+    ours = [100 + 37 * n % 90 for n in range(12)]
+    theirs = [100 + 53 * n % 140 for n in range(12)]
+    won = [n % 3 != 1 for n in range(12)]
+    made.entrant("sft", lengths={(n, 0): length for n, length in enumerate(ours)})
+    made.entrant("dt", lengths={(n, 0): length for n, length in enumerate(theirs)})
+    made.rewards({"sft": {(n, 0): 1.0 for n in range(12)}, "dt": {(n, 0): 2.0 * one for n, one in enumerate(won)}})
+    (pair,) = made.report().rewards[0].comparison.pairs
+    assert pair.a == "sft"
+    wanted = length_adjusted([float(not one) for one in won], ours, theirs)
+    assert wanted.value is not None
+    assert pair.length_adjusted == wanted
 
 
 def test_without_answers_of_like_length_there_is_no_win_rate_at_like_length(evaluated: Make) -> None:

@@ -8158,8 +8158,8 @@ export interface components {
          *     `perplexity`, `empty` and `repeated`: as the evaluation has them (`FluencyRow`).
          *     Win rates are against the report's `baseline`; None for the baseline itself.
          *     `variant`: the entrant, where several are of one method, such as those of a sweep.
-         *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts, null for fewer than 8. `entrant` is the model's name, `name` that of the
-         *     entrant in the evaluation, as rules of a gate call it.
+         *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts, null for fewer than 8. `entrant` is the model's
+         *     name, `name` that of the entrant in the evaluation, as rules of a gate call it.
          *     `quality_gain`: by the known quality, the mean difference from the baseline, paired over prompts, with its interval.
          *     `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
          *     where no run here made it, and in reports of earlier versions. `device_seconds`: by the former definition, of its
@@ -9042,7 +9042,7 @@ export interface components {
          * PairRow
          * @description `a` against `b` on the same items. `win_rate` = (wins + ties/2) / n; `difference` of the mean scores a - b.
          *     `length_matched`: the win rate over the items on which neither answer has more than 1.5 times the characters of the
-         *     other.
+         *     other; `length_adjusted`: what a regression on the lengths of all items gives for equally long answers.
          *
          *     `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table. `significant`: `p_holm` below
          *     0.05, and the ranks favour the same entrant as the mean.
@@ -9053,6 +9053,7 @@ export interface components {
             /** B */
             b: string;
             difference?: components["schemas"]["Estimate"] | null;
+            length_adjusted?: components["schemas"]["Estimate"] | null;
             length_matched?: components["schemas"]["Estimate"] | null;
             /** Losses */
             losses: number;

@@ -122,6 +122,7 @@ def turned(row: PairRow) -> PairRow:
             "win_rate": mirrored(row.win_rate, 1.0),
             "difference": None if row.difference is None else mirrored(row.difference, 0.0),
             "length_matched": None if row.length_matched is None else mirrored(row.length_matched, 1.0),
+            "length_adjusted": None if row.length_adjusted is None else mirrored(row.length_adjusted, 1.0),
         }
     )
 

@@ -21,7 +21,7 @@ class ScoreRow(BaseModel):
 class PairRow(BaseModel):
     """`a` against `b` on the same items. `win_rate` = (wins + ties/2) / n; `difference` of the mean scores a - b.
     `length_matched`: the win rate over the items on which neither answer has more than 1.5 times the characters of the
-    other.
+    other; `length_adjusted`: what a regression on the lengths of all items gives for equally long answers.
 
     `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table. `significant`: `p_holm` below
     0.05, and the ranks favour the same entrant as the mean.
@@ -38,6 +38,7 @@ class PairRow(BaseModel):
     p_holm: float | None = None
     significant: bool = False
     length_matched: Estimate | None = None
+    length_adjusted: Estimate | None = None
 
 
 class Friedman(BaseModel):

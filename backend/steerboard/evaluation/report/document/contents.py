@@ -135,13 +135,22 @@ def _comparison(comparison: Comparison) -> Iterator[Block]:
         yield _matrix(comparison, names)
     yield Grid(
         title="Every pair",
-        heads=("Pair", "Wins / ties / losses", "Win rate", "At like length", "Difference", "p, Holm"),
+        heads=(
+            "Pair",
+            "Wins / ties / losses",
+            "Win rate",
+            "At like length",
+            "Length-adjusted",
+            "Difference",
+            "p, Holm",
+        ),
         rows=tuple(
             (
                 Cell(f"{row.a} against {row.b}"),
                 Cell(" / ".join(f"{count:.4g}" for count in (row.wins, row.ties, row.losses))),
                 figure(row.win_rate, share=True),
                 figure(row.length_matched, share=True),
+                figure(row.length_adjusted, share=True),
                 figure(row.difference),
                 Cell(p_value(row.p_holm), "significant" if row.significant else ""),
             )

@@ -1,8 +1,8 @@
-"""Win rates over prompts to which two entrants answered at like length.
+"""Win rates at like length: over the prompts that two entrants answered so, and what all prompts give for equal ones.
 
-A source that likes short or long answers may prefer an entrant for that alone. This leaves out the prompts where it
-could, which costs items and assumes no model of what length does; the length-controlled win rate of AlpacaEval keeps
-all items and assumes one.
+A source that likes short or long answers may prefer an entrant for that alone. The first leaves out the prompts where
+one answer is much longer. That costs items, assumes no model of what length does, and takes only most of its effect
+away: up to the ratio, the longer answer may still win for its length. The second keeps all items and assumes a model.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, Floats
 from steerboard.evaluation.report.sources import Source, pair_columns
+from steerboard_statistics.length_adjusted import length_adjusted
 from steerboard_statistics.proportions import win_rate_interval
 
 # The largest ratio of the longer answer's length to the shorter one's.
@@ -31,7 +32,9 @@ def add_length_matched(data: EvaluationData, sources: Iterable[Source], characte
         for row in source.comparison.pairs:
             a, b = places[row.a], places[row.b]
             column = columns[min(a, b), max(a, b)]
-            signs = source.signs[alike[:, column], column] * (1 if a < b else -1)
+            every = source.signs[:, column] * (1 if a < b else -1)
+            row.length_adjusted = length_adjusted((every + 1) / 2, characters[:, a], characters[:, b])
+            signs = every[alike[:, column]]
             row.length_matched = win_rate_interval(
                 int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
             )

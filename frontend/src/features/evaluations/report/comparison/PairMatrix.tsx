@@ -85,7 +85,6 @@ function PairDetails({ pair }: { pair: Pair }) {
         {pair.a} against {pair.b}
       </Title>
       <Facts
-        columns={6}
         facts={[
           [
             "Wins / ties / losses",
@@ -93,6 +92,7 @@ function PairDetails({ pair }: { pair: Pair }) {
           ],
           ["Win rate", <Figure key="rate" of={pair.win_rate} format={asPercent} />],
           ["Win rate at like length", <Figure key="matched" of={pair.length_matched} format={asPercent} />],
+          ["Length-adjusted win rate", <Figure key="adjusted" of={pair.length_adjusted} format={asPercent} />],
           ["Difference", <Figure key="difference" of={pair.difference} />],
           ["p, Wilcoxon", pValue(pair.p)],
           ["p, Holm", pValue(pair.p_holm), pair.significant ? "significant" : "not significant"],

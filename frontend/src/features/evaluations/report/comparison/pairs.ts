@@ -20,6 +20,7 @@ function turned(row: Pair): { [Field in keyof Required<Pair>]: Pair[Field] } {
     win_rate: mirrored(row.win_rate, 1),
     difference: row.difference && mirrored(row.difference, 0),
     length_matched: row.length_matched && mirrored(row.length_matched, 1),
+    length_adjusted: row.length_adjusted && mirrored(row.length_adjusted, 1),
     p: row.p,
     p_holm: row.p_holm,
     significant: row.significant,
