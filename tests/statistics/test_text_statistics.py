@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steerboard_statistics.texts.diversity import distinct_n, plain_words, repeats_itself
+from steerboard_statistics.texts.diversity import distinct_share, plain_words, repeats_itself
 from steerboard_statistics.texts.overlap import Match, PromptIndex
 from steerboard_statistics.texts.text_normal import normalise, words
 
@@ -120,9 +120,9 @@ def test_a_million_texts_pass_a_thousand_prompts_in_minutes():
 
 
 def test_distinct_n_counts_over_all_texts():
-    assert distinct_n(["a b a", "a b"], 1) == 2 / 5
-    assert distinct_n(["a b a", "A b."], 2) == 2 / 3
-    assert distinct_n(["", "a"], 2) == 0.0
+    assert distinct_share([plain_words("a b a"), plain_words("a b")], 1) == 2 / 5
+    assert distinct_share([plain_words("a b a"), plain_words("A b.")], 2) == 2 / 3
+    assert distinct_share([[], ["a"]], 2) == 0.0
 
 
 def test_a_text_repeats_itself_where_four_words_occur_three_times():

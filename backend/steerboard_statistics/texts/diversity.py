@@ -18,11 +18,6 @@ def plain_words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def distinct_n(texts: Sequence[str], n: int) -> float:
-    """`distinct_share` of the words of texts."""
-    return distinct_share([plain_words(text) for text in texts], n)
-
-
 def distinct_share(texts: Sequence[Words], n: int) -> float:
     """Distinct n-grams of words over all n-grams, of all texts together (Li et al., 2016); 0 where there are none."""
     seen: set[tuple[str, ...]] = set()

@@ -26,16 +26,6 @@ _COLUMNS = ("position", "sample", "turns", "tokens", "finished", "log_ratio", "l
 _COPY = f"COPY evaluation_responses (entrant_id, {', '.join(_COLUMNS)}) FROM STDIN"
 
 
-def responses_of(session: Session, evaluation: Evaluation) -> Sequence[Response]:
-    """All responses, by entrant in the entrants' order, position and sample."""
-    return session.scalars(
-        select(Response)
-        .join(Entrant, Entrant.id == Response.entrant_id)
-        .where(Entrant.evaluation_id == evaluation.id)
-        .order_by(Entrant.position, Entrant.id, Response.position, Response.sample)
-    ).all()
-
-
 def entrants_of(session: Session, evaluation: Evaluation) -> Sequence[Entrant]:
     """In their order."""
     return session.scalars(

@@ -92,7 +92,10 @@ function PairDetails({ pair }: { pair: Pair }) {
           ],
           ["Win rate", <Figure key="rate" of={pair.win_rate} format={asPercent} />],
           ["Win rate at like length", <Figure key="matched" of={pair.length_matched} format={asPercent} />],
-          ["Length-adjusted win rate", <Figure key="adjusted" of={pair.length_adjusted} format={asPercent} />],
+          [
+            "Length-adjusted win rate",
+            <Figure key="adjusted" of={pair.length_adjusted} format={asPercent} />,
+          ],
           ["Difference", <Figure key="difference" of={pair.difference} />],
           ["p, Wilcoxon", pValue(pair.p)],
           ["p, Holm", pValue(pair.p_holm), pair.significant ? "significant" : "not significant"],
