@@ -30,7 +30,7 @@ def length_adjusted(values: ArrayLike, lengths: ArrayLike, other_lengths: ArrayL
     value, longer = value[known], np.log(ours[known] / theirs[known])
     n = len(value)
     rows = np.column_stack([np.ones(n), longer])
-    # Lengths of one ratio cannot be told from the intercept.
+    # Lengths that are all of one ratio are the intercept once more.
     weights = _maximum(rows, value) if n >= MIN_ITEMS and np.linalg.matrix_rank(rows) > 1 else None
     if weights is None:
         return Estimate(value=None, n=n)
