@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import ApiToken, Project
@@ -12,6 +12,7 @@ from steerboard.evaluation.report import assembly as reports
 from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
 from steerboard.platform.database import transaction
 from steerboard.platform.security.credentials import secret_hash
+from steerboard_contracts.report.evaluation import FIGURES_VERSION
 from support.rows.evaluation_rows import Evaluated
 
 URL = "/api/v1/projects/default/evaluations"
@@ -45,6 +46,12 @@ def test_a_report_that_an_older_version_kept_is_computed_anew(made: Evaluated, c
     client.get(f"{URL}/vicuna/report")
     with transaction(made.sessions) as session:
         session.execute(update(EvaluationReportRow).values(document={"evaluation": "vicuna"}))
+    assert client.get(f"{URL}/vicuna/report").json()["judges"][0]["comparison"]["winner"] == "dt"
+    # One that can be read, with figures as they were computed then.
+    with transaction(made.sessions) as session:
+        row = session.scalars(select(EvaluationReportRow)).one()
+        assert row.document["figures_version"] == FIGURES_VERSION
+        row.document = {**row.document, "judges": [], "figures_version": FIGURES_VERSION - 1}
     assert client.get(f"{URL}/vicuna/report").json()["judges"][0]["comparison"]["winner"] == "dt"
 
 

@@ -116,6 +116,10 @@ class Unfinished(BaseModel):
     source: str | None = None
 
 
+# Raised with every change of what a figure means or of which there are, so that kept reports are computed again.
+FIGURES_VERSION = 1
+
+
 class EvaluationReport(BaseModel):
     """`unfinished`: what is still in progress or has failed, in words; the figures cover what exists. `recipe`: the
     paper's table, the control curve and the costs, if a recipe's stage started the evaluation and has ended.
@@ -124,6 +128,7 @@ class EvaluationReport(BaseModel):
     evaluation: str
     evaluation_id: UUID
     version: int
+    figures_version: int = Field(0, description="Version of Steerboard's figures; 0 in reports that had none.")
     computed_at: dt.datetime
     seconds: float
     prompts: int

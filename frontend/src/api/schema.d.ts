@@ -6179,6 +6179,12 @@ export interface components {
              * Format: uuid
              */
             evaluation_id: string;
+            /**
+             * Figures Version
+             * @description Version of Steerboard's figures; 0 in reports that had none.
+             * @default 0
+             */
+            figures_version: number;
             /** Finished */
             finished: boolean;
             /** @description Whether the answers are still fluent. */

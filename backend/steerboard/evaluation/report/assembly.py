@@ -42,7 +42,7 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.held_out_changes import merged
 from steerboard_contracts.pinned_endpoint import PinnedEndpoint
 from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
-from steerboard_contracts.report.evaluation import EvaluationReport
+from steerboard_contracts.report.evaluation import FIGURES_VERSION, EvaluationReport
 
 Sessions = sessionmaker[Session]
 Found = TypeVar("Found")
@@ -69,6 +69,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         evaluation=data.name,
         evaluation_id=data.id,
         version=data.version,
+        figures_version=FIGURES_VERSION,
         computed_at=dt.datetime.now(dt.UTC),
         seconds=0.0,
         prompts=len(data.prompts),
@@ -121,6 +122,8 @@ def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | Non
         try:
             report = EvaluationReport.model_validate(row.document)
         except ValidationError:  # of an older Steerboard
+            return None
+        if report.figures_version != FIGURES_VERSION:
             return None
         # Runs start and fail without a new version.
         report.unfinished_parts = service.unfinished(session, evaluation)

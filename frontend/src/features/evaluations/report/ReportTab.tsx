@@ -179,7 +179,7 @@ function Further({ report, project }: { report: Report; project: string }) {
       {report.agreement.length > 0 && (
         <Section
           title="Agreement"
-          headline={`${count(report.agreement.length)} pairs of sources`}
+          headline={`${count(report.agreement.length)} ${report.agreement.length === 1 ? "pair" : "pairs"} of sources`}
           about="On the same items, between every two sources; a tie of one of them counts half."
         >
           <Agreement rows={report.agreement} />
