@@ -15,6 +15,7 @@ which a program knows.
 
 from __future__ import annotations
 
+import argparse
 import json
 from typing import Any
 
@@ -93,4 +94,5 @@ def recipe() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     print(json.dumps(recipe(), indent=2))

@@ -128,9 +128,8 @@ def test_no_word_can_spell_a_token() -> None:
     assert configured(score_style="words").score_tokens is configured().score_tokens is None
 
 
-def test_the_papers_way_is_the_default_and_is_stored_as_before() -> None:
-    config = configured()
-    assert (config.score_style, config.score_place) == ("digits", "answer")
+def test_the_papers_way_is_stored_as_before() -> None:
+    config = configured(score_style="digits")
     form = ConditionFormat.of_score()
     assert config.writing is form.writing is None
     assert form.opening("5.00") == "<rm_score> 5.00"
