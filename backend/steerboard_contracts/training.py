@@ -175,7 +175,8 @@ class TrainingConfig(Config):
         return None
 
     def for_start(self, template: TemplateName, asked: ConditionFormat | None) -> Self:
-        """With what depends on the model to train: its template, and how it is asked already."""
+        """With what depends on the model to train: its template, and how it is asked already. Raises `BadInput`
+        (`bad_config`) where that does not fit the other fields."""
         return self
 
     @property

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.conditions.score_words import Writing
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import TemplateName
@@ -45,6 +46,19 @@ def test_the_start_model_decides_how_a_score_is_written_where_nobody_did(
     form = None if asked is None else ConditionFormat.of_score(**asked)
     how = configured(**given).for_start(template, form).writing or Writing()
     assert (how.style, how.place) == written
+
+
+@pytest.mark.parametrize(
+    ("given", "style", "words"),
+    [
+        ({"score_step": 1.0, "score_limit": 2.0}, "words", "7 words are more than the scores"),
+        ({"lora": {}, "strategy": "zero3"}, "tokens", "tokens with lora needs strategy ddp or zero2"),
+    ],
+)
+def test_what_the_start_model_decides_must_fit_the_config(given: dict[str, Any], style: str, words: str) -> None:
+    with pytest.raises(BadInput, match=words) as refused:
+        configured(**given).for_start("chat", ConditionFormat.of_score(style=style))
+    assert refused.value.code == "bad_config"
 
 
 def test_training_on_keeps_the_words_of_the_policy() -> None:

@@ -188,7 +188,7 @@ def test_an_answer_that_is_no_longer_wanted_ends_its_request(provider: Provider,
         finally:
             gone.set()
 
-    other.answer = lambda _: Answer(200, pieces(), {"Content-Type": "text/event-stream"})  # type: ignore[arg-type]
+    other.answer = lambda _: Answer(200, pieces(), {"Content-Type": "text/event-stream"})
     answer = provider.stream(request())
     assert next(answer) == "more "
     answer.close()

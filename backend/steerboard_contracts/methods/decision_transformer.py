@@ -20,6 +20,7 @@ from steerboard_contracts.conditions.score_words import (
     Writing,
     word_borders,
 )
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import NonNegative, Positive
 from steerboard_contracts.prompts import ScaleKind, TemplateName
 from steerboard_contracts.samples import Finite
@@ -145,21 +146,26 @@ class DecisionTransformerConfig(ConditionalConfig):
                 raise ValueError(f"default_attributes: the default of {SCORE} is `default_score`")
             if name not in self.attributes:
                 raise ValueError(f"default_attributes: {name} is not among `attributes`")
-        if self.score_style not in ("digits", "auto"):
-            if self.attributes != [SCORE]:
-                raise ValueError(
-                    f"score_style: only {SCORE} alone is written in {self.score_style}; `attributes` has others"
-                )
-            if self.score_tokens and self.lora is not None and self.strategy == "zero3":
-                raise ValueError(
-                    "score_style: tokens with lora needs strategy ddp or zero2: peft cannot train some rows of "
-                    "embeddings that zero3 spreads"
-                )
-            try:
-                word_borders(-self.score_limit, self.score_limit, self.score_step, self.score_words)
-            except ValueError as error:
-                raise ValueError(f"score_words: {error}") from None
+        self._check_style()
         return self
+
+    def _check_style(self) -> None:
+        """Raises `ValueError`."""
+        if self.score_style in ("digits", "auto"):
+            return
+        if self.attributes != [SCORE]:
+            raise ValueError(
+                f"score_style: only {SCORE} alone is written in {self.score_style}; `attributes` has others"
+            )
+        if self.score_tokens and self.lora is not None and self.strategy == "zero3":
+            raise ValueError(
+                "score_style: tokens with lora needs strategy ddp or zero2: peft cannot train some rows of "
+                "embeddings that zero3 spreads"
+            )
+        try:
+            word_borders(-self.score_limit, self.score_limit, self.score_step, self.score_words)
+        except ValueError as error:
+            raise ValueError(f"score_words: {error}") from None
 
     def for_start(self, template: TemplateName, asked: ConditionFormat | None) -> Self:
         found: dict[str, Any] = {}
@@ -171,7 +177,13 @@ class DecisionTransformerConfig(ConditionalConfig):
             elif (self.template or template) == "chat" and self._words_fit:
                 found = {"score_style": "words"}
         chosen = {name: value for name, value in found.items() if name == "score_style" or self._is_open(name)}
-        return self.model_copy(update=chosen)
+        decided = self.model_copy(update=chosen)
+        try:
+            decided._check_style()
+        except ValueError as error:
+            hint = "Name another score_style, or the range and words that the start model has."
+            raise BadInput(f"as the start model is asked for a score, {error}", code="bad_config", hint=hint) from None
+        return decided
 
     def _is_open(self, name: str) -> bool:
         """Whether the field has its default."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,7 +30,7 @@ class Answer:
     """`pieces` are sent one after the other; a callable is called first, and what it returns is sent."""
 
     status: int = 200
-    pieces: list[bytes | Callable[[], bytes]] = field(default_factory=list)
+    pieces: Iterable[bytes | Callable[[], bytes]] = ()
     headers: dict[str, str] = field(default_factory=dict)
 
     @classmethod

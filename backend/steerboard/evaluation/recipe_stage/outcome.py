@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +47,7 @@ def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]
     data = read(session, evaluation)
     found = assemble(data)
     if any(name.startswith("rewards.") for name in given):
-        findings = replace(_findings(session, run, config, data, found), judged=judged)
+        findings = replace(_findings(session, given, config, data, found), judged=judged)
         document = table.report(config, findings)
         if config.decides and not compares:
             decision = decided(findings.main.reward_model, findings.main.units, *findings.last_two(), config.seed)
@@ -63,9 +64,12 @@ def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _findings(
-    session: Session, run: Run, config: EvaluateConfig, data: EvaluationData, found: EvaluationReport
+    session: Session,
+    inputs: Mapping[str, Dataset | Model],
+    config: EvaluateConfig,
+    data: EvaluationData,
+    found: EvaluationReport,
 ) -> Findings:
-    inputs = resolve(session, run)
     findings = Findings(
         data=data,
         report=found,
