@@ -57,3 +57,9 @@ def test_what_has_no_maximum_has_no_rate(values: list[float]) -> None:
     """All won, separated by length, or too few."""
     lengths = [100.0 + 10 * n for n in range(len(values))]
     assert length_adjusted(values, lengths, [195.0] * len(values)).value is None
+
+
+def test_lengths_of_one_ratio_have_no_rate() -> None:
+    """Whatever the lengths do cannot be separated from which answer is better."""
+    theirs = np.arange(100.0, 120.0)
+    assert length_adjusted([1.0, 0.0, 0.5, 1.0] * 5, 2 * theirs, theirs).value is None

@@ -136,9 +136,8 @@ def _mean(source: RewardReport | None, who: Who) -> Estimate:
 
 
 def _pair(source: RewardReport | None, who: Who, baseline: str | None) -> PairRow | None:
-    if source is None or baseline in (None, who.name):
-        return None
-    return pair_of(source.comparison, who.name, baseline or "")
+    """None of the baseline with itself."""
+    return pair_of(source.comparison, who.name, baseline) if source is not None and baseline is not None else None
 
 
 def _win_rate(source: RewardReport | None, who: Who, baseline: str | None) -> float | None:
@@ -149,11 +148,9 @@ def _win_rate(source: RewardReport | None, who: Who, baseline: str | None) -> fl
 def _by_judge(findings: Findings, who: Who, baseline: str | None) -> float | None:
     judged = findings.judged
     judge = next((one for one in findings.report.judges if judged is not None and one.judge == judged.name), None)
-    if judge is None or not judge.valid or baseline in (None, who.name):
+    if judge is None or not judge.valid or baseline is None or judge.invalid_entrants.keys() & {who.name, baseline}:
         return None
-    if judge.invalid_entrants.keys() & {who.name, baseline}:
-        return None
-    pair = pair_of(judge.comparison, who.name, baseline or "")
+    pair = pair_of(judge.comparison, who.name, baseline)
     return pair.win_rate.value if pair is not None else None
 
 
