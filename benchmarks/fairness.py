@@ -109,15 +109,15 @@ def _fill(bench: Bench, home: Path) -> None:
 
 def _tokens(bench: Bench, number: int) -> list[str]:
     """Each of a caller of their own: tokens that one person makes through the API are all that person's."""
-    found = [uuid.uuid4().hex for _ in range(number)]
+    tokens = [uuid.uuid4().hex for _ in range(number)]
     with bench.connect() as connection, connection.cursor() as cursor:
-        for place, token in enumerate(found):
+        for place, token in enumerate(tokens):
             cursor.execute(
                 """INSERT INTO api_tokens (id, project_id, name, token_hash, hint, scopes)
                    SELECT %s, id, %s, %s, '', '{read}' FROM projects""",
                 (uuid.uuid4(), f"reader-{place}", secret_hash(token)),
             )
-    return found
+    return tokens
 
 
 def _arguments() -> argparse.Namespace:

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.transformers_engine import TransformersEngine

@@ -41,37 +41,37 @@ def main() -> None:
     if given.contestant:
         print(json.dumps(contest(given.contestant, given.task, Path(given.folder), given.size)))
         return
-    found = run(given.only, given.size, given.rounds)
-    print(json.dumps(found, indent=2))
+    results = run(given.only, given.size, given.rounds)
+    print(json.dumps(results, indent=2))
     if given.results:
-        _write_results(found)
+        _write_results(results)
 
 
 def run(tasks: list[str], size: str, rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         prepare(folder, size)
-        found: dict[str, Any] = {"size": size, **_machine()}
+        results: dict[str, Any] = {"size": size, **_machine()}
         for task in tasks:
             measured: dict[str, list[dict[str, Any]]] = {"ours": [], "theirs": []}
             for number in range(rounds):
                 for who in ("ours", "theirs") if number % 2 == 0 else ("theirs", "ours"):
                     measured[who].append(_process(who, task, folder, size))
-            found[task] = {who: _summary(all_of, task, found["peak_flops"]) for who, all_of in measured.items()}
-            found[task]["ratio"] = round(
-                found[task]["ours"]["tokens_per_second"] / found[task]["theirs"]["tokens_per_second"], 3
+            results[task] = {who: _summary(all_of, task, results["peak_flops"]) for who, all_of in measured.items()}
+            results[task]["ratio"] = round(
+                results[task]["ours"]["tokens_per_second"] / results[task]["theirs"]["tokens_per_second"], 3
             )
-    return found
+    return results
 
 
 def _summary(measured: list[dict[str, Any]], task: str, peak: float | None) -> dict[str, Any]:
-    rate = statistics.median(one["tokens_per_second"] for one in measured)
+    rate = statistics.median(figures["tokens_per_second"] for figures in measured)
     flop = FLOP.get(task, 6) * measured[0]["parameters"]
     return {
         "tokens_per_second": round(rate),
         "mfu": round(rate * flop / peak, 4) if peak else None,
-        "peak_memory_bytes": max(one["peak_memory_bytes"] for one in measured),
-        "all_tokens_per_second": [round(one["tokens_per_second"]) for one in measured],
+        "peak_memory_bytes": max(figures["peak_memory_bytes"] for figures in measured),
+        "all_tokens_per_second": [round(figures["tokens_per_second"]) for figures in measured],
     }
 
 
@@ -95,21 +95,24 @@ def _machine() -> dict[str, Any]:
 # -- the results' page ----------------------------------------------------------------------------------------------
 
 
-def _write_results(found: dict[str, Any]) -> None:
+def _write_results(results: dict[str, Any]) -> None:
     """Put the table in the place of the last one."""
     head, begin, rest = RESULTS.read_text().partition("<!-- gpu -->\n")
     _, end, tail = rest.partition("<!-- /gpu -->")
-    lines = [f"Measured {found['date']} on {found['device']}, torch {found['torch']}, size `{found['size']}`.", ""]
+    lines = [
+        f"Measured {results['date']} on {results['device']}, torch {results['torch']}, size `{results['size']}`.",
+        "",
+    ]
     lines += [
         "| Task | ours, tokens/s | TRL or transformers | ratio | MFU | peak memory |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for task in (one for one in TASKS if one in found):
-        ours, theirs = found[task]["ours"], found[task]["theirs"]
-        memory = " / ".join(f"{one['peak_memory_bytes'] / 2**30:.1f} GiB" for one in (ours, theirs))
-        mfu = " / ".join("-" if one["mfu"] is None else f"{one['mfu']:.1%}" for one in (ours, theirs))
+    for task in (name for name in TASKS if name in results):
+        ours, theirs = results[task]["ours"], results[task]["theirs"]
+        memory = " / ".join(f"{side['peak_memory_bytes'] / 2**30:.1f} GiB" for side in (ours, theirs))
+        mfu = " / ".join("-" if side["mfu"] is None else f"{side['mfu']:.1%}" for side in (ours, theirs))
         rates = f"{ours['tokens_per_second']:,} | {theirs['tokens_per_second']:,}"
-        lines.append(f"| {task} | {rates} | {found[task]['ratio']:.2f} | {mfu} | {memory} |")
+        lines.append(f"| {task} | {rates} | {results[task]['ratio']:.2f} | {mfu} | {memory} |")
     temporary = RESULTS.with_suffix(".partial")
     temporary.write_text(head + begin + "\n".join(lines) + "\n" + end + tail)
     temporary.replace(RESULTS)

@@ -2,9 +2,17 @@
 
     python benchmarks/human_preferences.py DATA FOLDER
 
-reads, of the folder DATA: hh-rlhf (`hh_rlhf/pairs_2000.jsonl.gz`), PandaLM's test set with its three annotators
-(`pandalm/testset-v1.json`; two of them have to prefer the same answer) and LLMBar (`llmbar/**/dataset.json`, with
-FairEval, LLMEval^2 and MT-Bench as it has them). It writes pairs with a `source` in each row:
+reads, of the folder DATA:
+
+- `hh`: hh-rlhf (`hh_rlhf/pairs_2000.jsonl.gz`), choices of people;
+- `pandalm`: PandaLM's test set (`pandalm/testset-v1.json`), where two of three annotators prefer the same answer;
+- `llmbar`: LLMBar (`llmbar/**/dataset.json`), with FairEval, LLMEval^2 and MT-Bench as it has them;
+- `oasst`: ranked replies of OpenAssistant trees (`open_assistant/en_100_tree.jsonl`; the replies are a model's);
+- `grades`: answers of five models whose grades by GPT-4 are at least three of ten points apart
+  (`graded/arena_bench_graded.jsonl.gz`).
+
+Pairs of more than 1,600 characters are left out, and no file has more of one source than `LIMITS`, so that no source
+outweighs the others. It writes pairs with a `source` in each row:
 
 - `held-out.jsonl`: an eighth of the prompts of every source, for `benchmark` alone;
 - `pairs.jsonl`: 70% of the other prompts; `judgments.jsonl`: the rest of them, for the judge;
@@ -21,11 +29,16 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import combinations
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 Pair = dict[str, Any]
 HELD_OUT, JUDGED = 0.125, 0.3
+LONGEST = 1600  # characters of a prompt with its longer answer: some 400 tokens
+LIMITS = {"pairs": 500, "judgments": 200, "held-out": 120}  # pairs of one source
+APART = 3  # grades of ten
 
 
 def hh(data: Path) -> Iterator[Pair]:
@@ -44,7 +57,7 @@ def dialogue(text: str) -> tuple[list[dict[str, str]], str]:
     for part in text.split("\n\nHuman:")[1:]:
         asked, *answered = part.split("\n\nAssistant:")
         turns.append({"role": "user", "content": asked.strip()})
-        turns += [{"role": "assistant", "content": one.strip()} for one in answered]
+        turns += [{"role": "assistant", "content": text.strip()} for text in answered]
     return (turns[:-1], turns[-1]["content"]) if turns and turns[-1]["role"] == "assistant" else (turns, "")
 
 
@@ -63,17 +76,52 @@ def llmbar(data: Path) -> Iterator[Pair]:
                 yield pair(row["input"], row["output_1"], row["output_2"], row["label"] == 1)
 
 
+def oasst(data: Path) -> Iterator[Pair]:
+    for line in (data / "open_assistant" / "en_100_tree.jsonl").read_text(encoding="utf-8").splitlines():
+        yield from ranked_replies(json.loads(line)["prompt"], [])
+
+
+def ranked_replies(message: dict[str, Any], before: list[dict[str, str]]) -> Iterator[Pair]:
+    """Pairs of the replies to each prompter's message of a tree; rank 0 is the best."""
+    role = "user" if message["role"] == "prompter" else "assistant"
+    turns = [*before, {"role": role, "content": message["text"]}]
+    ranked = [reply for reply in message["replies"] if reply.get("rank") is not None]
+    if role == "user":
+        for better, worse in combinations(sorted(ranked, key=itemgetter("rank")), 2):
+            yield {"prompt": turns, "chosen": better["text"], "rejected": worse["text"]}
+    for reply in message["replies"]:
+        yield from ranked_replies(reply, turns)
+
+
+def grades(data: Path) -> Iterator[Pair]:
+    answers: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with gzip.open(data / "graded" / "arena_bench_graded.jsonl.gz", "rt", encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            if row["gpt4_score"] is not None:
+                answers[row["prompt"]].append(row)
+    for prompt, rows in answers.items():
+        for first, second in combinations(rows, 2):
+            if abs(first["gpt4_score"] - second["gpt4_score"]) >= APART:
+                first_is_better = first["gpt4_score"] > second["gpt4_score"]
+                yield pair(prompt, first["response"], second["response"], first_is_better)
+
+
 def pair(prompt: str, first: str, second: str, first_is_better: bool) -> Pair:
     better, worse = (first, second) if first_is_better else (second, first)
     return {"prompt": prompt, "chosen": better, "rejected": worse}
 
 
-def told_apart(one: Any, other: Any) -> bool:
+def usable(row: Pair) -> bool:
     """Some files have numbers or nothing where an answer is expected."""
-    return all(isinstance(text, str) and text.strip() for text in (one, other)) and one != other
+    answers = row["chosen"], row["rejected"]
+    if not all(isinstance(text, str) and text.strip() for text in answers) or answers[0] == answers[1]:
+        return False
+    prompt = row["prompt"]
+    asked = len(prompt) if isinstance(prompt, str) else sum(len(turn["content"]) for turn in prompt)
+    return asked + max(map(len, answers)) <= LONGEST
 
 
-SOURCES = {"hh": hh, "pandalm": pandalm, "llmbar": llmbar}
+SOURCES = {"hh": hh, "pandalm": pandalm, "llmbar": llmbar, "oasst": oasst, "grades": grades}
 
 
 def part_of(prompt: Any) -> str:
@@ -86,16 +134,19 @@ def part_of(prompt: Any) -> str:
 
 
 def files(data: Path) -> dict[str, list[Pair]]:
-    found: dict[str, list[Pair]] = defaultdict(list)
+    by_file: dict[str, list[Pair]] = defaultdict(list)
     for source, read in SOURCES.items():
+        taken: Counter[str] = Counter()
         for row in read(data):
-            if not told_apart(row["chosen"], row["rejected"]):
+            part = part_of(row["prompt"])
+            if taken[part] == LIMITS[part] or not usable(row):
                 continue
-            part, row = part_of(row["prompt"]), {**row, "source": source}
-            found[part].append(row)
+            taken[part] += 1
+            row = {**row, "source": source}
+            by_file[part].append(row)
             if part == "pairs":
-                found[f"pairs-{source}"].append(row)
-    return found
+                by_file[f"pairs-{source}"].append(row)
+    return by_file
 
 
 def main() -> None:

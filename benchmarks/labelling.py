@@ -52,15 +52,15 @@ def main() -> None:
     given = parser.parse_args()
     # DeepSpeed, where it is installed, logs to standard output, which is for the one document.
     with contextlib.redirect_stdout(sys.stderr):
-        found = run(given.sequences, given.rounds)
-    print(json.dumps(found, indent=2))
+        results = run(given.sequences, given.rounds)
+    print(json.dumps(results, indent=2))
 
 
 def run(sequences: int, rounds: int) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(THREADS)
-    found: dict[str, Any] = {"machine": machine()}
+    results: dict[str, Any] = {"machine": machine()}
     drawn = {
         name: list(made_up_answers(max(1, sequences // answers), answers, PROMPT_WORDS, ANSWER_WORDS))
         for name, answers in ANSWERS.items()
@@ -72,12 +72,12 @@ def run(sequences: int, rounds: int) -> dict[str, Any]:
         models = Models(folder)
         for kind, groups in drawn.items():
             examples = models.examples(groups)
-            found[kind] = {
-                task: contest(ours, theirs, sum(len(one.responses) for one in examples), rounds)
+            results[kind] = {
+                task: contest(ours, theirs, sum(len(example.responses) for example in examples), rounds)
                 for task, (ours, theirs) in models.tasks(examples).items()
             }
-            say(f"{kind}: {found[kind]}")
-    return found
+            say(f"{kind}: {results[kind]}")
+    return results
 
 
 def contest(ours: Way, theirs: Callable[[int], Way], sequences: int, rounds: int) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def contest(ours: Way, theirs: Callable[[int], Way], sequences: int, rounds: int
 
 def _seconds(way: Way) -> tuple[float, list[float]]:
     began = time.perf_counter()
-    found = way()
-    return time.perf_counter() - began, found
+    values = way()
+    return time.perf_counter() - began, values
 
 
 class Models:
@@ -133,8 +133,8 @@ class Models:
         from steerboard_workers.alignment.rendering.render import Rendered
         from steerboard_workers.engines.rewards import TransformersRewards
 
-        whole = [[*one.prompt.tolist(), *answer.tolist()] for one in examples for answer in one.responses]
-        starts = [len(one.prompt) for one in examples for _ in one.responses]
+        whole = [[*example.prompt.tolist(), *answer.tolist()] for example in examples for answer in example.responses]
+        starts = [len(example.prompt) for example in examples for _ in example.responses]
         engine = TransformersRewards(self._reward.model, self._reward.renderer, self._reward.device)
         rendered = [Rendered(ids, start, [], False) for ids, start in zip(whole, starts, strict=True)]
         padded = PaddedLoop(self._policy.model, self._reward.model, whole, starts, self._pad)
@@ -175,11 +175,11 @@ class PaddedLoop:
 
     def rewards(self, batch: int) -> Way:
         def once() -> list[float]:
-            found = (
+            results = (
                 (places, self._reward(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, 0].tolist())
                 for places, ids, mask in self._batches(batch)
             )
-            return _placed(found, len(self._sequences))
+            return _placed(results, len(self._sequences))
 
         return _without_gradient(once)
 
@@ -196,11 +196,11 @@ class PaddedLoop:
         import torch
 
         logits = self._policy(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1]
-        found = logits.gather(2, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
+        log_probs = logits.gather(2, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
         learned = mask[:, 1:].bool()
         for row, place in enumerate(places):
             learned[row, : self._starts[place] - 1] = False
-        sums: list[float] = torch.where(learned, found, 0.0).sum(-1).tolist()
+        sums: list[float] = torch.where(learned, log_probs, 0.0).sum(-1).tolist()
         return sums
 
     def _batches(self, batch: int) -> Iterator[tuple[list[int], Any, Any]]:
@@ -221,9 +221,9 @@ def _without_gradient(way: Way) -> Way:
     return torch.inference_mode()(way)
 
 
-def _placed(found: Iterator[tuple[list[int], list[float]]], total: int) -> list[float]:
+def _placed(results: Iterator[tuple[list[int], list[float]]], total: int) -> list[float]:
     values = [0.0] * total
-    for places, some in found:
+    for places, some in results:
         for place, value in zip(places, some, strict=True):
             values[place] = value
     return values

@@ -59,16 +59,16 @@ def main() -> None:
         engine = ENGINES[given.contestant]
         print(json.dumps(run_ours(given.folder, given.only[0], sizes, given.steps, given.precision, engine)))
         return
-    found: dict[str, Any] = {"machine": machine(), "threads": given.threads, "precision": given.precision}
-    found["sizes"] = sizes.__dict__
+    results: dict[str, Any] = {"machine": machine(), "threads": given.threads, "precision": given.precision}
+    results["sizes"] = sizes.__dict__
     with tempfile.TemporaryDirectory(prefix="bench-online-") as name:
         folder = Path(name)
         with contextlib.redirect_stdout(sys.stderr):  # DeepSpeed, where it is installed, logs there
             prepare(folder, sizes, max(given.steps, CANDIDATE_STEPS))
         for method in given.only:
-            found[method] = _measured(folder, method, sizes, given)
-            say(_line(method, found[method]))
-    print(json.dumps(found, indent=2))
+            results[method] = _measured(folder, method, sizes, given)
+            say(_line(method, results[method]))
+    print(json.dumps(results, indent=2))
 
 
 def _measured(folder: Path, method: str, sizes: Sizes, given: argparse.Namespace) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _measured(folder: Path, method: str, sizes: Sizes, given: argparse.Namespace
 
 def _candidates(folder: Path, method: str, sizes: Sizes, given: argparse.Namespace) -> dict[str, float | None]:
     """Seconds of a step of each of TRL's options that divide the step."""
-    found: dict[str, float | None] = {}
+    medians: dict[str, float | None] = {}
     for option, values in TRL_OPTIONS[method].items():
         if sizes.samples % values["rows"] or values["rows"] > sizes.samples:
             continue
@@ -99,12 +99,12 @@ def _candidates(folder: Path, method: str, sizes: Sizes, given: argparse.Namespa
             steps = _run(folder, method, TRL, option, sizes, given, CANDIDATE_STEPS)[1:]
         except ContestantFailed as failure:
             say(str(failure))
-            found[option] = None
+            medians[option] = None
         else:
-            found[option] = round(statistics.median(step["step"] for step in steps), 4)
-    if not any(found.values()):
+            medians[option] = round(statistics.median(step["step"] for step in steps), 4)
+    if not any(medians.values()):
         raise SystemExit(f"no candidate of TRL's {method} ran; --prompts times --answers: a multiple of 8")
-    return found
+    return medians
 
 
 class ContestantFailed(Exception):
@@ -136,8 +136,8 @@ def _run(
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise ContestantFailed(f"{name} of {method} ({option}) ended early:\n{done.stderr[-2000:]}")
-    found: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    measured: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return measured
 
 
 def _line(method: str, entry: dict[str, Any]) -> str:

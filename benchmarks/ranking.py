@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import psutil
 from dashboard.evaluation import write_evaluation
-from dashboard.ranking_annotators import Asked, Done, rank
+from dashboard.ranking_annotators import AnnotatorLoad, Done, rank
 from harness.measure import percentile, say
 from harness.running_platform import Bench, platform
 
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def run(home: Path, given: argparse.Namespace) -> dict[str, Any]:
-    load = [round(one, 2) for one in os.getloadavg()]
+    load = [round(value, 2) for value in os.getloadavg()]
     with platform(home) as bench:
         # A tenth more than are ranked, so that the queue never runs dry.
         prompts = int(given.annotators * given.seconds / OVERLAP * 1.1) + 3 * given.annotators
@@ -46,7 +46,7 @@ def run(home: Path, given: argparse.Namespace) -> dict[str, Any]:
         say(f"{given.annotators} annotators, {prompts} prompts, {given.seconds} s")
         server = psutil.Process(bench.pid)
         before = server.cpu_times()
-        done = _load(Asked(bench.url, campaign, cookies, given.seconds, given.apart))
+        done = _load(AnnotatorLoad(bench.url, campaign, cookies, given.seconds, given.apart))
         after = server.cpu_times()
         asked = len(done.submitted) + len(done.next_ms) + done.sent_twice + given.annotators
         document = {
@@ -54,7 +54,7 @@ def run(home: Path, given: argparse.Namespace) -> dict[str, Any]:
             "load_before": load,
             "annotators": given.annotators,
             "seconds": given.seconds,
-            "submit": _figures([one.milliseconds for one in done.submitted]),
+            "submit": _figures([submission.milliseconds for submission in done.submitted]),
             "apart": given.apart,
             "next": _figures(done.next_ms),
             # The API's own, without the database's.
@@ -78,7 +78,7 @@ def _figures(times: list[float]) -> dict[str, float | None]:
     return {name: percentile(times, share) for name, share in shares.items()}
 
 
-def _load(asked: Asked) -> Done:
+def _load(asked: AnnotatorLoad) -> Done:
     """In a process of its own, so that its work is not the server's."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -90,7 +90,7 @@ def _load(asked: Asked) -> Done:
     return done
 
 
-def _rank(pipe: Any, asked: Asked) -> None:
+def _rank(pipe: Any, asked: AnnotatorLoad) -> None:
     pipe.send(asyncio.run(rank(asked)))
 
 
@@ -109,15 +109,15 @@ def _fill(bench: Bench, prompts: int) -> str:
 
 def _sign_in(bench: Bench, campaign: str, annotators: int) -> list[tuple[str, str]]:
     """(cookie header, CSRF token) of each, by the links that the campaign's owner makes."""
-    found = []
+    signed_in = []
     with bench.client() as owner:
         for _ in range(annotators):
             link = owner.post(f"evaluations/bench/campaigns/{campaign}/annotators", json={}).raise_for_status().json()
             with httpx.Client(base_url=bench.url) as browser:
                 browser.post(link["link"])
                 csrf = browser.get("/api/v1/session").raise_for_status().json()["csrf_token"]
-                found.append(("; ".join(f"{name}={value}" for name, value in browser.cookies.items()), csrf))
-    return found
+                signed_in.append(("; ".join(f"{name}={value}" for name, value in browser.cookies.items()), csrf))
+    return signed_in
 
 
 def _verify(bench: Bench, campaign: str, done: Done) -> dict[str, int]:
@@ -135,7 +135,7 @@ def _verify(bench: Bench, campaign: str, done: Done) -> dict[str, int]:
             (OVERLAP, campaign),
         ).fetchone()
     assert rankings is not None
-    told = {one.task: one.ranks for one in done.submitted}
+    told = {submission.task: submission.ranks for submission in done.submitted}
     return {
         "stored": len(stored),
         "lost": len(told.keys() - stored.keys()),

@@ -36,7 +36,7 @@ from scaling.models import BATCH, NEW_TOKENS, PROMPTS, WINDOW, write_models
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target
-from steerboard.evaluation.voice import Voice
+from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.processes import vllm
 from steerboard.platform.settings import Settings, get_settings
@@ -96,7 +96,7 @@ def _labelling(folder: Path, models: Path, given: argparse.Namespace) -> dict[st
         str(count): {
             "rows_per_second": round(speed, 1),
             "over_one_worker": round(speed / speeds[1], 2),
-            "seconds": [round(one, 2) for one in seconds[count]],
+            "seconds": [round(value, 2) for value in seconds[count]],
         }
         for count, speed in speeds.items()
     }
@@ -146,7 +146,7 @@ def _workers(bench: Bench, count: int) -> Iterator[None]:
         # All of them must be there before the clock starts.
         with bench.client() as client:
             _until(
-                lambda: names <= {one["name"] for one in client.get(f"{bench.url}/api/v1/system/workers").json()},
+                lambda: names <= {worker["name"] for worker in client.get(f"{bench.url}/api/v1/system/workers").json()},
                 lambda: f"the workers are not all there: see {bench.home / 'workers.log'}",
             )
         yield
@@ -174,7 +174,7 @@ def _label(client: httpx.Client, shards: int) -> float:
 
 
 def _engines(models: Path, python: Path, rounds: int, prompts: int) -> dict[str, Any]:
-    found: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
+    by_engine: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
     for turn in range(rounds):
         for engine in ENGINES if turn % 2 == 0 else reversed(ENGINES):
             speeds = (
@@ -182,17 +182,17 @@ def _engines(models: Path, python: Path, rounds: int, prompts: int) -> dict[str,
                 if engine == "vllm_server"
                 else _stage_speed(engine, models, python, prompts)
             )
-            found[engine].append(speeds)
+            by_engine[engine].append(speeds)
             say(f"{engine}: {', '.join(f'{name} {speed:.0f} tokens/s' for name, speed in speeds.items())}")
     return {
         engine: {
             name: {
-                "tokens_per_second": round(statistics.median(one[name] for one in measured), 1),
-                "all": [round(one[name], 1) for one in measured],
+                "tokens_per_second": round(statistics.median(speed[name] for speed in measured), 1),
+                "all": [round(speed[name], 1) for speed in measured],
             }
             for name in ("greedy", "sampled")
         }
-        for engine, measured in found.items()
+        for engine, measured in by_engine.items()
     }
 
 
@@ -242,7 +242,7 @@ def _served_speed(models: Path, python: Path, prompts: int) -> dict[str, float]:
 
 def _ask(target: Target, prompts: list[str], temperature: float) -> float:
     """Tokens/s of a server that is asked for all prompts as a generate run does."""
-    respondent = Respondent(target, Voice(sys.stderr))
+    respondent = Respondent(target, StageEventWriter(sys.stderr))
     decoding = Decoding(temperature=temperature, max_new_tokens=NEW_TOKENS)
     lock, tokens = threading.Lock(), [0]
 

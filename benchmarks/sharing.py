@@ -45,25 +45,25 @@ def main() -> None:
 
 
 def summary(measured: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    rates = {name: statistics.median(one["rate"] for one in runs) for name, runs in measured.items()}
+    rates = {name: statistics.median(run["rate"] for run in runs) for name, runs in measured.items()}
     expected = measured["one"][0]["losses"]
     return {
         name: {
             "tokens_per_second": round(rates[name]),
             "over_one": round(rates[name] / rates["one"], 3),
             "loss_difference": max(
-                abs(a - b) / b for one in runs for a, b in zip(one["losses"], expected, strict=True)
+                abs(a - b) / b for run in runs for a, b in zip(run["losses"], expected, strict=True)
             ),
-            "memory_bytes": int(max(one["memory"] for one in runs)),
-            "all": [round(one["rate"]) for one in runs],
+            "memory_bytes": int(max(run["memory"] for run in runs)),
+            "all": [round(run["rate"]) for run in runs],
         }
         for name, runs in measured.items()
     }
 
 
 def prepare(folder: Path) -> None:
-    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
+    from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.models.model_io import save_model
 

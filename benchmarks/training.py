@@ -62,17 +62,17 @@ def main() -> None:
 def run(races: list[tuple[str, str]], steps: int, seconds: float) -> dict[str, Any]:
     """What a race leaves of its share of `seconds` goes to those after it."""
     ends = time.monotonic() + seconds
-    found: dict[str, Any] = {"machine": machine(), "pairs": DATA.name if DATA.is_file() else "made up"}
+    results: dict[str, Any] = {"machine": machine(), "pairs": DATA.name if DATA.is_file() else "made up"}
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         with contextlib.redirect_stdout(sys.stderr):  # DeepSpeed, where it is installed, logs there
             prepare(folder, steps)
         for number, (method, precision) in enumerate(races):
             share = (ends - time.monotonic()) / (len(races) - number)
-            one = Race(Path(__file__), folder, method, precision, share).run(steps)
-            found.setdefault(method, {})[precision] = one
-            say(f"{method} {precision}: {one}")
-    return found
+            result = Race(Path(__file__), folder, method, precision, share).run(steps)
+            results.setdefault(method, {})[precision] = result
+            say(f"{method} {precision}: {result}")
+    return results
 
 
 def _several(known: tuple[str, ...]) -> Callable[[str], list[str]]:

@@ -2,12 +2,13 @@
 
 It checks the comments and strings of Python files (of tests only comments and docstrings), and the text of all others:
 docs, dashboard, recipes, Makefile. Docstrings, comments, help texts and labels begin with a subject and a verb or with
-a noun phrase, not with "Of", "Those", "Likewise" or "That of". A line that quotes such a word on purpose ends with
-`prose: ok`. The words to use are in docs/glossary.md.
+a noun phrase, not with "Of", "Those", "Likewise" or "That of"; the help of a command begins with a verb. A line that
+quotes such a word on purpose ends with `prose: ok`. The words to use are in docs/glossary.md.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -64,6 +65,14 @@ AVOID: tuple[tuple[str, str], ...] = (
     (r"\bwhat is there\b", "what exists"),
     (r"\b(is|are|was|were) (not )?there already\b", "already exists"),
     (r"\bthere is nothing (but|else than)\b", "there is only"),
+    (r"\b(bring(s|ing)?|brought)( \w+){0,2} in\b", "import, load, add"),
+    (r"\bin vain\b", "without success, failed"),
+    (r"\bof which (both|all|each|none)\b", "whose, each of which, none of which"),
+    (r"\b(needed|missing|allowed|left out) (is|are) (\w+ or|the|only)\b", "... is needed, must be ..."),
+    (
+        r", for (the|an?|its|their|no|every|each|all) \w+ (is|are|has|have|does|do|decides?|names?|needs?)\b",
+        ", because",
+    ),
 )
 # Code within prose: names in backticks, values in the braces of a formatted string.
 CODE = re.compile(r"`[^`]*`|\{[^{}]*\}")
@@ -81,7 +90,10 @@ PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, inst
 FRAGMENT = re.compile(r"(Of|Those|Likewise|That of)\b")
 MARKDOWN_FRAGMENT = re.compile(r"\b(Of those|Likewise|That of)\b")
 WHOLE = 'name what it is, or what it does ("The weights of ...", "Keeps some of ...")'
-HELPS = {("description", "="), ("help", "=")}
+HELPS = {("description", "="), ("help", "="), ("about", "=")}
+# How the help of a command may not begin: what it does comes first.
+NO_VERB = re.compile(r"(The|An?|Its?|All|Every|Each|One|Other|Another|Who|What|Which|How|Whether|Until|Where|When)\b")
+VERB = 'begin with a verb ("List the models.")'
 SHOWN = re.compile(r"\b(description|label|title)(=|: )\"(?=[A-Z])")
 OPENS_COMMENT = re.compile(r"\s*\{?(//|/\*+)\s*")
 OPENS_DOCSTRING = re.compile(r"[a-zA-Z]*[\"']{1,3}\s*")
@@ -133,6 +145,21 @@ def python_openings(path: Path) -> Iterator[tuple[int, str]]:
                 before, last = token.type, (*last[1:], token.string)
 
 
+def command_openings(path: Path) -> Iterator[tuple[int, str]]:
+    """The start of the docstring of each function that is a command of the command line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and any(map(is_command, node.decorator_list)):
+            text = ast.get_docstring(node)
+            if text is not None:
+                yield node.body[0].lineno, text
+
+
+def is_command(decorator: ast.expr) -> bool:
+    """Whether it is `@app.command(...)`."""
+    called = decorator.func if isinstance(decorator, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr == "command"
+
+
 def opens_help(last: tuple[str, str, str]) -> bool:
     """Whether a string after these tokens is what the API, a form or the command line shows of a field."""
     return last[1:] in HELPS or (last[:2] in HELPS and last[2] == "(")
@@ -143,15 +170,15 @@ def comment_openings(path: Path) -> Iterator[tuple[int, str]]:
     may start on its next line."""
     before, is_open = False, False
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
-        found = OPENS_COMMENT.match(line)
-        is_line = found is not None and found.group(1) == "//"
-        if found is not None and not (is_line and before):
-            yield number, line[found.end() :] if ESCAPE not in line else ESCAPE
+        opening = OPENS_COMMENT.match(line)
+        is_line = opening is not None and opening.group(1) == "//"
+        if opening is not None and not (is_line and before):
+            yield number, line[opening.end() :] if ESCAPE not in line else ESCAPE
         elif is_open:
             yield number, line.lstrip(" *")
         elif shown := SHOWN.search(line):
             yield number, line[shown.end() :] if ESCAPE not in line else ESCAPE
-        is_open = found is not None and not is_line and not line[found.end() :].strip()
+        is_open = opening is not None and not is_line and not line[opening.end() :].strip()
         before = is_line
 
 
@@ -160,8 +187,8 @@ def fragments(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         lines = enumerate(path.read_text(encoding="utf-8").split("\n"), start=1)
         for number, text in lines:
-            for found in MARKDOWN_FRAGMENT.finditer("" if ESCAPE in text else CODE.sub("``", text)):
-                yield number, found.group()
+            for fragment in MARKDOWN_FRAGMENT.finditer("" if ESCAPE in text else CODE.sub("``", text)):
+                yield number, fragment.group()
     elif path.suffix in {".py", ".ts", ".tsx", ".css"}:
         for number, text in python_openings(path) if path.suffix == ".py" else comment_openings(path):
             if opened := FRAGMENT.match(text):
@@ -170,12 +197,17 @@ def fragments(path: Path) -> Iterator[tuple[int, str]]:
 
 def faults(path: Path, shown: str) -> list[str]:
     """One line for each fault: where, the words, and what to write instead."""
-    found = [(number, words, WHOLE) for number, words in fragments(path)]
+    faults_ = [(number, words, WHOLE) for number, words in fragments(path)]
+    if path.suffix == ".py":
+        starts = ((number, NO_VERB.match(text)) for number, text in command_openings(path))
+        faults_ += [(number, opened.group(), VERB) for number, opened in starts if opened]
     for number, text in prose(path):
         if ESCAPE not in text:
             bare = CODE.sub("``", text)
-            found += [(number, word.group(), instead) for one, instead in PATTERNS for word in one.finditer(bare)]
-    return [f'{shown}:{number}: "{words}": {instead}' for number, words, instead in sorted(found)]
+            faults_ += [
+                (number, word.group(), instead) for pattern, instead in PATTERNS for word in pattern.finditer(bare)
+            ]
+    return [f'{shown}:{number}: "{words}": {instead}' for number, words, instead in sorted(faults_)]
 
 
 def files() -> list[str]:
@@ -193,9 +225,9 @@ def files() -> list[str]:
 
 
 def main(names: list[str]) -> int:
-    found = [fault for name in names or files() for fault in faults(ROOT / name, name)]
-    print("\n".join(found), end="\n" if found else "")
-    return 1 if found else 0
+    reported = [fault for name in names or files() for fault in faults(ROOT / name, name)]
+    print("\n".join(reported), end="\n" if reported else "")
+    return 1 if reported else 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from steerboard_contracts.errors import ErrorLocation
 
 Place = tuple[int | str, ...]
 
@@ -34,7 +37,7 @@ def complaints(
 ) -> list[Complaint]:
     """One for each place in `given`, as a `model`. `more`: keys that it may have besides the fields. `check` is called
     for every problem: of a hostile text there may be many."""
-    found: dict[tuple[Place, str | None], list[str]] = {}
+    grouped: dict[tuple[Place, str | None], list[str]] = {}
     got: dict[Place, str] = {}
     for problem in error.errors(include_url=False, include_context=False):
         check()
@@ -49,12 +52,22 @@ def complaints(
         else:
             message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
             got[place] = _shown(problem["input"])
-        messages = found.setdefault((place, missing), [])
+        messages = grouped.setdefault((place, missing), [])
         if message not in messages:
             messages.append(message)
     return [
         Complaint(place, " or ".join(messages) + (f", got {got[place]}" if got.get(place) else ""), missing)
-        for (place, missing), messages in found.items()
+        for (place, missing), messages in grouped.items()
+    ]
+
+
+def locations(problems: Iterable[ErrorDetails], *above: str) -> list[ErrorLocation]:
+    """Pydantic's own words for each place, which is below `above`."""
+    return [
+        ErrorLocation(
+            location=".".join([*above, *map(str, problem["loc"])]), message=problem["msg"].removeprefix("Value error, ")
+        )
+        for problem in problems
     ]
 
 
@@ -91,10 +104,12 @@ def _fields(model: type[BaseModel], loc: Place) -> list[str]:
     models = [model]
     for part in loc:
         inner = [
-            one.model_fields[part].annotation for one in models if isinstance(part, str) and part in one.model_fields
+            model.model_fields[part].annotation
+            for model in models
+            if isinstance(part, str) and part in model.model_fields
         ]
-        models = [found for annotation in inner for found in _models(annotation)] or models
-    return [name for one in models for name in one.model_fields]
+        models = [model for annotation in inner for model in _models(annotation)] or models
+    return [name for model in models for name in model.model_fields]
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -12,7 +12,7 @@ from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.fields import Config, Count, NonNegative, Precision
 from steerboard_contracts.samples import Finite
 
-Asked = Annotated[
+RequestedCondition = Annotated[
     Condition | None,
     Field(
         description="Requested score of a policy that takes one; of several attributes, a text such as "
@@ -36,11 +36,11 @@ GuidanceField = Annotated[
 class Decoding(Config):
     """temperature 0 is greedy. `n` answers for each prompt, each with a seed of its own."""
 
-    temperature: Annotated[NonNegative, Field(description="0 is greedy.")] = 0.0
+    temperature: Annotated[NonNegative, Field(description="Sampling temperature; 0 is greedy.")] = 0.0
     top_p: Annotated[
-        Finite, Field(gt=0, le=1, description="Draw from the likeliest tokens of this much probability.")
+        Finite, Field(gt=0, le=1, description="Sample from the likeliest tokens with this total probability.")
     ] = 1.0
-    top_k: Annotated[int, Field(ge=0, description="Draw from this many of the likeliest tokens; 0: from all.")] = 0
+    top_k: Annotated[int, Field(ge=0, description="Sample from this many of the likeliest tokens; 0: from all.")] = 0
     n: Annotated[int, Field(ge=1, le=256, description="Answers for each prompt.")] = 1
     max_new_tokens: Annotated[
         Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")

@@ -27,19 +27,21 @@ class VllmOptions(Config):
             "On a CPU nothing reads it.",
         ),
     ] = 0.9
-    prefix_caching: Annotated[bool, Field(description="Compute what prompts begin with alike only once.")] = True
+    prefix_caching: Annotated[bool, Field(description="Compute a common beginning of prompts only once.")] = True
     max_model_len: Annotated[
         int | None, Field(ge=16, description="Tokens of prompt and answer together; the model's window by default.")
     ] = None
     eager: Annotated[
         bool, Field(description="Neither compile nor capture graphs: a quicker start, a slower engine.")
     ] = False
-    load_seconds: Annotated[Positive, Field(description="An engine that is not up after so long has failed.")] = 1800.0
-    step_seconds: Annotated[Positive, Field(description="An engine without a step for so long has failed.")] = 300.0
+    load_seconds: Annotated[
+        Positive, Field(description="An engine that has not started after this time has failed.")
+    ] = 1800.0
+    step_seconds: Annotated[Positive, Field(description="An engine without a step for this time has failed.")] = 300.0
 
 
 class WithEngine(Config):
     engine: Annotated[
         EngineName, Field(description="What computes: `vllm` needs its own environment (`make setup-vllm`).")
     ] = "transformers"
-    vllm: Annotated[VllmOptions, Field(description="How vLLM runs the model, where it is the engine.")] = VllmOptions()
+    vllm: Annotated[VllmOptions, Field(description="Options of vLLM, if it is the engine.")] = VllmOptions()

@@ -169,10 +169,10 @@ def descendants() -> list[int]:
             except OSError:
                 continue
             parents.setdefault(parent, []).append(int(entry))
-    found = list(parents.get(os.getpid(), []))
-    for pid in found:
-        found.extend(parents.get(pid, []))
-    return found
+    pids = list(parents.get(os.getpid(), []))
+    for pid in pids:
+        pids.extend(parents.get(pid, []))
+    return pids
 
 
 def kill_everything() -> None:
@@ -191,17 +191,17 @@ def kill_everything() -> None:
 
 def reap(child: int | None) -> str | None:
     """Collect every process that has ended. Returns how `child` ended if it was among them."""
-    found = None
+    ending = None
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return ending
         if pid == 0:
-            return found
+            return ending
         if pid == child:
             signalled = os.WIFSIGNALED(status)
-            found = f"signal {os.WTERMSIG(status)}" if signalled else f"exit {os.WEXITSTATUS(status)}"
+            ending = f"signal {os.WTERMSIG(status)}" if signalled else f"exit {os.WEXITSTATUS(status)}"
 
 
 def watch(child: int, terms: Terms) -> str | None:

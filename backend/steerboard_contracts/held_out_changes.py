@@ -11,12 +11,13 @@ from steerboard_contracts.wording import listed
 
 
 class HeldOutChange(BaseModel):
-    """How many held-out rows a version of a dataset flipped or dropped."""
+    """How many held-out rows a version of a dataset flipped, edited or dropped."""
 
     dataset: str
     dataset_id: uuid.UUID
     flipped: int
     dropped: int
+    edited: int = 0
 
 
 def merged(*given: Iterable[HeldOutChange]) -> list[HeldOutChange]:
@@ -30,5 +31,5 @@ def in_words(changes: Iterable[HeldOutChange]) -> str:
 
 
 def _counts(change: HeldOutChange) -> str:
-    counts = [(change.flipped, "flipped"), (change.dropped, "dropped")]
+    counts = [(change.flipped, "flipped"), (change.edited, "edited"), (change.dropped, "dropped")]
     return listed(f"{number:,} {what}" for number, what in counts if number)

@@ -7,6 +7,8 @@ from typing import Literal
 
 KnownQuality = Literal["synthetic", "sentiment"]
 
+# What such a program is called among the sources of an evaluation; no model can have this name.
+KNOWN_QUALITY = "known quality"
 # What stands for a reward model's hash where such a program rates the answers of an evaluation.
 MARKS: Mapping[KnownQuality, str] = {"synthetic": "known quality", "sentiment": "known quality: sentiment"}
 

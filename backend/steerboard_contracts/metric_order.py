@@ -1,11 +1,26 @@
-"""The order in which metrics are shown: results on held-out data, then what training watches, then what it took."""
+"""The order in which metrics are shown, and the groups of a run's curves: results on held-out data, then what training
+watches, then what it took."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeVar
 
 Value = TypeVar("Value")
+
+# `first`: what the method names (`MethodSpec.first_metrics`). `held_out`: figures of evaluations. `cost`: time, tokens
+# and memory. `device`: samples of what a run's processes and devices do (`steerboard_contracts.watching.devices`).
+MetricGroup = Literal["first", "held_out", "training", "cost", "device"]
+
+# What is looked at first of methods that name nothing else, and of those that are not installed here.
+FIRST_METRICS = (
+    *("eval_pair_accuracy", "pair_accuracy", "eval_reward", "reward", "eval_loss", "loss", "kl"),
+    *("eval_perplexity", "perplexity", "eval_margin", "margin", "length", "ended", "entropy"),
+)
+PAIR_METRICS = ("eval_pair_accuracy", "pair_accuracy", "eval_loss", "loss", "eval_margin", "margin")
+ONLINE_METRICS = ("reward", "kl", "length", "ended", "entropy", "loss")
+
+DEVICE = "device/"
 
 _RESULTS = ("winner", "highest_mean", "best", "best_reward", "spearman")
 _FIRST = (
@@ -19,6 +34,7 @@ _LAST = (
 )
 _HELD_OUT = ("eval_", "held_out_")
 _COSTS = ("memory_", "log_prob_seconds", "reused_", "resumed_")
+_COST_WORDS = ("seconds", "tokens", "tokens_per_second", "steps", "epochs", "parameters")
 
 
 def importance(name: str) -> tuple[int, int, str]:
@@ -37,3 +53,22 @@ def importance(name: str) -> tuple[int, int, str]:
 
 def by_importance(metrics: Mapping[str, Value]) -> dict[str, Value]:
     return {name: metrics[name] for name in sorted(metrics, key=importance)}
+
+
+def group_of(name: str, first: Sequence[str] = FIRST_METRICS) -> MetricGroup:
+    """`first`: names that come before all others."""
+    if name in first:
+        return "first"
+    if name.startswith(DEVICE):
+        return "device"
+    if name.startswith(_HELD_OUT):
+        return "held_out"
+    if name.startswith(_COSTS) or name in _COST_WORDS or name.endswith(("_seconds", "_tokens")):
+        return "cost"
+    return "training"
+
+
+def in_groups(metrics: Mapping[str, Value], first: Sequence[str] = FIRST_METRICS) -> dict[str, Value]:
+    """The metrics of `first` in that order, then by importance."""
+    named = [name for name in first if name in metrics]
+    return {name: metrics[name] for name in (*named, *sorted(metrics.keys() - set(named), key=importance))}

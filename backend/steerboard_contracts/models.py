@@ -110,7 +110,7 @@ def vllm_rank(rank: int) -> int:
     room = next((known for known in _VLLM_RANKS if known >= rank), None)
     if room is None:
         raise BadInput(
-            f"the adapter's rank is {rank}, and vLLM takes at most {_VLLM_RANKS[-1]}",
+            f"the adapter's rank is {rank}, and vLLM supports at most {_VLLM_RANKS[-1]}",
             code="engine_refused",
             hint="Use engine: transformers, or train with the adapter merged.",
         )

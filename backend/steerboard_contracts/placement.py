@@ -99,7 +99,7 @@ def assign(units: Sequence[Unit], nodes: int, devices: int) -> list[NodeShare]:
         return _on_processors(units, nodes)
     free = [devices] * nodes
     placed: list[list[Unit]] = [[] for _ in range(nodes)]
-    for unit in sorted(units, key=lambda one: -one.devices):
+    for unit in sorted(units, key=lambda unit: -unit.devices):
         # The first node always trains.
         room = [free[node] - (node == 0) for node in range(nodes)]
         node = next((at for at in reversed(range(nodes)) if room[at] >= unit.devices), None)
@@ -119,10 +119,10 @@ def _on_processors(units: Sequence[Unit], nodes: int) -> list[NodeShare]:
 
 
 def _does_not_fit(units: Sequence[Unit], nodes: int, devices: int) -> BadInput:
-    counts = {role: [one for one in units if one.role == role] for role in ROLES}
+    counts = {role: [unit for unit in units if unit.role == role] for role in ROLES}
     parts = [f"{role} {len(of)} x {of[0].devices}" for role, of in counts.items() if of]
     return BadInput(
-        f"the placement takes {sum(one.devices for one in units)} devices ({', '.join(parts)}) besides at least one "
+        f"the placement takes {sum(unit.devices for unit in units)} devices ({', '.join(parts)}) besides at least one "
         f"that trains: {nodes} x {devices} have no room for it",
         code="placement_does_not_fit",
         hint="Place fewer copies apart, lower vllm.tensor_parallel to what one node has, or use more nodes.",

@@ -61,7 +61,7 @@ class Normaliser(BaseModel):
         """What brings that model's own rewards to z units: this, or what was used for its part of the sum."""
         if self.reward_model_hash == reward_model_hash:
             return self
-        part = next((one for one in self.parts if one.reward_model_hash == reward_model_hash), None)
+        part = next((part for part in self.parts if part.reward_model_hash == reward_model_hash), None)
         return None if part is None else Normaliser.model_validate(part.model_dump(exclude={"weight"}))
 
     @classmethod

@@ -7,22 +7,22 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Tag, TypeAdapter
 
-from steerboard_contracts.configs.academic import AcademicConfig
-from steerboard_contracts.configs.answer import AnswerConfig
-from steerboard_contracts.configs.base import BaseModelConfig
-from steerboard_contracts.configs.benchmark import BenchmarkConfig
-from steerboard_contracts.configs.check_rows import CheckRowsConfig
-from steerboard_contracts.configs.combine import CombineConfig
-from steerboard_contracts.configs.compare import CompareConfig
-from steerboard_contracts.configs.evaluate import EvaluateConfig
-from steerboard_contracts.configs.generate import GenerateConfig
-from steerboard_contracts.configs.grade import GradeConfig
-from steerboard_contracts.configs.judge import JudgeConfig
-from steerboard_contracts.configs.mix import MixConfig
-from steerboard_contracts.configs.reward import RewardConfig
-from steerboard_contracts.configs.score import ScoreConfig
-from steerboard_contracts.configs.select import SelectConfig
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.run_kinds.academic import AcademicConfig
+from steerboard_contracts.run_kinds.answer import AnswerConfig
+from steerboard_contracts.run_kinds.base import BaseModelConfig
+from steerboard_contracts.run_kinds.benchmark import BenchmarkConfig
+from steerboard_contracts.run_kinds.check_rows import CheckRowsConfig
+from steerboard_contracts.run_kinds.combine import CombineConfig
+from steerboard_contracts.run_kinds.compare import CompareConfig
+from steerboard_contracts.run_kinds.evaluate import EvaluateConfig
+from steerboard_contracts.run_kinds.generate import GenerateConfig
+from steerboard_contracts.run_kinds.grade import GradeConfig
+from steerboard_contracts.run_kinds.judge import JudgeConfig
+from steerboard_contracts.run_kinds.mix import MixConfig
+from steerboard_contracts.run_kinds.reward import RewardConfig
+from steerboard_contracts.run_kinds.score import ScoreConfig
+from steerboard_contracts.run_kinds.select import SelectConfig
 from steerboard_contracts.train_config import TrainConfig
 
 

@@ -228,15 +228,20 @@ _WORDS = {
 }
 
 
-def sample_problems(error: ValidationError) -> str:
-    """A validation error as one line a person can act on: `chosen: is empty; margin: is not a finite number`."""
-    parts = []
+def sample_faults(error: ValidationError) -> list[tuple[str, str]]:
+    """What is wrong with which field: `("chosen", "is empty")`."""
+    faults = []
     for problem in error.errors(include_url=False, include_input=False):
         field = ".".join(str(part) for part in problem["loc"]) or "row"
         words = _WORDS.get(problem["type"])
         context = problem.get("ctx", {})
-        parts.append(f"{field}: {words.format(**context) if words else problem['msg'].removeprefix('Value error, ')}")
-    return "; ".join(parts)
+        faults.append((field, words.format(**context) if words else problem["msg"].removeprefix("Value error, ")))
+    return faults
+
+
+def sample_problems(error: ValidationError) -> str:
+    """A validation error as one line a person can act on: `chosen: is empty; margin: is not a finite number`."""
+    return "; ".join(f"{field}: {words}" for field, words in sample_faults(error))
 
 
 def validate_sample(kind: SampleKind, row: object, line: int) -> Sample:

@@ -29,7 +29,7 @@ class LoraConfig(Config):
     """Low-rank adapters, arXiv 2106.09685: W + alpha / rank B A, of which A and B are learned."""
 
     rank: Annotated[int, Field(ge=1, le=1024, description="Columns of A and B; the more, the more it can learn.")] = 16
-    alpha: Annotated[Positive, Field(description="What the update is multiplied with is alpha / rank.")] = 32.0
+    alpha: Annotated[Positive, Field(description="The update is multiplied with alpha / rank.")] = 32.0
     dropout: Annotated[
         Finite,
         Field(
@@ -78,15 +78,15 @@ class TrainingConfig(Config):
             json_schema_extra={"source": "RLHF Workflow, its reward and preference models: cosine, warm-up 0.03"},
         ),
     ] = 0.03
-    min_lr_ratio: Annotated[Finite, Field(ge=0, le=1, description="Where the cosine ends, as a share of the peak.")] = (
-        0.0
-    )
+    min_lr_ratio: Annotated[
+        Finite, Field(ge=0, le=1, description="Learning rate at the end of the cosine, as a share of the peak.")
+    ] = 0.0
     weight_decay: Annotated[NonNegative, Field(description="AdamW's; norms and biases are not decayed.")] = 0.0
     adam_beta1: Annotated[Finite, Field(ge=0, lt=1, description="AdamW's decay of the gradient's mean.")] = 0.9
     adam_beta2: Annotated[Finite, Field(ge=0, lt=1, description="AdamW's decay of the squared gradient's mean.")] = 0.95
     max_grad_norm: Annotated[Positive, Field(description="Longer gradients are scaled down to this norm.")] = 1.0
     max_length: Annotated[
-        Count | None, Field(description="Tokens a sequence may have; the model's own by default.")
+        Count | None, Field(description="Maximum tokens of a sequence; the model's own by default.")
     ] = None
     too_long: Annotated[
         Literal["truncate", "drop", "refuse"],
@@ -221,7 +221,7 @@ class OnlineConfig(TrainingConfig):
             "larger share of the run's steps fails it.",
         ),
     ] = 0.0
-    answers: Annotated[int, Field(ge=1, le=256, description="Answers sampled to each prompt.")] = 1
+    answers: Annotated[int, Field(ge=1, le=256, description="Answers sampled per prompt.")] = 1
     temperature: Annotated[Positive, Field(description="Temperature of the sampling; all tokens may be drawn.")] = 1.0
     max_new_tokens: Annotated[
         Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")
@@ -231,11 +231,12 @@ class OnlineConfig(TrainingConfig):
     engine: Annotated[
         EngineName,
         Field(
-            description="What samples: the model in training itself, or `vllm` in a process of its own, which gets the "
+            description="Engine that samples: the model in training itself, or `vllm` in a separate process, which "
+            "gets the "
             "current weights before each sampling."
         ),
     ] = "transformers"
-    vllm: Annotated[VllmOptions, Field(description="How vLLM runs the model, where it is the engine.")] = VllmOptions()
+    vllm: Annotated[VllmOptions, Field(description="Options of vLLM, if it is the engine.")] = VllmOptions()
     staleness: Annotated[
         int,
         Field(

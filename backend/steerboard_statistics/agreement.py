@@ -73,7 +73,7 @@ def kappa_interval(a: ArrayLike, b: ArrayLike, *, seed: int = 0, resamples: int 
     both = np.isfinite(x) & np.isfinite(y)
     labels = (-1.0, 0.0, 1.0)
     # How often each item has each of the nine pairs of labels.
-    cells = np.stack([(both & (x == one) & (y == two)).sum(axis=1) for one in labels for two in labels], axis=1)
+    cells = np.stack([(both & (x == first) & (y == two)).sum(axis=1) for first in labels for two in labels], axis=1)
     table = cells[cells.any(axis=1)].astype(np.float64)
     items = len(table)
     if not items:

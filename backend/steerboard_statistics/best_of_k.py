@@ -36,11 +36,11 @@ def best_of_k(scores: ArrayLike, values: ArrayLike, most: int) -> Floats:
     by, of = np.asarray(scores, dtype=np.float64), np.asarray(values, dtype=np.float64)
     order = np.argsort(by, axis=1, kind="stable")
     ranked = np.take_along_axis(by, order, axis=1)
-    found = np.take_along_axis(of, order, axis=1)
+    ordered = np.take_along_axis(of, order, axis=1)
     for group in np.flatnonzero((ranked[:, 1:] == ranked[:, :-1]).any(axis=1)):
         _, block, size = np.unique(ranked[group], return_inverse=True, return_counts=True)
-        found[group] = (np.bincount(block, weights=found[group]) / size)[block]
-    curve: Floats = found @ _weights(by.shape[1], most).T
+        ordered[group] = (np.bincount(block, weights=ordered[group]) / size)[block]
+    curve: Floats = ordered @ _weights(by.shape[1], most).T
     return curve
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from steerboard_contracts.report.sections.comparison import Comparison, ScoreRow
-from steerboard_statistics.bootstrap import RESAMPLES, Floats, Resamples, divide, estimates
+from steerboard_statistics.bootstrap import RESAMPLES, Floats, Resamples, divide
 from steerboard_statistics.bradley_terry import strength_rows
 from steerboard_statistics.paired import pair_rows
 from steerboard_statistics.ranks import friedman, without_noise
@@ -48,8 +48,8 @@ def compare_scores(
     data = data[np.isfinite(data).any(axis=1)]
     pairs = list(combinations(range(len(entrants)), 2))
     differences = pair_differences(data)
-    found = _comparison(entrants, pairs, data, differences, seed, resamples, with_strengths=not pairwise_only)
-    return found if pairwise_only else found.model_copy(update={"friedman": friedman(data)})
+    comparison = _comparison(entrants, pairs, data, differences, seed, resamples, with_strengths=not pairwise_only)
+    return comparison if pairwise_only else comparison.model_copy(update={"friedman": friedman(data)})
 
 
 def compare_pairs(
@@ -126,9 +126,11 @@ def _comparison(
     """scores (items, entrants), differences (items, pairs), NaN for what is missing. One set of resamples for all."""
     items = len(scores)
     drawn = Resamples(items, resamples, seed)
+    order = _item_order(entrants, pairs, scores, differences)
+    scores, differences = scores[order], differences[order]
     both = np.hstack([scores, differences])
     counts = [int(n) for n in np.isfinite(both).sum(axis=0)]
-    means = estimates(_means(both), drawn.means(both), counts)
+    means = drawn.estimates(both)
     score_rows = [ScoreRow(entrant=name, mean=mean) for name, mean in zip(entrants, means, strict=False)]
     signs = np.sign(differences)
     table = pair_rows([(entrants[a], entrants[b]) for a, b in pairs], signs, differences, means[len(entrants) :])
@@ -151,10 +153,17 @@ def _comparison(
     )
 
 
-def _means(values: Floats) -> Floats:
-    """Column means without NaN, NaN for a column that has nothing else."""
-    number = np.isfinite(values).sum(axis=0)
-    return divide(np.nansum(values, axis=0), number)
+def _item_order(
+    entrants: Sequence[str], pairs: Sequence[tuple[int, int]], scores: Floats, differences: Floats
+) -> NDArray[np.intp]:
+    """By values alone, so that the figures are the same in any order of the items, and of the entrants, whose columns
+    count by name: scores (items, entrants), differences (items, pairs) -> (items,)."""
+    named: dict[tuple[str, ...], Floats] = {(entrants[place],): scores[:, place] for place in range(len(entrants))}
+    for place, (a, b) in enumerate(pairs):
+        first, second = sorted((entrants[a], entrants[b]))
+        named[first, second] = differences[:, place] if first == entrants[a] else -differences[:, place]
+    keys = [named[name] for name in sorted(named)]
+    return np.lexsort(keys) if keys else np.arange(len(scores))
 
 
 def _wins(signs: Floats, pairs: Sequence[tuple[int, int]], entrants: int) -> Floats:

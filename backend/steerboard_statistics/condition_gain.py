@@ -39,5 +39,5 @@ def mean_gain(own: ArrayLike, other: ArrayLike, prompts: Sequence[Hashable], *, 
 def mixture_log_probs(log_probs: ArrayLike, weights: ArrayLike) -> Floats:
     """log sum_k w_k p(y|x,s_k) of each row: log-probs (n, k) under k conditions of `weights` (k,), which add up to 1.
     Returns (n,)."""
-    found: Floats = scipy.special.logsumexp(np.asarray(log_probs, dtype=np.float64), axis=1, b=np.asarray(weights))
-    return found
+    mixed: Floats = scipy.special.logsumexp(np.asarray(log_probs, dtype=np.float64), axis=1, b=np.asarray(weights))
+    return mixed

@@ -67,7 +67,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float | None:
 
 def correlations(names: Sequence[str], values: Sequence[ArrayLike]) -> Correlations:
     """Between every two of `values`, each (n,), over the points at which all of them are finite."""
-    points = np.column_stack([np.asarray(one, dtype=np.float64) for one in values])
+    points = np.column_stack([np.asarray(series, dtype=np.float64) for series in values])
     points = points[np.isfinite(points).all(axis=1)]
     # Equal up to rounding is a tie.
     ranks = np.column_stack([scipy.stats.rankdata(without_noise(column)) for column in points.T])

@@ -25,7 +25,7 @@ def length_adjusted(values: ArrayLike, lengths: ArrayLike, other_lengths: ArrayL
     likelihood has no maximum, and below 8 items.
     """
     value = np.asarray(values, dtype=np.float64)
-    ours, theirs = (np.asarray(one, dtype=np.float64) for one in (lengths, other_lengths))
+    ours, theirs = (np.asarray(each, dtype=np.float64) for each in (lengths, other_lengths))
     known = np.isfinite(value) & (ours > 0) & (theirs > 0)
     value, longer = value[known], np.log(ours[known] / theirs[known])
     n = len(value)
@@ -46,14 +46,14 @@ def length_adjusted(values: ArrayLike, lengths: ArrayLike, other_lengths: ArrayL
 
 def _maximum(rows: Floats, value: Floats) -> Floats | None:
     """Newton's method; None where a coefficient has no end."""
-    found = np.zeros(rows.shape[1])
+    coefficients = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
-        p = scipy.special.expit(rows @ found)
+        p = scipy.special.expit(rows @ coefficients)
         hessian = (rows * (p * (1 - p))[:, None]).T @ rows
         step = np.linalg.lstsq(hessian, rows.T @ (value - p), rcond=None)[0]
-        found += step
-        if np.abs(found).max() > _FARTHEST:
+        coefficients += step
+        if np.abs(coefficients).max() > _FARTHEST:
             return None
         if np.abs(step).max() < 1e-10:
-            return found
+            return coefficients
     return None

@@ -99,29 +99,29 @@ def weighted_accuracy(parts: Sequence[tuple[float, PairedAccuracy]]) -> Weighted
     total = math.fsum(weight for weight, _ in parts)
     if total <= 0:
         raise ValueError("there is no group with a weight")
-    shares = [(weight / total, one) for weight, one in parts]
-    difference = math.fsum(share * one.difference for share, one in shares)
-    below = math.hypot(*(share * (one.difference - one.low) for share, one in shares))
-    above = math.hypot(*(share * (one.high - one.difference) for share, one in shares))
+    shares = [(weight / total, accuracy) for weight, accuracy in parts]
+    difference = math.fsum(share * accuracy.difference for share, accuracy in shares)
+    below = math.hypot(*(share * (accuracy.difference - accuracy.low) for share, accuracy in shares))
+    above = math.hypot(*(share * (accuracy.high - accuracy.difference) for share, accuracy in shares))
     return WeightedAccuracy(
-        n=sum(one.n for _, one in parts),
-        a=math.fsum(share * one.a for share, one in shares),
-        b=math.fsum(share * one.b for share, one in shares),
+        n=sum(accuracy.n for _, accuracy in parts),
+        a=math.fsum(share * accuracy.a for share, accuracy in shares),
+        b=math.fsum(share * accuracy.b for share, accuracy in shares),
         difference=difference,
         low=max(difference - below, -1.0),
         high=min(difference + above, 1.0),
-        p=_weighted_p([(share / one.n, one) for share, one in shares]),
+        p=_weighted_p([(share / accuracy.n, accuracy) for share, accuracy in shares]),
     )
 
 
 def _weighted_p(parts: Sequence[tuple[float, PairedAccuracy]]) -> float | None:
     """parts: (weight of one item, its group)."""
-    coins = [(each, one.only_a + one.only_b) for each, one in parts]
+    coins = [(each, accuracy.only_a + accuracy.only_b) for each, accuracy in parts]
     variance = math.fsum(each**2 * tosses for each, tosses in coins)
     fourth = math.fsum(each**4 * tosses for each, tosses in coins)
     if not variance:
         return 1.0
     if variance**2 / fourth < _FEW:
         return None
-    ahead = math.fsum(each * (one.only_a - one.only_b) for each, one in parts)
+    ahead = math.fsum(each * (accuracy.only_a - accuracy.only_b) for each, accuracy in parts)
     return math.erfc(abs(ahead) / math.sqrt(2 * variance))

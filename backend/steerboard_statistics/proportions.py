@@ -7,9 +7,12 @@ Neither has Tango's.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 
+import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from steerboard_contracts.report.estimate import Estimate
 
@@ -44,7 +47,33 @@ def win_rate_interval(wins: float, ties: float, losses: float) -> Estimate:
         q = (math.sqrt(max(b**2 - 8 * n * c, 0.0)) - b) / (4 * n)
         return (ahead - n * d) ** 2 - _Z**2 * n * (2 * q + d * (1 - d))
 
-    found = ahead / n
-    low = scipy.optimize.brentq(excess, -1, found - _APART) if found - _APART > -1 else -1.0
-    high = scipy.optimize.brentq(excess, found + _APART, 1) if found + _APART < 1 else 1.0
+    rate = ahead / n
+    low = scipy.optimize.brentq(excess, -1, rate - _APART) if rate - _APART > -1 else -1.0
+    high = scipy.optimize.brentq(excess, rate + _APART, 1) if rate + _APART < 1 else 1.0
     return Estimate(value=(wins + ties / 2) / n, low=(1 + low) / 2, high=(1 + high) / 2, n=round(n))
+
+
+def clustered_win_rate_interval(points: ArrayLike, items: Sequence[Hashable]) -> Estimate:
+    """The mean of points (n,) of 1, 1/2 or 0, of which an item may have several, and its 95% interval over items (n,).
+
+    Points of one item are no independent evidence. The interval is Tango's of fewer points, as Rao and Scott have it
+    (Biometrics 48, 1992, 577-585): as many as would vary as the mean over items does, at most one for each, and less by
+    Student's t for few items (Korn and Graubard, "Analysis of Health Surveys", 1999, 5.2). Points that are all equal
+    count once for each item. `n` counts points. No interval of a single item that has several.
+    """
+    data = np.asarray(points, dtype=np.float64)
+    n = len(data)
+    places = {item: place for place, item in enumerate(dict.fromkeys(items))}
+    place, count = [places[item] for item in items], len(places)
+    if count == n:
+        shrink = 1.0
+    elif count < 2:
+        return Estimate(value=float(data.mean()), n=n)
+    else:
+        apart = np.bincount(place, weights=data - data.mean())
+        single, clustered = data.var() / n, count / (count - 1) * math.fsum(apart**2) / n**2
+        effect = max(1.0, clustered / single) if single else n / count
+        shrink = effect * (scipy.special.stdtrit(count - 1, 0.975) / _Z) ** 2
+    wins, losses = (data > 0.5).sum() / shrink, (data < 0.5).sum() / shrink
+    interval = win_rate_interval(wins, n / shrink - wins - losses, losses)
+    return interval.model_copy(update={"n": n})

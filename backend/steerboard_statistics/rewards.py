@@ -71,10 +71,10 @@ def length_correlation(rewards: ArrayLike, lengths: ArrayLike) -> list[tuple[flo
 
 def length_cells(entrant: str, positions: Sequence[int], rewards: ArrayLike, lengths: ArrayLike) -> list[LengthCell]:
     """`length_correlation` as cells of the heat map; positions (prompts,)."""
-    found = length_correlation(rewards, lengths)
+    correlations = length_correlation(rewards, lengths)
     return [
         LengthCell(entrant=entrant, position=position, r=r, n=n)
-        for position, (r, n) in zip(positions, found, strict=True)
+        for position, (r, n) in zip(positions, correlations, strict=True)
     ]
 
 

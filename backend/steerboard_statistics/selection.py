@@ -12,7 +12,7 @@ from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.rewards import RewardBin
 from steerboard_contracts.report.selection import BestOfK
 from steerboard_statistics.best_of_k import Floats, best_of_k, kl_bound
-from steerboard_statistics.bootstrap import Resamples, estimates, mean_interval
+from steerboard_statistics.bootstrap import Resamples, mean_interval
 from steerboard_statistics.correlation import correlations
 from steerboard_statistics.rewards import histograms
 
@@ -52,8 +52,8 @@ class AnswerGroups:
 
         def gap(block: Ints) -> Floats:
             values = self._values[name]
-            found: Floats = values[self._best(block)] - values[block].mean(axis=1)
-            return found
+            gaps: Floats = values[self._best(block)] - values[block].mean(axis=1)
+            return gaps
 
         return mean_interval(self._of(gap))
 
@@ -62,8 +62,8 @@ class AnswerGroups:
 
         def share(block: Ints) -> Floats:
             texts = np.sort(self._texts[block], axis=1)
-            found: Floats = (1 + (texts[:, 1:] != texts[:, :-1]).sum(axis=1)) / block.shape[1]
-            return found
+            shares: Floats = (1 + (texts[:, 1:] != texts[:, :-1]).sum(axis=1)) / block.shape[1]
+            return shares
 
         return mean_interval(self._of(share))
 
@@ -71,8 +71,8 @@ class AnswerGroups:
         """Best score less worst, group by group."""
 
         def margin(block: Ints) -> Floats:
-            found: Floats = np.ptp(self._scores[block], axis=1)
-            return found
+            margins: Floats = np.ptp(self._scores[block], axis=1)
+            return margins
 
         return histograms({"margin": self._of(margin)})["margin"]
 
@@ -97,13 +97,12 @@ class AnswerGroups:
             for name in (*rewards, characters)
         ]
         items = len(by_score)
-        draws = Resamples(items).means(by_score)
-        found = estimates(by_score.mean(axis=0), draws, [items] * most)
+        means = Resamples(items).estimates(by_score)
         return [
             BestOfK(
                 k=k,
                 kl=kl_bound(k),
-                score=found[k - 1],
+                score=means[k - 1],
                 rewards=[float(curve[k - 1]) for curve in others[:-1]],
                 characters=float(others[-1][k - 1]),
             )
@@ -113,8 +112,8 @@ class AnswerGroups:
     def _best(self, block: Ints) -> Ints:
         """The first of the best answers of each group: (groups,)."""
         places = self._scores[block].argmax(axis=1)
-        found: Ints = np.take_along_axis(block, places[:, None], axis=1)[:, 0]
-        return found
+        best: Ints = np.take_along_axis(block, places[:, None], axis=1)[:, 0]
+        return best
 
     def _of(self, figure: Callable[[Ints], Floats]) -> Floats:
         return np.concatenate([figure(block) for block in self._blocks.values()])

@@ -29,17 +29,17 @@ def winner_of(scores: Sequence[ScoreRow], pairs: Sequence[PairRow]) -> tuple[str
 
 def _against(name: str, pairs: Sequence[PairRow]) -> dict[str, tuple[PairRow, float]]:
     """By rival: the row, and by how much `name` is ahead."""
-    found = {}
+    rivals = {}
     for row in pairs:
         if name not in (row.a, row.b) or row.difference is None or row.difference.value is None:
             continue
         ahead = row.difference.value if row.a == name else -row.difference.value
-        found[row.b if row.a == name else row.a] = (row, ahead)
-    return found
+        rivals[row.b if row.a == name else row.a] = (row, ahead)
+    return rivals
 
 
 def _won(name: str, rivals: dict[str, tuple[PairRow, float]], tested: int) -> str:
-    closest, (row, ahead) = max(rivals.items(), key=lambda found: (found[1][0].p_holm or 0.0, -found[1][1]))
+    closest, (row, ahead) = max(rivals.items(), key=lambda item: (item[1][0].p_holm or 0.0, -item[1][1]))
     others = "its only rival" if len(rivals) == 1 else "every rival"
     return (
         f"{name} is significantly better than {others}; the closest is {closest} "

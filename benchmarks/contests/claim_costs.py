@@ -72,7 +72,7 @@ class Spread:
 def cost_of(ledgers: Iterable[Ledger], learners: int = 1) -> Cost:
     """All of the runs together; `learners`: how many models learn in an update."""
     total = add_up(ledgers)
-    taken = {one.phase: one for one in total.phases}
+    taken = {phase.phase: phase for phase in total.phases}
     looks = taken["evaluate"].device_seconds if "evaluate" in taken else 0.0
     tokens = {name: phase.tokens for name, phase in taken.items()}
     return Cost(total.device_seconds - looks, _arithmetic(tokens, learners))
@@ -80,7 +80,7 @@ def cost_of(ledgers: Iterable[Ledger], learners: int = 1) -> Cost:
 
 def at_one_epoch(ledgers: Sequence[Ledger], epochs: float) -> float:
     """The arithmetic of runs whose updates were `epochs` passes over their samples, had they been one."""
-    learned = sum(one.tokens for ledger in ledgers for one in ledger.phases if one.phase == "update")
+    learned = sum(phase.tokens for ledger in ledgers for phase in ledger.phases if phase.phase == "update")
     return cost_of(ledgers).arithmetic - LEARN * learned * (1 - 1 / epochs)
 
 
@@ -90,40 +90,40 @@ def curve(ledger: Ledger, steps: Sequence[Mapping[str, float]], answers: int, le
     A step's seconds are its tokens over its rate, less the judge's half of the scoring. What no step took, such as the
     start of the process and the writing of the model, is in every point, as a shorter run would have it, too.
     """
-    spent = [one["tokens"] / one["tokens_per_second"] for one in steps]
+    spent = [step["tokens"] / step["tokens_per_second"] for step in steps]
     cost = Cost(max(0.0, cost_of([ledger]).seconds - sum(spent)), 0.0)
-    found: list[Point] = []
+    points: list[Point] = []
     samplings = 0
-    for number, (one, seconds) in enumerate(zip(steps, spent, strict=True), start=1):
-        samplings += "generate_tokens" in one
-        tokens = {name: one.get(f"{name}_tokens", 0.0) for name in _READING} | {"update": one["tokens"]}
-        scoring = one.get("score_seconds", 0.0)
+    for number, (values, seconds) in enumerate(zip(steps, spent, strict=True), start=1):
+        samplings += "generate_tokens" in values
+        tokens = {name: values.get(f"{name}_tokens", 0.0) for name in _READING} | {"update": values["tokens"]}
+        scoring = values.get("score_seconds", 0.0)
         cost += Cost(seconds - scoring * (1 - 1 / REWARD_MODELS), _arithmetic(tokens, learners))
-        kl = one.get("kl", found[-1].kl if found else None)
-        looked = one.get("eval_reward_model_2"), one.get("eval_reward_model")
-        found.append(Point(number, samplings * answers, cost, *looked, kl))
-    return found
+        kl = values.get("kl", points[-1].kl if points else None)
+        looked = values.get("eval_reward_model_2"), values.get("eval_reward_model")
+        points.append(Point(number, samplings * answers, cost, *looked, kl))
+    return points
 
 
 def at_samples(points: Sequence[Point], samples: int) -> Cost | None:
     """The cost of learning from so many answers; None for a run that ended before."""
     if not points or points[-1].samples < samples:
         return None
-    return [one for one in points if one.samples <= samples][-1].cost
+    return [point for point in points if point.samples <= samples][-1].cost
 
 
 def until(points: Sequence[Point], target: float) -> Cost | None:
     """The cost until the first look at which the judge's score is at least `target`; None if there is none."""
-    return next((one.cost for one in points if one.judge is not None and one.judge >= target), None)
+    return next((point.cost for point in points if point.judge is not None and point.judge >= target), None)
 
 
 def best_of_n(answering: Ledger, answers: int, samples: int) -> Cost:
     """The cost of sampling and scoring `samples` answers, by a run that did so for `answers`; its start counts once."""
     taken = add_up([answering])
-    work = [one for one in taken.phases if one.phase in _READING]
-    once = taken.device_seconds - sum(one.device_seconds for one in work)
-    tokens = {one.phase: one.tokens for one in work}
-    grown = Cost(sum(one.device_seconds for one in work), _arithmetic(tokens, 1)).times(samples / answers)
+    work = [phase for phase in taken.phases if phase.phase in _READING]
+    once = taken.device_seconds - sum(phase.device_seconds for phase in work)
+    tokens = {phase.phase: phase.tokens for phase in work}
+    grown = Cost(sum(phase.device_seconds for phase in work), _arithmetic(tokens, 1)).times(samples / answers)
     return grown + Cost(once, 0.0)
 
 
@@ -139,7 +139,7 @@ def ratios(dt: Cost, equal: Cost | None, reached: Cost | None) -> Ratios:
 
 def spread(values: Sequence[float | None]) -> Spread | None:
     """One value a seed. None where no seed has one."""
-    known = [one for one in values if one is not None]
+    known = [value for value in values if value is not None]
     if not known:
         return None
     return Spread(statistics.median(known), min(known), max(known), len(known), len(values))

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from contests.claim_costs import Point, at_one_epoch, at_samples, best_of_n, cost_of, curve, ratios, spread, until
-from contests.claim_platform import BATCH, BEST_OF, DT_STAGES, ENTRANTS, ONLINE, Outcome, Sizes
+from contests.claim_platform import BATCH, BEST_OF, DT_STAGES, ENTRANTS, ONLINE, SeedResult, Sizes
 from contests.claim_words import may, may_not
 
 OTHERS = ("dpo", "best_of_n", *ONLINE)
@@ -17,19 +17,19 @@ LEARNERS = {"ppo": 2, "rloo": 1}
 DT_EPOCHS = 3.0
 
 
-def document(about: Mapping[str, Any], sizes: Sizes, outcomes: Mapping[int, Outcome]) -> dict[str, Any]:
-    by_seed = {seed: of_seed(one, sizes) for seed, one in outcomes.items()}
+def document(about: Mapping[str, Any], sizes: Sizes, outcomes: Mapping[int, SeedResult]) -> dict[str, Any]:
+    by_seed = {seed: of_seed(outcome, sizes) for seed, outcome in outcomes.items()}
     first = next(iter(outcomes.values()))
-    found = {
+    content = {
         **about,
         "quick": sizes.quick,
         "sizes": {"samples": sizes.samples, "reach": sizes.reach, "best_of": BEST_OF},
         "parameters": first.parameters,
         "held_out_prompts": first.prompts,
-        "judge_accuracy": [one.accuracy["independent"] for one in outcomes.values()],
+        "judge_accuracy": [outcome.accuracy["independent"] for outcome in outcomes.values()],
         "ratios": {
             method: {
-                name: _over_seeds([one["methods"][method]["ratios"][name] for one in by_seed.values()])
+                name: _over_seeds([figures["methods"][method]["ratios"][name] for figures in by_seed.values()])
                 for name in ("occupied", "arithmetic", "arithmetic_one_epoch", "to_equal_score")
             }
             for method in OTHERS
@@ -37,51 +37,51 @@ def document(about: Mapping[str, Any], sizes: Sizes, outcomes: Mapping[int, Outc
         "scores": {method: _scores(list(outcomes.values()), method) for method in ENTRANTS},
         "costs": {
             method: {
-                name: _over_seeds([one["methods"][method]["equal_samples"][name] for one in by_seed.values()])
+                name: _over_seeds([figures["methods"][method]["equal_samples"][name] for figures in by_seed.values()])
                 for name in ("seconds", "arithmetic")
             }
             for method in ("dt", *OTHERS)
         },
         "failed_seconds": sum(
-            ledger.failed_device_seconds for one in outcomes.values() for ledger in one.ledgers.values()
+            ledger.failed_device_seconds for outcome in outcomes.values() for ledger in outcome.ledgers.values()
         ),
         "by_seed": by_seed,
     }
-    return {**found, "may": may(found), "may_not": may_not(found)}
+    return {**content, "may": may(content), "may_not": may_not(content)}
 
 
-def of_seed(one: Outcome, sizes: Sizes) -> dict[str, Any]:
+def of_seed(outcome: SeedResult, sizes: Sizes) -> dict[str, Any]:
     """Costs, ratios and curves of one seed. DT's score is the judge's, of its greedy answers at the score of 5."""
-    behind = [one.ledgers[name] for name in DT_STAGES]
+    behind = [outcome.ledgers[name] for name in DT_STAGES]
     dt = cost_of(behind)
     once = at_one_epoch(behind, 1.0 if sizes.quick else DT_EPOCHS)
-    target = one.scores["dt"]["judge"]
+    target = outcome.scores["dt"]["judge"]
     methods: dict[str, Any] = {"dt": {"equal_samples": asdict(dt), "one_epoch": once}}
     for method in OTHERS:
         points: list[Point] = []
         if method in ONLINE:
-            points = curve(one.ledgers[method], one.steps[method], BATCH, LEARNERS[method])
+            points = curve(outcome.ledgers[method], outcome.steps[method], BATCH, LEARNERS[method])
             equal, reached = at_samples(points, sizes.samples), until(points, target)
         elif method == "dpo":
-            equal = cost_of([one.ledgers[method]])
-            reached = equal if one.scores[method]["judge"] >= target else None
+            equal = cost_of([outcome.ledgers[method]])
+            reached = equal if outcome.scores[method]["judge"] >= target else None
         else:
-            equal, reached = best_of_n(one.ledgers["best_of_n"], one.prompts * BEST_OF, sizes.samples), None
-        found = ratios(dt, equal, reached)
+            equal, reached = best_of_n(outcome.ledgers["best_of_n"], outcome.prompts * BEST_OF, sizes.samples), None
+        computed = ratios(dt, equal, reached)
         methods[method] = {
             "equal_samples": None if equal is None else asdict(equal),
             "reached": None if reached is None else asdict(reached),
-            "ratios": {**asdict(found), "arithmetic_one_epoch": None if equal is None else once / equal.arithmetic},
+            "ratios": {**asdict(computed), "arithmetic_one_epoch": None if equal is None else once / equal.arithmetic},
         }
         if points:
             methods[method] |= {
                 "spent": asdict(points[-1].cost),
                 "curve": [_look(at) for at in points if at.judge is not None],
             }
-    for method, scores in one.scores.items():
+    for method, scores in outcome.scores.items():
         methods.setdefault(method, {})
-        methods[method] |= {"scores": scores, "sampled": one.sampled[method], "kl": one.kl[method]}
-    best = max(OFFLINE, key=lambda name: one.scores[name]["judge"])
+        methods[method] |= {"scores": scores, "sampled": outcome.sampled[method], "kl": outcome.kl[method]}
+    best = max(OFFLINE, key=lambda name: outcome.scores[name]["judge"])
     return {"target": target, "best_offline": best, "methods": methods}
 
 
@@ -96,13 +96,17 @@ def _look(at: Point) -> dict[str, Any]:
     }
 
 
-def _scores(outcomes: Sequence[Outcome], method: str) -> dict[str, Any]:
-    of_greedy = {name: [one.scores[method][name] for one in outcomes] for name in ("judge", "quality", "reward")}
-    of_sampled = {f"sampled_{name}": [one.sampled[method][name] for one in outcomes] for name in ("judge", "quality")}
-    kl = {"kl": [one.kl[method]["value"] for one in outcomes]}
+def _scores(outcomes: Sequence[SeedResult], method: str) -> dict[str, Any]:
+    of_greedy = {
+        name: [outcome.scores[method][name] for outcome in outcomes] for name in ("judge", "quality", "reward")
+    }
+    of_sampled = {
+        f"sampled_{name}": [outcome.sampled[method][name] for outcome in outcomes] for name in ("judge", "quality")
+    }
+    kl = {"kl": [outcome.kl[method]["value"] for outcome in outcomes]}
     return {name: _over_seeds(values) for name, values in (of_greedy | of_sampled | kl).items()}
 
 
 def _over_seeds(values: Sequence[float | None]) -> dict[str, Any] | None:
-    found = spread(values)
-    return None if found is None else asdict(found)
+    summary = spread(values)
+    return None if summary is None else asdict(summary)

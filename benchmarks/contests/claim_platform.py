@@ -73,7 +73,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SeedResult:
     """What a seed's pipeline found. `ledgers`: by stage, and as `best_of_n` of the run that sampled and chose. `steps`:
     of online runs, the metrics of each step. `scores`, `sampled`: by method, means of reward, judge and quality over
     held-out prompts, of greedy and of sampled answers; `kl`: by method, from SFT. `accuracy`: of reward models."""
@@ -128,7 +128,7 @@ def swept(recipe: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
 
 def run(client: httpx.Client, recipe: Mapping[str, Any], inputs: list[str], says: str) -> dict[str, dict[str, Any]]:
     """Start a recipe and wait. Returns its runs by stage. Raises SystemExit for one that does not succeed."""
-    given = [one for one in inputs if one.partition("=")[0] in recipe["inputs"]]
+    given = [text for text in inputs if text.partition("=")[0] in recipe["inputs"]]
     # JSON is YAML.
     started = client.post("pipelines", json={"text": json.dumps(recipe), "set": given})
     if started.is_error:
@@ -136,18 +136,18 @@ def run(client: httpx.Client, recipe: Mapping[str, Any], inputs: list[str], says
     pipeline, told = started.json()["id"], set[str]()
     while True:
         runs = client.get(f"pipelines/{pipeline}").raise_for_status().json()["runs"]
-        for one in runs:
-            if one["state"] in _ENDED and one["name"] not in told:
-                told.add(one["name"])
-                how = "reused" if one["reused_from_id"] else f"{one['device_seconds']:.1f} s"
-                say(f"  {says}: {one['name']} {one['state']}, {how}")
-        failed = [one for one in runs if one["state"] in _ENDED and one["state"] != "succeeded"]
+        for stage in runs:
+            if stage["state"] in _ENDED and stage["name"] not in told:
+                told.add(stage["name"])
+                how = "reused" if stage["reused_from_id"] else f"{stage['device_seconds']:.1f} s"
+                say(f"  {says}: {stage['name']} {stage['state']}, {how}")
+        failed = [stage for stage in runs if stage["state"] in _ENDED and stage["state"] != "succeeded"]
         if failed:
             raise SystemExit(f"{failed[0]['name']} {failed[0]['state']}: {failed[0]['reason']}")
         if len(told) == len(runs):
             break
         time.sleep(0.5)
-    return {one["name"]: client.get(f"runs/{one['id']}").raise_for_status().json() for one in runs}
+    return {stage["name"]: client.get(f"runs/{stage['id']}").raise_for_status().json() for stage in runs}
 
 
 def steps_of(client: httpx.Client, detail: Mapping[str, Any]) -> list[dict[str, float]]:
@@ -156,35 +156,35 @@ def steps_of(client: httpx.Client, detail: Mapping[str, Any]) -> list[dict[str, 
     worked = detail["reused_from_id"] or detail["id"]
     asked = {"name": _METRICS, "points": 10_000}
     series = client.get(f"runs/{worked}/metrics", params=asked).raise_for_status().json()
-    found: dict[int, dict[str, float]] = {}
-    for one in series:
-        for point in one["points"]:
-            found.setdefault(point["step"], {})[one["name"]] = point["value"]
-    return [found[step] for step in sorted(found)]
+    by_step: dict[int, dict[str, float]] = {}
+    for metric in series:
+        for point in metric["points"]:
+            by_step.setdefault(point["step"], {})[metric["name"]] = point["value"]
+    return [by_step[step] for step in sorted(by_step)]
 
 
-def outcome(client: httpx.Client, runs: Mapping[str, Mapping[str, Any]]) -> Outcome:
+def outcome(client: httpx.Client, runs: Mapping[str, Mapping[str, Any]]) -> SeedResult:
     """The outcome of a pipeline of the whole recipe, from the API."""
     pipeline = runs["sft"]["pipeline"]["name"]
     reports = {}
-    ledgers = {name: Ledger.model_validate(one["ledger"]) for name, one in runs.items()}
+    ledgers = {name: Ledger.model_validate(run["ledger"]) for name, run in runs.items()}
     for stage in ("scores", "frontier"):
         reports[stage] = client.get(f"evaluations/{pipeline}.{stage}/report").raise_for_status().json()
     entrants = client.get(f"evaluations/{pipeline}.scores").raise_for_status().json()["entrants"]
-    chose = next(one["run"]["id"] for one in entrants if one["name"] == ENTRANTS["best_of_n"])
+    chose = next(entrant["run"]["id"] for entrant in entrants if entrant["name"] == ENTRANTS["best_of_n"])
     ledgers["best_of_n"] = Ledger.model_validate(client.get(f"runs/{chose}").raise_for_status().json()["ledger"])
     methods = {entrant: method for method, entrant in ENTRANTS.items()}
     model = client.get(f"models/{pipeline}.sft").raise_for_status().json()
-    return Outcome(
+    return SeedResult(
         ledgers=ledgers,
         steps={name: steps_of(client, runs[name]) for name in ONLINE},
         scores=_means(reports["scores"]),
         sampled=_means(reports["frontier"]),
         kl={
-            methods[one["entrant"]]: {"value": one["kl"]["value"], "kind": one["kind"]}
-            for one in reports["frontier"]["frontier"]["entrants"]
+            methods[entrant["entrant"]]: {"value": entrant["kl"]["value"], "kind": entrant["kind"]}
+            for entrant in reports["frontier"]["frontier"]["entrants"]
         },
-        accuracy={one["reward_model"]: one["accuracy"]["value"] for one in reports["scores"]["rewards"]},
+        accuracy={reward["reward_model"]: reward["accuracy"]["value"] for reward in reports["scores"]["rewards"]},
         prompts=reports["scores"]["prompts"],
         parameters=model["info"]["parameters"],
     )
@@ -192,10 +192,10 @@ def outcome(client: httpx.Client, runs: Mapping[str, Mapping[str, Any]]) -> Outc
 
 def _means(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """By method. Rewards as the models give them, since those of the curve in training are the same."""
-    found: dict[str, dict[str, float]] = {method: {} for method in ENTRANTS}
-    by_name = {one["reward_model"]: one["raw"] for one in report["rewards"]}
+    means: dict[str, dict[str, float]] = {method: {} for method in ENTRANTS}
+    by_name = {reward["reward_model"]: reward["raw"] for reward in report["rewards"]}
     for name, source in _SOURCES.items():
         values = {row["entrant"]: row["mean"]["value"] for row in by_name[source]}
         for method, entrant in ENTRANTS.items():
-            found[method][name] = values[entrant]
-    return found
+            means[method][name] = values[entrant]
+    return means

@@ -27,8 +27,8 @@ def prepare(folder: Path, size: str) -> None:
     """rows.jsonl (each a labelled sample and a pair in one) and the start model."""
     import torch
 
-    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
+    from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.models.model_io import save_model
 

@@ -26,14 +26,14 @@ def run_ours(
     from steerboard_workers.stages.training.sampling import live_policy
 
     live_policy.end_ids = lambda *_: set()
-    found: list[dict[str, float]] = []
+    measured: list[dict[str, float]] = []
     began = [time.perf_counter()]
 
     class Timed(Stage):
         def metrics(self, step: int, values: Any) -> None:
             now = time.perf_counter()
             phases = {k.removesuffix("_seconds"): v for k, v in values.items() if k.endswith("_seconds")}
-            found.append({**phases, "step": now - began[0]})
+            measured.append({**phases, "step": now - began[0]})
             began[0] = time.perf_counter()
 
     sampling = None
@@ -52,4 +52,4 @@ def run_ours(
         vllm=sampling,
     )
     train.run(Timed(Path(tempfile.mkdtemp(dir=folder)), spec, EventWriter(os.open(os.devnull, os.O_WRONLY))))
-    return found
+    return measured

@@ -66,8 +66,8 @@ class Sizes:
 
 def prepare(folder: Path, sizes: Sizes, steps: int) -> None:
     """Write prompts for `steps` steps, of about as many tokens as asked for, and the start model."""
-    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
+    from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.models.model_io import save_model
 

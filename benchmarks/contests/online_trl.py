@@ -26,7 +26,7 @@ def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int, pr
     from datasets import Dataset
 
     spent: dict[str, float] = defaultdict(float)
-    found: list[dict[str, float]] = []
+    timings: list[dict[str, float]] = []
     stem, chosen = method.upper(), TRL_OPTIONS[method][option]
     kind = getattr(trl, f"{stem}Trainer")
 
@@ -53,7 +53,7 @@ def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int, pr
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             whole = time.perf_counter() - self.began
-            found.append({**spent, "update": whole - sum(spent.values()), "step": whole})
+            timings.append({**spent, "update": whole - sum(spent.values()), "step": whole})
 
     tokenizer = AutoTokenizer.from_pretrained(folder / MODEL, padding_side="left")
     texts = [json.loads(line)["prompt"][-1]["content"] for line in (folder / ROWS).read_text().splitlines()]
@@ -85,4 +85,4 @@ def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int, pr
         callbacks=[Steps()],
     )
     trainer.train()
-    return found
+    return timings

@@ -35,7 +35,7 @@ def run(folder: Path, option: str, steps: int, sizes: Sizes, precision: str) -> 
     from datasets import Dataset
 
     spent: dict[str, float] = defaultdict(float)
-    found: list[dict[str, float]] = []
+    measured: list[dict[str, float]] = []
     tokenizer = AutoTokenizer.from_pretrained(folder / MODEL, padding_side="left")
     letters = torch.tensor([float(LETTER in tokenizer.decode([token])) for token in range(len(tokenizer))])
 
@@ -60,7 +60,7 @@ def run(folder: Path, option: str, steps: int, sizes: Sizes, precision: str) -> 
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             whole = time.perf_counter() - self.began
-            found.append({**spent, "update": whole - sum(spent.values()), "step": whole})
+            measured.append({**spent, "update": whole - sum(spent.values()), "step": whole})
             self.on_train_begin(args, state, control)
 
     def timed(inner: Any, phase_of: Any) -> Any:
@@ -111,7 +111,7 @@ def run(folder: Path, option: str, steps: int, sizes: Sizes, precision: str) -> 
         callbacks=[Steps()],
     )
     trainer.train()
-    return found
+    return measured
 
 
 if __name__ == "__main__":

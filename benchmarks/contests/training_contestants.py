@@ -65,7 +65,7 @@ def tokens_read(examples: list[Any]) -> int:
     """What a reference reads: each sequence, and KTO's answers to other prompts."""
     from steerboard_workers.alignment.examples import with_companions
 
-    return sum(one.tokens for one in with_companions(examples))
+    return sum(example.tokens for example in with_companions(examples))
 
 
 def run_ours(folder: Path, method: str, precision: str, steps: int) -> None:

@@ -65,9 +65,9 @@ class Contestant:
 
     def result(self) -> dict[str, float]:
         """What it found in the end: `loss` of the held-out rows, and what its reference cost if it has one."""
-        found = self._read()
+        figures = self._read()
         self._process.wait()
-        return found
+        return figures
 
     def close(self) -> None:
         self._process.kill()
@@ -96,14 +96,14 @@ class Race:
         best, swept = self._candidates[0], {}
         if len(self._candidates) > 1:
             tried, _ = self._together(self._candidates, SWEEP_STEPS + 1, SWEEP_STEPS)
-            swept = {name: round(statistics.median(one.rates[1:])) for name, one in tried.items()}
+            swept = {name: round(statistics.median(contestant.rates[1:])) for name, contestant in tried.items()}
             best = max(swept, key=lambda name: swept[name])
             left = self._ends - time.monotonic() - _AROUND_SECONDS
             fit = left / (_ROUND_STEPS * statistics.median(tried[best].seconds[1:]))
             steps = max(FEWEST_STEPS, min(steps, int(fit)))
         runners, results = self._together([OURS, DEFAULT, best], steps, steps)
         # Medians, so that a moment of other load does not decide.
-        rates = {name: statistics.median(one.rates[WARM_STEPS : steps - 1]) for name, one in runners.items()}
+        rates = {name: statistics.median(runner.rates[WARM_STEPS : steps - 1]) for name, runner in runners.items()}
         return summary(rates, results, best, swept) | {"steps": steps}
 
     def _together(
@@ -113,16 +113,16 @@ class Race:
         runners = {name: Contestant(*self._of, name, steps) for name in names}
         results: dict[str, dict[str, float]] = {}
         try:
-            for one in runners.values():
-                one.is_ready()
+            for runner in runners.values():
+                runner.is_ready()
             for _ in range(do):
-                for one in runners.values():
-                    one.step()
+                for runner in runners.values():
+                    runner.step()
             if do == steps:
-                results = {name: one.result() for name, one in runners.items()}
+                results = {name: runner.result() for name, runner in runners.items()}
         finally:
-            for one in runners.values():
-                one.close()
+            for runner in runners.values():
+                runner.close()
         return runners, results
 
 
@@ -156,7 +156,7 @@ def _reference(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, fl
     """Tokens/s of the passes that read the reference, and seconds for the rows of the steps; None without one."""
     if "reads" not in ours or "reads" not in theirs:
         return None
-    rates = [found["reference_tokens"] / found["reference_seconds"] for found in (ours, theirs)]
+    rates = [figures["reference_tokens"] / figures["reference_seconds"] for figures in (ours, theirs)]
     return {
         "ours": round(rates[0]),
         "trl_best": round(rates[1]),
@@ -173,7 +173,7 @@ def _one_epoch(
     if "reads" not in ours or "reads" not in theirs:
         return None
 
-    def whole(rate: float, found: dict[str, float]) -> float:
-        return 1 / (1 / rate + found["reads"] * found["reference_seconds"] / found["reference_tokens"])
+    def whole(rate: float, figures: dict[str, float]) -> float:
+        return 1 / (1 / rate + figures["reads"] * figures["reference_seconds"] / figures["reference_tokens"])
 
     return _ratios(whole(rates[OURS], ours), rates[DEFAULT], whole(rates[best], theirs))

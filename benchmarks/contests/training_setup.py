@@ -88,9 +88,9 @@ def write_models(folder: Path, rows: list[dict[str, Any]], max_length: int) -> N
     """`sft`, a 6-layer Llama of random weights with a tokenizer made of `rows`, and `reward_model`, with a head."""
     import torch
 
-    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.methods.reward_model import RewardModelConfig
     from steerboard_contracts.models import ModelInfo
+    from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.models.model_io import save_model
     from steerboard_workers.stages.training.setup import open_model

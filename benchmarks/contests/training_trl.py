@@ -93,9 +93,9 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
             first = self.data_collator([dataset[place] for place in range(self.args.per_device_train_batch_size)])
             self.compute_ref_log_probs(self.ref_model or self.model, first)
             began = time.perf_counter()
-            found = super()._precompute_ref_logps(dataset, *given)
+            computed = super()._precompute_ref_logps(dataset, *given)
             spent.append(time.perf_counter() - began)
-            return found
+            return computed
 
     class Paced(TrainerCallback):
         tokens = 0.0
@@ -139,7 +139,7 @@ def _drawn(examples: list[Any], config: Any, steps: int, by_length: bool) -> lis
 
     order = order_of(examples, config)
     drawn = [[examples[place] for place in order.step(step)] for step in range(steps)]
-    return [one for step in drawn for one in (sorted(step, key=_longest) if by_length else step)]
+    return [example for step in drawn for example in (sorted(step, key=_longest) if by_length else step)]
 
 
 def _longest(example: Any) -> int:
@@ -184,12 +184,12 @@ class _Reads:
         from steerboard_workers.stages.training.passes import by_example
 
         batcher = Batcher("padded", "labels", 2048, self._pad)
-        parts, found = batcher.cut(examples)[0], []
+        parts, sums = batcher.cut(examples)[0], []
         with torch.no_grad():
             for part in parts:
                 batch = batcher.collate(part)
-                found.append(sequence_sums(self._module(**batch.model_inputs())[0], batch.label_counts).numpy())
-        return by_example(examples, parts, found)
+                sums.append(sequence_sums(self._module(**batch.model_inputs())[0], batch.label_counts).numpy())
+        return by_example(examples, parts, sums)
 
 
 def _with_reference(start: Any, examples: list[Any], precision: str) -> list[Any]:
@@ -200,14 +200,14 @@ def _with_reference(start: Any, examples: list[Any], precision: str) -> list[Any
 
     every = list(with_companions(examples))
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-        found = _Reads(start.module().eval(), start.tokenizer.pad_token_id).per_sequence(every)
-    known = {id(one): {"reference": values} for one, values in zip(every, found, strict=True)}
+        sums = _Reads(start.module().eval(), start.tokenizer.pad_token_id).per_sequence(every)
+    known = {id(example): {"reference": values} for example, values in zip(every, sums, strict=True)}
 
-    def filled(one: Any) -> Any:
-        companion = None if one.companion is None else filled(one.companion)
-        return replace(one, frozen_log_probs=known[id(one)], companion=companion)
+    def filled(example: Any) -> Any:
+        companion = None if example.companion is None else filled(example.companion)
+        return replace(example, frozen_log_probs=known[id(example)], companion=companion)
 
-    return [filled(one) for one in examples]
+    return [filled(example) for example in examples]
 
 
 def _held_out_loss(start: Any, config: Any, examples: list[Any]) -> float:

@@ -72,7 +72,9 @@ async def _run(crowd: Crowd) -> Answers:
     address = urlsplit(crowd.url)
     people = [_Caller(address.hostname or "127.0.0.1", address.port or 80, token) for token in crowd.readers]
     for first in range(0, len(people), _CONNECT_AT_ONCE):
-        await asyncio.gather(*(one.status(Request(_PATHS[0])) for one in people[first : first + _CONNECT_AT_ONCE]))
+        await asyncio.gather(
+            *(person.status(Request(_PATHS[0])) for person in people[first : first + _CONNECT_AT_ONCE])
+        )
     start = time.perf_counter() + _SETTLE_SECONDS
     greedy = [
         asyncio.create_task(
@@ -81,7 +83,10 @@ async def _run(crowd: Crowd) -> Answers:
         for request in crowd.greedy
     ]
     await asyncio.gather(
-        *(_read(one, crowd, start + crowd.pause * place / len(people), answers) for place, one in enumerate(people))
+        *(
+            _read(person, crowd, start + crowd.pause * place / len(people), answers)
+            for place, person in enumerate(people)
+        )
     )
     for task in greedy:
         task.cancel()

@@ -13,6 +13,7 @@ import psycopg
 from harness.measure import say
 from harness.running_platform import Bench
 
+from dashboard.facts import store_facts
 from dashboard.outputs import Known, Plan
 from dashboard.runs import plan_runs
 from dashboard.samples import DATASET, import_samples, wait_for_index, write_samples
@@ -106,6 +107,7 @@ def _store(connection: psycopg.Connection, plan: Plan, known: Known, points: int
     _clone_rows(connection, plan, known)
     _metrics(connection, plan, points)
     _logs_and_the_rest(connection, plan, known)
+    store_facts(connection, known.project, METRICS)
 
 
 def _copy(connection: psycopg.Connection, table: str, rows: list[dict[str, Any]]) -> None:
@@ -231,11 +233,12 @@ def sizes(bench: Bench) -> dict[str, int]:
         "pipelines": "pipelines",
         "datasets": "datasets",
         "models": "models",
+        "run_facts": "run_facts",
         "queued": "runs WHERE state = 'queued'",
         "audit_rows": "audit_log",
         "events": "events",
     }
     with bench.connect(autocommit=True) as connection:
-        found = {name: int(_one(connection, f"SELECT count(*) FROM {what}")) for name, what in counted.items()}
-        found["database_mb"] = int(_one(connection, "SELECT pg_database_size(current_database())")) >> 20
-    return found
+        counts = {name: int(_one(connection, f"SELECT count(*) FROM {what}")) for name, what in counted.items()}
+        counts["database_mb"] = int(_one(connection, "SELECT pg_database_size(current_database())")) >> 20
+    return counts

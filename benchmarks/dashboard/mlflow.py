@@ -51,13 +51,13 @@ def measure_mlflow(bench: Bench, times: int) -> dict[str, Any]:
         assert counted is not None
         assert experiment is not None
         say(f"  MLflow holds {counted[0]:,} runs and {counted[1]:,} metric points")
-        found = _measure(bench, address, str(experiment[0]), times)
+        measured = _measure(bench, address, str(experiment[0]), times)
     return {
         "packages": list(PACKAGES),
         "runs": counted[0],
         "metric_points": counted[1],
         "filled_by": "bulk SQL",
-    } | found
+    } | measured
 
 
 # -- the environment and the server -----------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def _measure(bench: Bench, address: str, experiment: str, times: int) -> dict[st
                     return _whole_page(pool, theirs, rng.choice(runs))
                 return ask.send(theirs, rng)
 
-            found = measure(asks, times, send)
-    mine, other = _summary(found, "ours/"), _summary(found, "mlflow/")
+            measured = measure(asks, times, send)
+    mine, other = _summary(measured, "ours/"), _summary(measured, "mlflow/")
     ratio = {
         group: round(other[group]["p50_ms"] / mine[group]["p50_ms"], 2)
         for group in mine
@@ -221,7 +221,7 @@ def _their_asks(runs: list[str], experiment: str, token: str) -> list[Ask]:
     page = {"experiment_ids": [experiment], "max_results": 50}
 
     def filtered(*filters: str) -> list[dict[str, Any]]:
-        return [{**page, "filter": one} for one in filters]
+        return [{**page, "filter": filter_} for filter_ in filters]
 
     history = ["/ajax-api/2.0/mlflow/metrics/get-history-bulk-interval"]
     charts = [_interval(run, name) for run in runs for name in METRICS]
@@ -242,7 +242,7 @@ def _interval(run: str, name: str) -> dict[str, Any]:
 
 
 def _whole_page(pool: ThreadPoolExecutor, client: httpx.Client, run: str) -> httpx.Response:
-    """All metrics of one run, of which each is a request, over as many connections as a browser opens."""
+    """All metrics of one run, each of which is a request, over as many connections as a browser opens."""
     path = "/ajax-api/2.0/mlflow/metrics/get-history-bulk-interval"
     answers = list(pool.map(lambda name: client.get(path, params=_interval(run, name)), METRICS))
     return next((answer for answer in answers if answer.status_code != 200), answers[0])
@@ -260,10 +260,13 @@ def _deep_token(client: httpx.Client, experiment: str) -> str:
         asked["page_token"] = tokens[-1]
 
 
-def _summary(found: dict[str, Times], side: str) -> dict[str, Any]:
+def _summary(measured: dict[str, Times], side: str) -> dict[str, Any]:
     summary: dict[str, Any] = {}
     for group in ("lists", "charts", "chart_pages"):
-        mine = {name: times for name, times in found.items() if name.startswith(f"{side}{group}/")}
+        mine = {name: times for name, times in measured.items() if name.startswith(f"{side}{group}/")}
         requests = {name.rpartition("/")[2]: times.summary() for name, times in mine.items()}
-        summary[group] = {**figures([one for times in mine.values() for one in times.counted]), "requests": requests}
+        summary[group] = {
+            **figures([seconds for times in mine.values() for seconds in times.counted]),
+            "requests": requests,
+        }
     return summary

@@ -21,7 +21,7 @@ _BEGIN_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnnotatorLoad:
     """`cookies`: (cookie header, CSRF token) of each annotator. `apart`: they ask for the next items by other calls."""
 
     url: str
@@ -49,7 +49,7 @@ class Done:
     failed: dict[str, int] = field(default_factory=dict)
 
 
-async def rank(asked: Asked) -> Done:
+async def rank(asked: AnnotatorLoad) -> Done:
     """Everyone at the same pace, each from another moment of the second on."""
     done = Done()
     people = [_Annotator(asked, number, done) for number in range(len(asked.cookies))]
@@ -61,7 +61,7 @@ async def rank(asked: Asked) -> Done:
 
 
 class _Annotator:
-    def __init__(self, asked: Asked, number: int, done: Done) -> None:
+    def __init__(self, asked: AnnotatorLoad, number: int, done: Done) -> None:
         self._asked, self._done = asked, done
         self._cookie, self._csrf = asked.cookies[number]
         self._rng = random.Random(number)

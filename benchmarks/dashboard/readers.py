@@ -57,8 +57,8 @@ class _Readers:
         heard: list[list[int]] = [[] for _ in range(live)]
         tasks: list[asyncio.Task[None]] = []
         for first in range(0, live, _CONNECT_AT_ONCE):
-            group = [(one, asyncio.Event()) for one in heard[first : first + _CONNECT_AT_ONCE]]
-            tasks += [asyncio.create_task(self._follow(self._start, one, begun)) for one, begun in group]
+            group = [(events, asyncio.Event()) for events in heard[first : first + _CONNECT_AT_ONCE]]
+            tasks += [asyncio.create_task(self._follow(self._start, events, begun)) for events, begun in group]
             await asyncio.gather(*(begun.wait() for _, begun in group))
         stalled = []
         for _ in range(frozen):
@@ -77,7 +77,7 @@ class _Readers:
         await asyncio.sleep(1)  # one event too many would come now
         follower.cancel()
         expected = list(range(self._start + 1, last + 1))
-        wrong = sum(one != expected for one in heard)
+        wrong = sum(events != expected for events in heard)
         self._pipe.send(
             {
                 "exact": wrong == 0 and bool(expected),
@@ -92,7 +92,7 @@ class _Readers:
 
     async def _until(self, last: int, heard: list[list[int]]) -> None:
         deadline = time.monotonic() + CATCH_UP_SECONDS
-        while time.monotonic() < deadline and any(not one or one[-1] < last for one in heard):
+        while time.monotonic() < deadline and any(not events or events[-1] < last for events in heard):
             await asyncio.sleep(0.1)
 
     def _frozen(self) -> socket.socket:

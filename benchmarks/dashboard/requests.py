@@ -32,6 +32,8 @@ def list_asks(bench: Bench) -> list[Ask]:
         Ask("runs_by_pipeline", ["runs"], _each("pipeline", *pipelines)),
         Ask("runs_deep", ["runs"], [{"limit": 50, "cursor": deep_runs}]),
         Ask("runs_pending", ["runs"], [{"limit": 50, "state": "pending"}]),
+        *_run_table_asks(),
+        *_marked_asks(),
         Ask("run", [f"runs/{run}" for run in runs]),
         Ask("run_logs", [f"runs/{run}/logs" for run in runs], [{"limit": 200}]),
         Ask("pipelines", ["pipelines"], [{"limit": 100}]),
@@ -46,6 +48,42 @@ def list_asks(bench: Bench) -> list[Ask]:
         Ask("waiting", ["waiting"]),
         *_sample_asks(samples),
     ]
+
+
+def _run_table_asks() -> list[Ask]:
+    """The list of runs as people filter, sort and search it."""
+    filters = {
+        "metric": ["loss < 1.1", "held_out_loss.min < 0.2", "kl > 1.99"],
+        "setting": ["lr = 1e-5", "batch > 4"],
+        "words": ["nightly train", "spike", "rwr 0.1"],
+        "tag": ["tag:keep", "tag:paper -state:failed"],
+        "combined": ["(kind:train or kind:generate) loss < 1.5 created > 30d", "tag:baseline loss.min < 0.5"],
+        "archived": ["is:archived"],
+    }
+    columns = {"column": ["loss", "held_out_loss.min", "lr", "batch"]}
+    asks = [
+        Ask(f"runs_filter_{name}", ["runs"], [{"limit": 50, "filter": one} for one in texts])
+        for name, texts in filters.items()
+    ]
+    sorts = [{"limit": 50, "sort": sort} for sort in ("loss", "-held_out_loss.min", "lr", "-duration", "name")]
+    return [
+        *asks,
+        Ask("runs_sorted", ["runs"], sorts),
+        Ask("runs_sorted_filtered", ["runs"], [{"limit": 50, "sort": "loss", "filter": "tag:keep"}]),
+        Ask("runs_columns", ["runs"], [{"limit": 50, **columns}]),
+        Ask("run_columns_known", ["run-columns"]),
+    ]
+
+
+def _marked_asks() -> list[Ask]:
+    """Lists of other things by their marks, and the search of everything."""
+    asks = []
+    for things in ("pipelines", "datasets", "models"):
+        asked = [{"limit": 50, "search": "spike"}, {"limit": 50, "tag": "keep"}, {"limit": 50, "search": "p-01"}]
+        asks.append(Ask(f"{things}_marked", [things], asked))
+        asks.append(Ask(f"{things}_archived", [things], [{"limit": 50, "archived": True}]))
+    parts = [{"q": part} for part in ("spike", "p-0", "rwr", "baseline", "zzz")]
+    return [*asks, Ask("search_everything", ["search"], parts)]
 
 
 def _each(name: str, *values: str) -> list[dict[str, Any]]:
@@ -77,7 +115,10 @@ def _sample_asks(rows: int) -> list[Ask]:
         Ask(
             "samples_by_reward", [path], [{"order": "reward_desc", "limit": 100}, {"order": "reward_asc", "limit": 100}]
         ),
-        *(Ask(f"samples_{name}", [path], [{**one, "limit": 100} for one in asked]) for name, asked in filters.items()),
+        *(
+            Ask(f"samples_{name}", [path], [{**filter_, "limit": 100} for filter_ in asked])
+            for name, asked in filters.items()
+        ),
         *(Ask(f"count_{name}", [f"{path}/count"], asked) for name, asked in filters.items()),
     ]
 
@@ -109,11 +150,11 @@ def chart_asks(bench: Bench) -> list[Ask]:
     long, *others = charted_runs(bench)
     compared = others[:4]
     with bench.connect(autocommit=True) as connection:
-        found = connection.execute(
+        rows = connection.execute(
             """SELECT p.name FROM pipelines p JOIN runs r ON r.pipeline_id = p.id AND r.parent_id IS NULL
                GROUP BY p.name HAVING bool_and(r.state = 'succeeded') ORDER BY p.name DESC LIMIT 8"""
         )
-        pipelines = [f"pipelines/{row[0]}" for row in found]
+        pipelines = [f"pipelines/{row[0]}" for row in rows]
         model = connection.execute("SELECT id FROM models WHERE role = 'sft' ORDER BY id DESC LIMIT 1").fetchone()
     assert model is not None
     points = [{"points": 400}]

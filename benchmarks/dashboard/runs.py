@@ -88,7 +88,7 @@ class _Planner:
 
     def _stages(self) -> list[tuple[str, str, dict[str, str]]]:
         """(name, word, inputs by slot; an empty reference is the dataset that was imported)."""
-        found = [
+        stages = [
             ("base", "base", {}),
             ("sft", "train sft", {"model": "base", "data": ""}),
             ("reward", "train reward_model", {"model": "sft", "data": ""}),
@@ -99,9 +99,9 @@ class _Planner:
         methods = ("mle_filter", "rwr", "decision_transformer")
         for number in range(self.rng.randint(5, 13)):
             method = methods[number % 3]
-            found.append((f"{method}-{number // 3}", f"train {method}", {"model": "sft", "data": "labelled"}))
-        policies = {f"entrants.{place}": stage for place, (stage, *_) in enumerate(found[6:])}
-        return [*found, ("report", "evaluate", {**policies, "rewards.0": "reward", "data": ""})]
+            stages.append((f"{method}-{number // 3}", f"train {method}", {"model": "sft", "data": "labelled"}))
+        policies = {f"entrants.{place}": stage for place, (stage, *_) in enumerate(stages[6:])}
+        return [*stages, ("report", "evaluate", {**policies, "rewards.0": "reward", "data": ""})]
 
     def _single(self, at: dt.datetime, state: str) -> None:
         kind, method = self.rng.choice(_SINGLE)

@@ -1,4 +1,4 @@
-"""The labelled samples, written to a file and brought in through the product's own import, with their search index.
+"""The labelled samples, written to a file and read by the product's own import, with their search index.
 
 Words are drawn from a Zipf distribution, as in real text: the first of them occur in most rows, the last in a few.
 """

@@ -106,14 +106,14 @@ def _phase(bench: Bench, seconds: float) -> _Phase:
             phase.times.append(took * 1000)
             phase.failed += answer.status_code != 200
             # Between the requests of this client, so that what is held is not held by them.
-            found = connection.execute(
+            row = connection.execute(
                 """SELECT count(*), count(*) FILTER (WHERE state <> 'idle') FROM pg_stat_activity
                    WHERE datname = current_database() AND backend_type = 'client backend'
                      AND application_name <> 'bench-web'"""
             ).fetchone()
-            assert found is not None
-            phase.open.append(found[0])
-            phase.held.append(found[1])
+            assert row is not None
+            phase.open.append(row[0])
+            phase.held.append(row[1])
             number += 1
             time.sleep(max(0.0, 1 / _ASKS_A_SECOND - took))
     return phase

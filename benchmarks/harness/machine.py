@@ -13,7 +13,7 @@ def machine() -> dict[str, Any]:
     return {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "processor": processor(),
-        "load": [round(one, 2) for one in os.getloadavg()],
+        "load": [round(value, 2) for value in os.getloadavg()],
     }
 
 

@@ -67,11 +67,11 @@ def percentile(times: Sequence[float], share: float) -> float | None:
 def measure(asks: Sequence[Ask], times: int, send: Callable[[Ask, random.Random], httpx.Response]) -> dict[str, Times]:
     """Each of `asks` once for a start, and then `times` times, all of them shuffled. One that fails is left out."""
     rng = random.Random(_SEED)
-    found = {ask.name: Times() for ask in asks}
+    by_ask = {ask.name: Times() for ask in asks}
     order = [ask for ask in asks for _ in range(times)]
     rng.shuffle(order)
     for number, ask in enumerate([*asks, *order]):
-        mine = found[ask.name]
+        mine = by_ask[ask.name]
         if mine.failure is not None:
             continue
         began = time.perf_counter()
@@ -84,22 +84,22 @@ def measure(asks: Sequence[Ask], times: int, send: Callable[[Ask, random.Random]
             mine.first, mine.answer_bytes = took, len(answer.content)
         else:
             mine.counted.append(took)
-    return found
+    return by_ask
 
 
-def group(found: dict[str, Times]) -> dict[str, Any]:
+def group(by_ask: dict[str, Times]) -> dict[str, Any]:
     """The document of a group: all its times together, each request, and those that miss the bar."""
-    requests = {name: times.summary() for name, times in found.items()}
+    requests = {name: times.summary() for name, times in by_ask.items()}
     missed = [
         name
-        for name, one in requests.items()
-        if "failed" in one or one["p50_ms"] > BAR_P50_MS or one["p95_ms"] > BAR_P95_MS
+        for name, summary in requests.items()
+        if "failed" in summary or summary["p50_ms"] > BAR_P50_MS or summary["p95_ms"] > BAR_P95_MS
     ]
-    everything = [one for times in found.values() for one in times.counted]
+    everything = [seconds for times in by_ask.values() for seconds in times.counted]
     return {**figures(everything), "missed": missed, "requests": requests}
 
 
 def tell(title: str, document: dict[str, Any]) -> None:
     say(f"{title}: p50 {document['p50_ms']} ms, p95 {document['p95_ms']} ms; missed: {document['missed'] or 'none'}")
-    for name, one in document["requests"].items():
-        say(f"  {name:<28} {one.get('p50_ms')!s:>9} {one.get('p95_ms')!s:>9}  first {one.get('first_ms')}")
+    for name, request in document["requests"].items():
+        say(f"  {name:<28} {request.get('p50_ms')!s:>9} {request.get('p95_ms')!s:>9}  first {request.get('first_ms')}")

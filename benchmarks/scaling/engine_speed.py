@@ -13,8 +13,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scaling.models import BATCH, NEW_TOKENS, PROMPTS
-from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.engines.protocol import Request

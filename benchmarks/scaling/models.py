@@ -12,7 +12,9 @@ BATCH = 32
 NEW_TOKENS = 128
 VOCABULARY = 8192
 WINDOW = 512
-_ALL = [prompt_text(one, situation, question) for one in TOPICS for situation in SITUATIONS for question in QUESTIONS]
+_ALL = [
+    prompt_text(topic, situation, question) for topic in TOPICS for situation in SITUATIONS for question in QUESTIONS
+]
 PROMPTS = _ALL[:: len(_ALL) // 128][:128]
 
 
@@ -21,8 +23,8 @@ def write_models(folder: Path) -> None:
     import torch
     from transformers import LlamaForSequenceClassification
 
-    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
+    from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.models.model_io import save_model
 

@@ -23,13 +23,13 @@ PHONE: ViewportSize = {"width": 390, "height": 780}
 def main() -> None:
     chromium = chromium_or_exit()
     client = Client()
-    finished = [one for one in client.get("pipelines")["items"] if one["state"] == "succeeded"]
+    finished = [pipeline for pipeline in client.get("pipelines")["items"] if pipeline["state"] == "succeeded"]
     if not finished:
         sys.exit("no pipeline has finished: run `make demo` first")
     name = finished[0]["name"]
     runs = {run["name"]: run["id"] for run in client.get(f"pipelines/{name}")["runs"]}
     given = client.get(f"runs/{runs['dpo']}")["inputs"]
-    pairs = next(one["label"] for one in given if one["name"] == "data")
+    pairs = next(source["label"] for source in given if source["name"] == "data")
     campaign = client.get(f"evaluations/{name}.report/campaigns")["items"][0]["id"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -57,10 +57,10 @@ def main() -> None:
 
 
 def chromium_or_exit() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-headless-shell") or shutil.which("google-chrome")
-    if found is None:
+    browser = shutil.which("chromium") or shutil.which("chromium-headless-shell") or shutil.which("google-chrome")
+    if browser is None:
         sys.exit("no Chromium on this machine")
-    return found
+    return browser
 
 
 def signed_in(browser: Browser, client: Client) -> tuple[Page, Callable[..., None]]:

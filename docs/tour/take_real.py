@@ -19,7 +19,7 @@ GUIDANCE = 3.0
 def main() -> None:
     client = Client()
     pipelines = client.get("pipelines")["items"]
-    name = next((one["name"] for one in pipelines if one["name"].startswith("demo-real-")), None)
+    name = next((pipeline["name"] for pipeline in pipelines if pipeline["name"].startswith("demo-real-")), None)
     if name is None:
         sys.exit("there is no real demo here: run `make demo-real` first")
     column = {"model": f"{name}.dt", "decoding": {"guidance": GUIDANCE, "max_new_tokens": 48}}

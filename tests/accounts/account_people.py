@@ -94,11 +94,11 @@ def endpoints(app: FastAPI) -> Iterator[Endpoint]:
 def _walk(routes: Iterable[Any], prefix: str) -> Iterator[Endpoint]:
     for route in routes:
         included = getattr(route, "effective_route_contexts", None)
-        for found in included() if included else [route]:
-            path = prefix + found.path
-            if isinstance(found, Mount):
+        for each in included() if included else [route]:
+            path = prefix + each.path
+            if isinstance(each, Mount):
                 # An app without routes of its own, such as one of files, answers whatever is below it.
-                yield from _walk(found.routes, path) if found.routes else [Endpoint("GET", path + "/{path:path}")]
+                yield from _walk(each.routes, path) if each.routes else [Endpoint("GET", path + "/{path:path}")]
             else:
-                for method in (found.methods or {"GET"}) - {"HEAD"}:
+                for method in (each.methods or {"GET"}) - {"HEAD"}:
                     yield Endpoint(method, path)

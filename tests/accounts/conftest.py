@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,28 +11,29 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts.tables import BrowserSession, Project
 from steerboard.app import background
 from steerboard.platform.settings import Settings
-from support.patience import PATIENCE
+from support.patience import wait_until
 
 
 @pytest.fixture
 def people(app: FastAPI, sessions: sessionmaker[Session], project: Project) -> Iterator[People]:
-    with People(app, sessions, project) as found:
-        yield found
+    with People(app, sessions, project) as everyone:
+        yield everyone
 
 
 @pytest.fixture
 def sweeping(sessions: sessionmaker[Session], settings: Settings) -> Callable[[], None]:
     """Let the sweeper of `steerboard up` run until an ended session is gone."""
 
+    def is_gone() -> bool:
+        with sessions() as session:
+            ended = select(BrowserSession).where(BrowserSession.expires_at < func.now())
+            return session.scalar(ended.limit(1)) is None
+
     def sweep() -> None:
         stop = background.sweep(sessions, settings.model_copy(update={"sweep_seconds": 0.01}))
-        ends = time.monotonic() + PATIENCE
-        while time.monotonic() < ends:
-            with sessions() as session:
-                ended = select(BrowserSession).where(BrowserSession.expires_at < func.now())
-                if session.scalar(ended.limit(1)) is None:
-                    break
-            time.sleep(0.02)
-        stop()
+        try:
+            wait_until(is_gone)
+        finally:
+            stop()
 
     return sweep

@@ -28,7 +28,7 @@ class Call:
 
     @property
     def path(self) -> str:
-        return re.sub(r"{(\w+)(:path)?}", lambda found: self.refs[found[1]], self.endpoint.template)
+        return re.sub(r"{(\w+)(:path)?}", lambda match: self.refs[match[1]], self.endpoint.template)
 
 
 def parameters(endpoint: Endpoint) -> list[str]:
@@ -46,6 +46,8 @@ def foreign(endpoint: Endpoint, mine: Things, theirs: Things) -> Iterator[tuple[
     In my project; the project itself is one of the things. One thing by all of its names, several by their ids.
     """
     things = [name for name in parameters(endpoint) if name not in SHARED]
+    if endpoint.method == "PUT" and endpoint.template.endswith("-views/{view}"):
+        things.remove("view")  # keeps a view of mine under that name
     base = own(endpoint, mine).refs
     for count in range(1, len(things) + 1):
         for chosen in itertools.combinations(things, count):
@@ -87,8 +89,14 @@ class Bodies:
         """`params` and `json`, or `data` and `files`, of a request."""
         template = re.sub(r":path}", "}", endpoint.template)
         operation = self._schema["paths"].get(template, {}).get(endpoint.method.lower(), {})
-        asked = [one for one in operation.get("parameters", []) if one["in"] == "query" and one.get("required")]
-        options: dict[str, Any] = {"params": {one["name"]: self._example(one["schema"]) for one in asked}}
+        asked = [
+            parameter
+            for parameter in operation.get("parameters", [])
+            if parameter["in"] == "query" and parameter.get("required")
+        ]
+        options: dict[str, Any] = {
+            "params": {parameter["name"]: self._example(parameter["schema"]) for parameter in asked}
+        }
         content = operation.get("requestBody", {}).get("content", {})
         if "application/json" in content:
             known = self._given.get((endpoint.method, template.removeprefix("/api/v1/projects/{project}")))
@@ -137,8 +145,10 @@ class Bodies:
 def project_routes(app: FastAPI) -> list[Endpoint]:
     """Reading first; what deletes last, the parts of a thing before the thing."""
     order = ["GET", "PUT", "PATCH", "POST", "DELETE"]
-    found = [endpoint for endpoint in endpoints(app) if "{project}" in endpoint.template]
-    return sorted(found, key=lambda one: (order.index(one.method), -len(parameters(one)), one.template))
+    routes = [endpoint for endpoint in endpoints(app) if "{project}" in endpoint.template]
+    return sorted(
+        routes, key=lambda endpoint: (order.index(endpoint.method), -len(parameters(endpoint)), endpoint.template)
+    )
 
 
 def send(client: TestClient, bodies: Bodies, call: Call, **headers: str) -> httpx.Response:

@@ -31,6 +31,9 @@ PUBLIC = {
     ("GET", "/api/v1/session"),  # null for those who have not
     ("GET", "/sign-in/{code}"),
     ("POST", "/sign-in/{code}"),
+    ("GET", "/api/v1/sign-in-methods"),
+    ("GET", "/sign-in/oidc"),
+    ("GET", "/sign-in/oidc/callback"),
     ("GET", "/shared/{code}"),  # the report behind a link
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -39,6 +42,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/runs/{run}"): {"priority": 1},
     ("POST", "/runs/{run}/change"): {"config": {"lr": 1e-6}},
     ("POST", "/datasets/{dataset}/edits"): {"drop": [0]},
+    ("PUT", "/datasets/{dataset}/review/rows/{number}/change"): {"action": "remove"},
     ("POST", "/datasets/{dataset}/rewards/weighted"): {"name": "sum", "weights": {"reward": 1.0}},
     ("POST", "/evaluations/{evaluation}/entrants"): {"model": "policy"},
     ("POST", "/evaluations/{evaluation}/preferences"): {"name": "pairs", "from": [{"judge": "judge"}]},
@@ -86,8 +90,8 @@ def _streams_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_parameter_of_a_path_is_known_to_these_tests(app: FastAPI, things: tuple[Things, Things]) -> None:
     """Else the path would have nothing real: give `tenant_world.fill` one of the new things."""
-    found = {name for endpoint in endpoints(app) for name in parameters(endpoint)}
-    assert found == set(SHARED) | set(things[0].refs)
+    names = {name for endpoint in endpoints(app) for name in parameters(endpoint)}
+    assert names == set(SHARED) | set(things[0].refs)
 
 
 def test_what_is_public_is_there(app: FastAPI) -> None:
@@ -133,7 +137,7 @@ def test_another_projects_things_answer_like_things_that_are_not(
 ) -> None:
     mine, theirs = things
     before = people.rows()
-    tried, told_apart, found = 0, [], []
+    tried, told_apart, leaks = 0, [], []
     for endpoint in project_routes(app):
         for there, absent in foreign(endpoint, mine, theirs):
             tried += 1
@@ -143,10 +147,10 @@ def test_another_projects_things_answer_like_things_that_are_not(
                 told_apart.append((there.endpoint, there.refs, answer, other))
             # Where only ids are taken, what is none is not even looked for.
             if answer[0] != 404 and (there.by_id or answer[0] != 422):
-                found.append((there.endpoint, answer))
+                leaks.append((there.endpoint, answer))
     assert tried > 300
     assert told_apart == []
-    assert found == []
+    assert leaks == []
     assert people.rows() == before
 
 

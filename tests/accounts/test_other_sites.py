@@ -123,10 +123,10 @@ def test_every_post_that_makes_something_takes_an_idempotency_key(app: FastAPI) 
     unkept = set()
     for route in app.routes:
         included = getattr(route, "effective_route_contexts", None)
-        for found in included() if included else []:
-            if "POST" in found.methods:
-                if isinstance(found.original_route, UnkeptRoute):
-                    unkept.add(found.path.rpartition("/")[2])
+        for each in included() if included else []:
+            if "POST" in each.methods:
+                if isinstance(each.original_route, UnkeptRoute):
+                    unkept.add(each.path.rpartition("/")[2])
                 else:
-                    assert isinstance(found.original_route, IdempotentRoute), found.path
+                    assert isinstance(each.original_route, IdempotentRoute), each.path
     assert unkept == {"check", "fit", "test", "gate", "next", "submit", "skip", "undo"}

@@ -55,7 +55,7 @@ def test_a_password_signs_in_and_the_session_says_what_one_may_do(people: People
                 "name": "default",
                 "id": str(people.project.id),
                 "role": "engineer",
-                "allows": ["rank", "read", "run", "write"],
+                "allows": ["rank", "read", "review", "run", "write"],
             }
         ],
     }
@@ -257,8 +257,8 @@ def test_the_platform_forgets_what_has_ended_while_it_runs(
         mine = select(User.id).where(User.name == "ann").scalar_subquery()
         past = func.now() - attempts.NAME_WINDOW
         for table in old:
-            found = User.metadata.tables[table]
-            session.execute(update(found).where(found.c.user_id == mine).values(expires_at=past))
+            stored = User.metadata.tables[table]
+            session.execute(update(stored).where(stored.c.user_id == mine).values(expires_at=past))
         first = select(SignInAttempt.id).limit(1).scalar_subquery()
         session.execute(update(SignInAttempt).where(SignInAttempt.id == first).values(created_at=past))
         seen = update(KnownAddress).where(KnownAddress.user_id == mine)

@@ -15,9 +15,9 @@ NAN = float("nan")
 
 
 def config_of(method: str = "rloo", **changes) -> PolicyGradientConfig:
-    found = needed_method(method).config.model_validate({"method": method, **changes})
-    assert isinstance(found, PolicyGradientConfig)
-    return found
+    config = needed_method(method).config.model_validate({"method": method, **changes})
+    assert isinstance(config, PolicyGradientConfig)
+    return config
 
 
 class Given:

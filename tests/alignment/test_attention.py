@@ -27,18 +27,18 @@ def row(prompt: int, *responses: int) -> Row:
 def alone(rows: list[Row], query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """(T, heads, dim): each sequence by itself; of a shared prompt, what its first one gets."""
     out, start = torch.zeros(query.shape[2], HEADS, DIM), 0
-    for one in rows:
-        for branch in reversed(one.branches):
+    for row in rows:
+        for branch in reversed(row.branches):
             begin = start + branch.offset
-            places = torch.cat([torch.arange(start, start + one.prompt), torch.arange(begin, begin + branch.length)])
-            found = F.scaled_dot_product_attention(
+            places = torch.cat([torch.arange(start, start + row.prompt), torch.arange(begin, begin + branch.length)])
+            attended = F.scaled_dot_product_attention(
                 query[:, :, places],
                 key[:, :, places].repeat_interleave(HEADS // KEY_HEADS, 1),
                 value[:, :, places].repeat_interleave(HEADS // KEY_HEADS, 1),
                 is_causal=True,
             )
-            out = out.index_copy(0, places, found[0].transpose(0, 1))
-        start += len(one.ids)
+            out = out.index_copy(0, places, attended[0].transpose(0, 1))
+        start += len(row.ids)
     return out
 
 
@@ -56,15 +56,15 @@ def by_sequence(
 ) -> torch.Tensor:
     """What flash attention's kernel computes, (T, heads, dim), with plain operations."""
     assert window_size == (-1, 0)
-    found = []
+    attended = []
     for (begin, end), (first, last) in zip(pairwise(asking.tolist()), pairwise(seen.tolist()), strict=True):
         assert end - begin <= min(most_asking, last - first)
         assert last - first <= most_seen
         seen_by = torch.ones(end - begin, last - first, dtype=torch.bool).tril(last - first - end + begin)
         parts = (query[begin:end], key[first:last], value[first:last])
         laid_out = (part.transpose(0, 1)[None] for part in parts)
-        found.append(F.scaled_dot_product_attention(*laid_out, attn_mask=seen_by, scale=scale)[0].transpose(0, 1))
-    return torch.cat(found)
+        attended.append(F.scaled_dot_product_attention(*laid_out, attn_mask=seen_by, scale=scale)[0].transpose(0, 1))
+    return torch.cat(attended)
 
 
 KINDS_OF_ROWS = pytest.mark.parametrize(
@@ -81,20 +81,20 @@ KINDS_OF_ROWS = pytest.mark.parametrize(
 
 def check(rows: list[Row], apart: bool, device: str, dtype: torch.dtype, **tolerance: float) -> None:
     """Outputs and gradients of `dtype` against float32's."""
-    lengths = [len(one.ids) for one in rows]
+    lengths = [len(row.ids) for row in rows]
     given = segments(rows, np.concatenate([[0], np.cumsum(lengths)[:-1]]))
     assert (given.further is not None) == apart
     torch.manual_seed(0)
     shapes = [(1, heads, sum(lengths), DIM) for heads in (HEADS, KEY_HEADS, KEY_HEADS)]
     expected = [torch.randn(shape, requires_grad=True) for shape in shapes]
-    found = [one.detach().to(device, dtype).requires_grad_() for one in expected]
-    ours, _ = padding_free_attention(SimpleNamespace(), *found, None, segments=given.to(torch.device(device)))
+    tensors = [tensor.detach().to(device, dtype).requires_grad_() for tensor in expected]
+    ours, _ = padding_free_attention(SimpleNamespace(), *tensors, None, segments=given.to(torch.device(device)))
     theirs = alone(rows, *expected)
     torch.testing.assert_close(ours[0].float().cpu(), theirs, **tolerance)
     weights = torch.randn(theirs.shape)
     (ours[0] * weights.to(device, dtype)).sum().backward()
     (theirs * weights).sum().backward()
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(tensors, expected, strict=True):
         torch.testing.assert_close(one.grad.float().cpu(), other.grad, **tolerance)
 
 

@@ -275,10 +275,12 @@ def test_weights_of_one_are_sft_and_a_constant_weight_scales_raw_rwr_only(policy
 @pytest.mark.parametrize("micro_batch", [None, 2])
 def test_sequences_below_the_floor_are_reported_and_not_learned(policy, layout, micro_batch):
     batch = examples(16, 8, 1)
-    alone = [[replace(one, weight=1.0)] for one in batch]
-    costs = [global_loss_and_gradient(policy, LanguageObjective(), one, batcher())[0] for one in alone]
+    alone = [[replace(example, weight=1.0)] for example in batch]
+    costs = [global_loss_and_gradient(policy, LanguageObjective(), example, batcher())[0] for example in alone]
     floor = float(np.median(costs))
-    learned = [replace(one, weight=one.weight * (cost >= floor)) for one, cost in zip(batch, costs, strict=True)]
+    learned = [
+        replace(example, weight=example.weight * (cost >= floor)) for example, cost in zip(batch, costs, strict=True)
+    ]
     objective = LanguageObjective(weighted=True, floor=floor)
     cutter = batcher(layout, micro_batch=micro_batch)
     same(
@@ -286,11 +288,11 @@ def test_sequences_below_the_floor_are_reported_and_not_learned(policy, layout, 
         global_loss_and_gradient(policy, LanguageObjective(weighted=True), learned, batcher()),
     )
     figures = {}
-    for one in (objective, LanguageObjective(weighted=True)):
+    for each in (objective, LanguageObjective(weighted=True)):
         with torch.no_grad():
             parts = [cutter.collate(part) for part in cutter.cut(batch)[0]]
-            sums = sum(one.forward(policy(**micro.model_inputs()), micro)[1] for micro in parts)
-        figures[one] = one.metrics(dict(zip(one.measures, sums.tolist(), strict=True)))
+            sums = sum(each.forward(policy(**micro.model_inputs()), micro)[1] for micro in parts)
+        figures[each] = each.metrics(dict(zip(each.measures, sums.tolist(), strict=True)))
     (floored, plain) = figures.values()
     assert floored.pop("below_floor") == 4 / 8
     assert floored == pytest.approx(plain)

@@ -67,7 +67,7 @@ def asked(family, data, turns):
 
 def answered(messages, answers):
     given = iter(answers)
-    return [{**one, "content": next(given)} if one["role"] == "assistant" else one for one in messages]
+    return [{**message, "content": next(given)} if message["role"] == "assistant" else message for message in messages]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -122,11 +122,11 @@ def test_no_text_acts_as_a_control_token_or_gets_spaces(family, data):
     piece = st.one_of(spelling, st.sampled_from(["old", " ", "", "4"]))
     nasty = f"zq{''.join(data.draw(st.lists(piece, min_size=1, max_size=5)))}qz"
     prompt, plain = ([{"role": "user", "content": text}] for text in (f"say {nasty} now", "say x now"))
-    found, wanted = renderer.render(prompt, f"I {nasty} say"), renderer.render(plain, "I x say")
-    assert [n for n in found.ids if n in control] == [n for n in wanted.ids if n in control]
+    rendered, wanted = renderer.render(prompt, f"I {nasty} say"), renderer.render(plain, "I x say")
+    assert [n for n in rendered.ids if n in control] == [n for n in wanted.ids if n in control]
     # A thought that the generation prompt opens is not in closed conversations, or not with the same tokens.
-    assert found.ids[: found.prompt_length] == renderer.prompt_ids(prompt)[: found.prompt_length]
-    text = tokenizer.decode(found.ids, skip_special_tokens=False)
+    assert rendered.ids[: rendered.prompt_length] == renderer.prompt_ids(prompt)[: rendered.prompt_length]
+    text = tokenizer.decode(rendered.ids, skip_special_tokens=False)
     assert text.count(nasty) == 2
 
 

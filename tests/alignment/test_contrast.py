@@ -36,7 +36,7 @@ def prompts_in_order(contrast: bool, batch: int = 4, epochs: float = 2.0) -> lis
     rows = [{"row": n, "split": "train", "prompt": PROMPTS[n % 4], "response": "x"} for n in range(16)]
     source = method.source(Context([method.example(row["row"], row, Group()) for row in rows]))
     name = {0: "film", 1: "hotel", 2: "phone", 3: "hotel"}
-    return [[name[one.row % 4] for one in source.batch(step).examples] for step in range(source.steps)]
+    return [[name[example.row % 4] for example in source.batch(step).examples] for step in range(source.steps)]
 
 
 def test_answers_to_one_prompt_follow_each_other_in_every_epoch():

@@ -21,19 +21,19 @@ NAN = float("nan")
 
 def test_the_reward_comes_with_the_last_token_and_the_divergence_with_each():
     apart = [np.array([0.5, -1.0, 2.0]), np.array([0.0]), np.array([500.0, 0.0])]
-    found = token_rewards([3.0, -1.0, 0.0], apart, 0.1)
-    np.testing.assert_allclose(np.concatenate(found), [-0.05, 0.1, 2.8, -1.0, -2.0, 0.0])
+    rewards = token_rewards([3.0, -1.0, 0.0], apart, 0.1)
+    np.testing.assert_allclose(np.concatenate(rewards), [-0.05, 0.1, 2.8, -1.0, -2.0, 0.0])
     assert apart[0].tolist() == [0.5, -1.0, 2.0]
 
 
 def test_advantages_are_whitened_over_all_tokens_and_returns_are_not():
     rewards, values = [np.array([0.0, 0, 5]), np.array([1.0])], [np.array([1.0, 2, 3]), np.array([0.0])]
-    found = judged(rewards, values, 1.0, 0.0)
-    assert [one.tolist() for one in found.returns] == [[2, 3, 5], [1]]
+    judgement = judged(rewards, values, 1.0, 0.0)
+    assert [returns.tolist() for returns in judgement.returns] == [[2, 3, 5], [1]]
     raw = np.array([1.0, 1, 2, 1])
-    np.testing.assert_allclose(np.concatenate(found.advantages), (raw - raw.mean()) / (raw.std(ddof=1) + 1e-6))
+    np.testing.assert_allclose(np.concatenate(judgement.advantages), (raw - raw.mean()) / (raw.std(ddof=1) + 1e-6))
     # Returns 2, 3, 5, 1 have the variance 2.1875, what is left of them 1, 1, 2, 1 has 0.1875.
-    assert found.explained_variance == pytest.approx(1 - 0.1875 / 2.1875)
+    assert judgement.explained_variance == pytest.approx(1 - 0.1875 / 2.1875)
 
 
 def test_a_critic_that_knows_the_returns_explains_all_and_one_that_knows_their_mean_nothing():
@@ -110,12 +110,12 @@ def test_a_reward_models_values_are_brought_to_the_scale_of_the_rewards_that_are
     weights = {"model": 2.0, "regex": 0.5, "unused": 0.0, "length": 1.0}
     answers = Answers(learned, [np.zeros(1)] * 3, sources, weights, (mean, divisor))
     examples = [Example(row, np.arange(3), (np.arange(1),)) for row in range(3)]
-    passes = SimpleNamespace(per_label=lambda examples, model: [[one.astype(np.float32)] for one in given])
+    passes = SimpleNamespace(per_label=lambda examples, model: [[value.astype(np.float32)] for value in given])
     for role, explained in (("reward", 1.0), ("critic", 1.0), ("policy", None)):
         method = training_of(PpoConfig(method="ppo", kl_weight=0))
         context = SimpleNamespace(phases=Phases(), passes=passes, started_as={"critic": role})
-        found = method.judge(0, answers, examples, context)
-        values = np.concatenate(found.further["values"])
+        judgement = method.judge(0, answers, examples, context)
+        values = np.concatenate(judgement.further["values"])
         np.testing.assert_allclose(values, (learned if explained else given).reshape(-1))
         # It stays: a later sampling has other moments.
         again = Answers(learned, [np.zeros(1)] * 3, sources, weights, (0.0, 9.0))
@@ -132,9 +132,9 @@ def test_the_loss_of_values_is_in_that_scale():
     values = torch.linspace(-1, 1, 5).requires_grad_()
     objective = method.objective()
     _, sums = objective.forward({"model": (batch.token_values["old_log_probs"], None), "critic": values}, batch)
-    found = dict(zip(objective.measures, sums.tolist(), strict=True))
+    figures = dict(zip(objective.measures, sums.tolist(), strict=True))
     expected = (-2 * values + 0.5 - batch.token_values["returns"]).square().sum() / 2
-    assert found["value_loss"] == pytest.approx(expected.item(), rel=1e-5)
+    assert figures["value_loss"] == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_warming_up_is_of_the_first_samplings():
@@ -143,7 +143,7 @@ def test_warming_up_is_of_the_first_samplings():
     examples = [Example(row, np.arange(3), (np.arange(n),)) for row, n in enumerate((2, 1))]
     passes = SimpleNamespace(per_label=lambda given, model: [[np.full(e.labels, 0.5, np.float32)] for e in given])
     context = SimpleNamespace(phases=Phases(), passes=passes, started_as={})
-    found = [method.judge(number, answers, examples, context) for number in range(3)]
-    assert [one.weight for one in found] == [0, 0, 1]
-    assert found[0].metrics["value"] == 0.5
+    judgements = [method.judge(number, answers, examples, context) for number in range(3)]
+    assert [judgement.weight for judgement in judgements] == [0, 0, 1]
+    assert judgements[0].metrics["value"] == 0.5
     assert context.phases.take()["value_tokens"] == 3 * 9

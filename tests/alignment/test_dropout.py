@@ -25,8 +25,8 @@ ARCHITECTURES = {
 
 def test_methods_that_compare_with_a_reference_or_sample_do_without_dropout():
     """Their first loss is that of a policy at its reference. Others train with what the model's config has."""
-    found = {name for name, spec in methods().items() if training_of(spec.config(method=name)).drops_out}
-    assert found & {*DROPS_OUT, "dpo", "ipo", "cdpo", "robust_dpo", "hinge", "mpo", "kto", "ppo"} == DROPS_OUT
+    without_dropout = {name for name, spec in methods().items() if training_of(spec.config(method=name)).drops_out}
+    assert without_dropout & {*DROPS_OUT, "dpo", "ipo", "cdpo", "robust_dpo", "hinge", "mpo", "kto", "ppo"} == DROPS_OUT
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -37,7 +37,7 @@ def test_a_model_in_training_gives_what_it_gives_in_evaluation(name):
     with torch.no_grad():
         expected = model.eval()(ids).logits
         noisy = [model.train()(ids).logits for _ in range(4)]
-        assert any((one - expected).abs().max() > 1e-3 for one in noisy)
+        assert any((output - expected).abs().max() > 1e-3 for output in noisy)
         assert without_dropout(model)
         for _ in range(4):
             torch.testing.assert_close(model(ids).logits, expected)

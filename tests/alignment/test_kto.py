@@ -36,31 +36,31 @@ from steerboard_workers.alignment.modules import PolicyModule
     ],
 )
 def test_the_loss_of_an_answer(ratio, weight, z, loss):
-    found = kto(torch.tensor([ratio]), torch.tensor(z), torch.tensor([weight]), 0.1)
-    assert found.item() == pytest.approx(loss, abs=1e-6)
+    value = kto(torch.tensor([ratio]), torch.tensor(z), torch.tensor([weight]), 0.1)
+    assert value.item() == pytest.approx(loss, abs=1e-6)
 
 
 @given(prompts=st.lists(st.integers(0, 6), min_size=1, max_size=40))
 @settings(max_examples=200)
 def test_a_partner_answers_another_prompt(prompts):
-    found = partners(prompts)
+    partner_of = partners(prompts)
     if len(set(prompts)) == 1:
-        assert found is None
+        assert partner_of is None
         return
-    assert found == partners(prompts)
-    assert all(prompts[other] != prompt for other, prompt in zip(found, prompts, strict=True))
+    assert partner_of == partners(prompts)
+    assert all(prompts[other] != prompt for other, prompt in zip(partner_of, prompts, strict=True))
     if 2 * max(Counter(prompts).values()) <= len(prompts):
-        assert sorted(found) == list(range(len(prompts)))
+        assert sorted(partner_of) == list(range(len(prompts)))
     else:  # and then those that there are take turns
-        uses = Counter(found)
+        uses = Counter(partner_of)
         frequent = Counter(prompts).most_common(1)[0][0]
         of_others = [uses[place] for place, prompt in enumerate(prompts) if prompt != frequent]
         assert max(of_others) - min(of_others) <= 1
 
 
 def test_partners_of_pairs_are_spread_over_the_data():
-    found = partners([place // 2 for place in range(2000)])
-    steps = [abs(other - place) for place, other in enumerate(found)]
+    partner_of = partners([place // 2 for place in range(2000)])
+    steps = [abs(other - place) for place, other in enumerate(partner_of)]
     assert 500 < sum(steps) / len(steps) < 900  # of places drawn at random: a third of 2000
     assert len(set(steps)) > 500
 
@@ -99,16 +99,22 @@ def test_a_pair_is_two_answers_and_rows_left_out_are_counted():
         pair("c", "x", " "),
         pair("d", "x", "y", split="held_out", margin=0.0),
     ]
-    found = method().select(rows, Dataset())
-    assert [(one["row"], one["response"], one["desirable"]) for one in found.rows] == [
+    selection = method().select(rows, Dataset())
+    assert [(row["row"], row["response"], row["desirable"]) for row in selection.rows] == [
         (5, "x", True),
         (5, "y", False),
         (2, "x", True),
         (3, "x", True),
         (3, "y", False),
     ]
-    assert found.summary == {"empty_answers": 1, "equal_pairs": 1, "tied_pairs": 1, "desirable": 2, "undesirable": 1}
-    assert found.notes[1] == "4 pairs became 5 answers"
+    assert selection.summary == {
+        "empty_answers": 1,
+        "equal_pairs": 1,
+        "tied_pairs": 1,
+        "desirable": 2,
+        "undesirable": 1,
+    }
+    assert selection.notes[1] == "4 pairs became 5 answers"
 
 
 def test_pairs_of_sides_that_are_equal_where_they_were_cut_are_left_out_of_both_splits():
@@ -119,21 +125,21 @@ def test_pairs_of_sides_that_are_equal_where_they_were_cut_are_left_out_of_both_
     answers = {0: ((7, 8), (7, 8)), 1: ((7, 8), (7, 9)), 2: ((1,), (2, 3, 4)), 3: ((5,), (6,))}
     answers |= {4: ((7, 8), (7, 8)), 5: ((5,), (6,))}
     of_row = {
-        row: [example(row, *one, weight=weight) for one, weight in zip(sides, (1.0, -1.0), strict=True)]
+        row: [example(row, *tokens, weight=weight) for tokens, weight in zip(sides, (1.0, -1.0), strict=True)]
         for row, sides in answers.items()
     }
     # The second prompt of row 3 was cut, so that its sides differ though their answers are the same.
     of_row[3] = [example(3, 5), replace(example(3, 5, weight=-1.0), prompt=np.array([9], dtype=np.int32))]
-    train = [one for row in range(4) for one in of_row[row]]
+    train = [item for row in range(4) for item in of_row[row]]
     held_out = [*of_row[4], *of_row[5]]
     room = len(of_row[1][0].prompt) + 2
     kto.relate(train, held_out, room)
-    assert [one.row for one in train] == [1, 1, 2, 2, 3, 3]
-    assert [one.row for one in held_out] == [5, 5]
+    assert [item.row for item in train] == [1, 1, 2, 2, 3, 3]
+    assert [item.row for item in held_out] == [5, 5]
     counts = kto.summary({}, 0)
     assert counts["equal_pairs"] == 2
     assert (counts["desirable"], counts["undesirable"]) == (3, 3)
-    long = [one for one in (*train, *held_out) if one.companion.responses[0].tolist() == [2, 3]]
+    long = [item for item in (*train, *held_out) if item.companion.responses[0].tolist() == [2, 3]]
     assert counts["cut_companions"] == len(long) > 0
 
 
@@ -153,8 +159,8 @@ def test_pairs_of_sides_that_are_equal_where_they_were_cut_are_left_out_of_both_
 def test_weights_and_rates_out_of_the_recommended_range_are_warned_of(rows, config, warning):
     good, bad = rows
     given = [thumb(str(n), "yes", n < good) for n in range(good + bad)]
-    found = method(**config).select(given, Dataset()).warnings
-    assert (warning is None and not found) or warning in found[0]
+    warnings = method(**config).select(given, Dataset()).warnings
+    assert (warning is None and not warnings) or warning in warnings[0]
 
 
 @pytest.mark.parametrize("desirable", [True, False])
@@ -194,7 +200,8 @@ def related(prompts: list[str], held_out: int) -> tuple[list[Example], list[Exam
     learner = method()
     places = [("train", "held_out")[n >= len(prompts) - held_out] for n in range(len(prompts))]
     rows = [
-        thumb(one, "x", n % 2 == 0, split=split) for n, (one, split) in enumerate(zip(prompts, places, strict=True))
+        thumb(prompt, "x", n % 2 == 0, split=split)
+        for n, (prompt, split) in enumerate(zip(prompts, places, strict=True))
     ]
     learner.select(rows, Dataset())
     examples = [example(n, 100 + n, weight=1.0 if n % 2 == 0 else -1.0) for n in range(len(prompts))]
@@ -212,14 +219,14 @@ def test_held_out_rows_get_held_out_answers_to_other_prompts():
     prompts = ["a", "a", "b", "c", "b", "c", "d", "d", "e", "e"]
     train, held_out = related(prompts, 4)
     for part, rows in ((train, range(6)), (held_out, range(6, 10))):
-        for one in part:
-            assert answered_by(one) in rows
-            assert prompts[answered_by(one)] != prompts[one.row]
+        for item in part:
+            assert answered_by(item) in rows
+            assert prompts[answered_by(item)] != prompts[item.row]
 
 
 def test_one_held_out_prompt_gets_answers_of_training_rows():
     _, held_out = related(["a", "b", "c", "d", "z", "z"], 2)
-    assert all(answered_by(one) < 4 for one in held_out)
+    assert all(answered_by(item) < 4 for item in held_out)
 
 
 def test_training_rows_of_one_prompt_are_refused():
@@ -254,11 +261,11 @@ class Micro:
 def of_table(reference: torch.Tensor, prompt: int, answer: int, weight: float, other: int) -> Example:
     table = reference.log_softmax(-1)
 
-    def one(token: int) -> Example:
+    def of_token(token: int) -> Example:
         values = {"reference": np.array([table[prompt, token]], dtype=np.float32)}
         return replace(example(0, token, weight=weight), prompt=np.array([prompt]), frozen_log_probs=values)
 
-    return replace(one(answer), companion=one(other))
+    return replace(of_token(answer), companion=of_token(other))
 
 
 def test_a_tabular_policy_converges_to_the_stationary_point():
@@ -304,10 +311,10 @@ def test_z_is_no_less_than_nothing_and_has_no_gradient():
     reference = torch.zeros(2, 3, dtype=torch.float64)
     rows = [of_table(reference, 0, 0, 1.0, 2), of_table(reference, 1, 1, -1.0, 2)]
     logits = torch.tensor([[1.0, 0, -1], [1, 0, -1]], dtype=torch.float64)
-    found = KtoObjective(0.1).prepare(rows, Tabular(logits))
-    assert found["kl"].item() == pytest.approx(float(logits.log_softmax(-1)[0, 2] + np.log(3)))
-    assert found["kl"] < 0 == found["z"]
-    assert not found["z"].requires_grad
+    prepared = KtoObjective(0.1).prepare(rows, Tabular(logits))
+    assert prepared["kl"].item() == pytest.approx(float(logits.log_softmax(-1)[0, 2] + np.log(3)))
+    assert prepared["kl"] < 0 == prepared["z"]
+    assert not prepared["z"].requires_grad
 
 
 def test_a_batch_of_one_answer_has_its_z_and_no_figures_of_the_other_class():
@@ -327,14 +334,16 @@ def test_a_batch_of_one_answer_has_its_z_and_no_figures_of_the_other_class():
 
 
 def test_examples_with_companions_are_kept_whole_by_a_state():
-    one = replace(example(1, 5, 6), companion=example(1, 7), frozen_log_probs={"a": np.array([-1.0], dtype=np.float32)})
-    packed = pack_examples([one, example(2, 8)])
+    whole = replace(
+        example(1, 5, 6), companion=example(1, 7), frozen_log_probs={"a": np.array([-1.0], dtype=np.float32)}
+    )
+    packed = pack_examples([whole, example(2, 8)])
     check_state(packed)
     first, second = unpack_examples(packed)
-    assert digest(first) == digest(one)
+    assert digest(first) == digest(whole)
     assert first.companion.responses[0].tolist() == [7]
     assert second.companion is None
-    assert digest(replace(one, companion=None)) != digest(one)
+    assert digest(replace(whole, companion=None)) != digest(whole)
 
 
 class Modules:
@@ -347,8 +356,8 @@ class Modules:
         batch = Batcher("padded", "labels", 10_000, 0).collate(examples)
         with torch.no_grad():
             return [
-                one.numpy()
-                for one in sequence_sums(self.module(**batch.model_inputs())[0], batch.label_counts)[:, None]
+                sums.numpy()
+                for sums in sequence_sums(self.module(**batch.model_inputs())[0], batch.label_counts)[:, None]
             ]
 
 
@@ -369,7 +378,7 @@ def test_loss_and_gradient_equal_trls(own_tokenizer, tmp_path, mix):
         thumb = mix == "one class" or row % 3 != 1
         prompt, response = (draw.integers(4, len(own_tokenizer), draw.integers(2, 12)).astype(np.int32) for _ in "ab")
         rows.append(Example(row, prompt, (response,), weight=lambdas[True] if thumb else -lambdas[False]))
-    batch = [replace(one, companion=mismatched(one, rows[n - 1], 128)) for n, one in enumerate(rows)]
+    batch = [replace(item, companion=mismatched(item, rows[n - 1], 128)) for n, item in enumerate(rows)]
     trainer = trl.KTOTrainer(
         model=copy.deepcopy(model),
         ref_model=copy.deepcopy(reference),

@@ -66,7 +66,7 @@ def test_two_forwards_before_their_backwards_do_not_share_logits(dtype):
     losses = [loss(0), loss(1)]
     with torch.no_grad():
         loss(0)
-    together = [torch.autograd.grad(one, head.weight)[0] for one in losses]
+    together = [torch.autograd.grad(loss, head.weight)[0] for loss in losses]
     assert all(torch.equal(*pair) for pair in zip(apart, together, strict=True))
 
 

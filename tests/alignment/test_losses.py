@@ -72,7 +72,7 @@ def test_a_head_read_by_chunks_gives_the_same_values_and_gradients(monkeypatch, 
         hidden = torch.randn(11, 16, generator=torch.Generator().manual_seed(2)).requires_grad_()
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype is torch.bfloat16):
             log_probs, correct, *entropies = how(hidden)
-        loss = (log_probs * weights[0]).sum() + sum((one * weights[1]).sum() for one in entropies)
+        loss = (log_probs * weights[0]).sum() + sum((entropy * weights[1]).sum() for entropy in entropies)
         gradients = torch.autograd.grad(loss, [hidden, *layer.parameters()])
         assert all(gradient.dtype is torch.float32 for gradient in gradients)
         return [log_probs, correct, *entropies], list(gradients)
@@ -91,9 +91,9 @@ def test_a_temperature_divides_the_logits(entropic):
     ours = read_logits(logits, labels, 0.5, entropic)
     theirs = (logits / 0.5).log_softmax(-1)
     expected = [theirs[torch.arange(5), labels], *([-(theirs.exp() * theirs).sum(-1)] if entropic else [])]
-    found = [ours[0], *ours[2:]]
-    torch.testing.assert_close(found, expected)
-    gradients = [torch.autograd.grad(sum(x.sum() for x in some), logits)[0] for some in (found, expected)]
+    values = [ours[0], *ours[2:]]
+    torch.testing.assert_close(values, expected)
+    gradients = [torch.autograd.grad(sum(x.sum() for x in some), logits)[0] for some in (values, expected)]
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
 
 
@@ -206,8 +206,8 @@ def test_a_reward_model_leaves_out_pairs_that_teach_nothing_and_counts_them():
     rows = [{"chosen": c, "rejected": r, "split": "train", "half": "ab"[n > 2]} for n, (c, r) in enumerate(pairs)]
     rows[0]["margin"] = 0.0
     method = training_of(RewardModelConfig(method="reward_model"))
-    found = method.select(rows, None)
-    assert found.rows == [rows[0], rows[3]]
+    selection = method.select(rows, None)
+    assert selection.rows == [rows[0], rows[3]]
     cut = RenderedGroup([1, 2], [False] * 2, [[5, 6], [5, 6]], truncated=True)
     assert method.example(0, rows[0], cut) is None
     counts = method.summary({}, 0)
@@ -216,6 +216,6 @@ def test_a_reward_model_leaves_out_pairs_that_teach_nothing_and_counts_them():
         "equal_pairs": 2,
         "tied_pairs": 1,
     }
-    assert found.notes == ["left out: 1 pairs with an empty side, 1 with equal ones; 1 have margin 0"]
+    assert selection.notes == ["left out: 1 pairs with an empty side, 1 with equal ones; 1 have margin 0"]
     half = training_of(RewardModelConfig(method="reward_model", half="b")).select(rows, None)
     assert (len(half.rows), half.notes) == (1, [])

@@ -88,8 +88,8 @@ def test_rewards_that_add_up_to_the_same_are_no_tie_where_each_is_normalised_apa
 
 def test_refills_keep_prompts_whose_rewards_add_up_to_the_same_but_differ_where_each_is_normalised_apart():
     given = {"reward": [0, 2, 0, 2], "reward_2": [2, 0, 2, 0]}
-    found = {method: batch_of(given, method=method, refill=2).metrics for method in ("gdpo", "rloo")}
-    assert [(one["refills"], one["missing_groups"]) for one in found.values()] == [(0, 0), (2, 2)]
+    metrics = {method: batch_of(given, method=method, refill=2).metrics for method in ("gdpo", "rloo")}
+    assert [(figures["refills"], figures["missing_groups"]) for figures in metrics.values()] == [(0, 0), (2, 2)]
 
 
 def test_refills_find_ties_in_the_rewards_that_are_learned():
@@ -102,9 +102,9 @@ def test_refills_find_ties_in_the_rewards_that_are_learned():
 
 def test_rewards_are_clipped_before_an_answer_that_was_cut_pays_for_it():
     batch = batch_of([50, 50, 0, 1], reward_clip=10, cut_penalty=2)
-    found = sorted(float(e.token_values[ADVANTAGES][0][0]) for e in batch.examples)
+    advantages = sorted(float(e.token_values[ADVANTAGES][0][0]) for e in batch.examples)
     # (10, 10 - 2) and (0, 1 - 2), each less the other one.
-    assert found == [-2, -1, 1, 2]
+    assert advantages == [-2, -1, 1, 2]
 
 
 def test_rewards_are_normalised_then_clipped_and_the_length_is_paid_for_last():
@@ -125,8 +125,8 @@ def test_rewards_are_normalised_then_clipped_and_the_length_is_paid_for_last():
 
 def test_what_an_answer_pays_is_a_reward_of_its_own_among_several():
     batch = batch_of([1, 1, 1, 1], method="gdpo", cut_penalty=1)
-    found = {int(e.responses[0][0]): float(e.token_values[ADVANTAGES][0][0]) for e in batch.examples}
-    assert found[1] > 0 > found[2]
+    advantage_of = {int(e.responses[0][0]): float(e.token_values[ADVANTAGES][0][0]) for e in batch.examples}
+    assert advantage_of[1] > 0 > advantage_of[2]
 
 
 def test_refills_draw_answers_that_nobody_had():

@@ -80,12 +80,12 @@ def test_rounding_is_smaller_in_float32_than_in_bf16():
         renderer = SimpleNamespace(max_length=16)
         prompts = [Example(0, np.arange(2, dtype=np.int32), ())]
         method.source(SourceContext(prompts, [], renderer, None, Phases(), None, mixed=mixed))
-        found = method.objective()
+        objective = method.objective()
         if mixed:
-            assert found.metrics(sums)["ratio_error"] == pytest.approx(0.02)
+            assert objective.metrics(sums)["ratio_error"] == pytest.approx(0.02)
         else:
             with pytest.raises(RatioDiffers):
-                found.metrics(sums)
+                objective.metrics(sums)
 
 
 def test_the_weights_of_tokens_are_of_the_kl_in_the_loss_too():
@@ -128,8 +128,8 @@ def test_a_tabular_policy_becomes_the_reference_times_the_exponential_of_its_rew
         drawn = torch.multinomial(log_pi.exp().detach(), n, replacement=True)
         old, near = log_pi.detach()[drawn], reference.log()[drawn]
         apart = (old - near).numpy() * (config.kl_in == "reward")
-        found = np.concatenate(of.advantages(Answers(rewards[drawn].numpy()[None], list(apart[:, None]))))
-        values = {OLD: old, ADVANTAGES: torch.from_numpy(found), REFERENCE: near}
+        advantages = np.concatenate(of.advantages(Answers(rewards[drawn].numpy()[None], list(apart[:, None]))))
+        values = {OLD: old, ADVANTAGES: torch.from_numpy(advantages), REFERENCE: near}
         batch = SimpleNamespace(token_values=values, label_counts=torch.ones(n))
         loss, _ = objective.forward((log_pi[drawn], None), batch)
         (gradient,) = torch.autograd.grad(loss / n, logits)
@@ -156,8 +156,10 @@ def test_ppos_policy_becomes_the_same_and_its_critic_expects_what_that_is_worth(
         drawn = torch.multinomial(log_pi.exp().detach(), n, replacement=True)
         old = log_pi.detach()[drawn]
         apart = list((old - reference.log()[drawn]).numpy()[:, None])
-        found = of.judge(step, Answers(rewards[drawn].numpy()[None], apart), [SimpleNamespace(tokens=1)] * n, context)
-        given = {ADVANTAGES: found.advantages, **found.further}
+        judgement = of.judge(
+            step, Answers(rewards[drawn].numpy()[None], apart), [SimpleNamespace(tokens=1)] * n, context
+        )
+        given = {ADVANTAGES: judgement.advantages, **judgement.further}
         values = {OLD: old} | {name: torch.from_numpy(np.concatenate(of_each)) for name, of_each in given.items()}
         batch = SimpleNamespace(token_values=values, label_counts=torch.ones(n), weights=torch.ones(n))
         loss, _ = objective.forward({"model": (log_pi[drawn], None), CRITIC: value.expand(n)}, batch)
@@ -183,11 +185,11 @@ def test_gdpos_policy_becomes_the_reference_times_the_exponential_of_its_normali
     for step in range(120):
         log_pi = logits.log_softmax(-1)
         drawn = torch.multinomial(log_pi.exp().detach(), n, replacement=True)
-        given = {name: one.double()[drawn].numpy()[None] for name, one in sources.items()}
-        total = sum(weights[name] * one for name, one in given.items())
-        found = np.concatenate(of.advantages(Answers(total, [np.zeros(1)] * n, given, weights)))
+        given = {name: values.double()[drawn].numpy()[None] for name, values in sources.items()}
+        total = sum(weights[name] * values for name, values in given.items())
+        advantages = np.concatenate(of.advantages(Answers(total, [np.zeros(1)] * n, given, weights)))
         old = log_pi.detach()[drawn]
-        values = {OLD: old, ADVANTAGES: torch.from_numpy(found), REFERENCE: reference.log()[drawn]}
+        values = {OLD: old, ADVANTAGES: torch.from_numpy(advantages), REFERENCE: reference.log()[drawn]}
         batch = SimpleNamespace(token_values=values, label_counts=torch.ones(n))
         loss, _ = objective.forward((log_pi[drawn], None), batch)
         (gradient,) = torch.autograd.grad(loss / n, logits)
@@ -195,11 +197,11 @@ def test_gdpos_policy_becomes_the_reference_times_the_exponential_of_its_normali
             logits -= (1.0 if step < 80 else 0.2) * gradient
     pi = logits.softmax(-1).detach().double()
 
-    def normalised(one: torch.Tensor) -> torch.Tensor:
-        apart = one - (pi * one).sum()
+    def normalised(log_probs: torch.Tensor) -> torch.Tensor:
+        apart = log_probs - (pi * log_probs).sum()
         return apart / (pi * apart.square()).sum().sqrt()
 
-    worth = normalised(sum(weights[name] * normalised(one.double()) for name, one in sources.items()))
+    worth = normalised(sum(weights[name] * normalised(values.double()) for name, values in sources.items()))
     wanted = reference * (worth / beta).exp()
     np.testing.assert_allclose(pi.numpy(), (wanted / wanted.sum()).numpy(), atol=0.03)
     assert abs(pi - reference).max() > 0.1
@@ -212,6 +214,6 @@ def test_of_measures_named_max_the_largest_counts_and_others_add_up():
     sums = torch.zeros(len(names), dtype=torch.float64)
     for measured in passes:
         sums = added(sums, measured, objective)
-    found = dict(zip(names, sums.tolist(), strict=True))
-    assert {name for name, value in found.items() if value == 3} == {"ratio_error_max", "apart_max"}
-    assert set(found.values()) == {3.0, 6.0}
+    combined = dict(zip(names, sums.tolist(), strict=True))
+    assert {name for name, value in combined.items() if value == 3} == {"ratio_error_max", "apart_max"}
+    assert set(combined.values()) == {3.0, 6.0}

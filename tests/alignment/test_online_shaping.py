@@ -53,12 +53,12 @@ def test_entropies_and_their_gradients_are_exact():
     def entropies(of: torch.Tensor) -> torch.Tensor:
         return read_logits(of, torch.zeros(len(of), dtype=torch.long), entropic=True)[2]
 
-    (found,) = torch.autograd.grad((weights * entropies(logits)).sum(), logits)
+    (gradient,) = torch.autograd.grad((weights * entropies(logits)).sum(), logits)
     log_p = F.log_softmax(logits.double(), -1)
     exact = -(log_p.exp() * log_p).sum(-1)
     torch.testing.assert_close(entropies(logits).double(), exact, rtol=1e-6, atol=1e-6)
     (expected,) = torch.autograd.grad((weights * exact).sum(), logits)
-    torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(gradient, expected.float(), rtol=1e-5, atol=1e-6)
     far = torch.tensor([[0.0, 1e4, -1e4]], requires_grad=True)
     assert torch.autograd.grad(entropies(far).sum(), far)[0].abs().max() == 0
 
@@ -70,9 +70,9 @@ def test_several_rewards_are_normalised_apart_by_the_method():
     """Standardised .7071, -.7071 and half of -.7071, .7071; then by the deviation of all, .645497."""
     sources = {"right": np.array([[1.0, 0], [0, 1]]), "length": np.array([[10.0, 20], [5, 5]])}
     answers = Answers(sum(sources.values()), [np.zeros(2)] * 4, sources, {"right": 1.0, "length": 0.5})
-    found = training_of(config_of("gdpo", answers=2)).advantages(answers)
-    for one, expected in zip(found, (0.547723, -0.547723, -1.095445, 1.095445), strict=True):
-        assert one.tolist() == pytest.approx([expected] * 2, rel=1e-4)
+    advantages = training_of(config_of("gdpo", answers=2)).advantages(answers)
+    for values, expected in zip(advantages, (0.547723, -0.547723, -1.095445, 1.095445), strict=True):
+        assert values.tolist() == pytest.approx([expected] * 2, rel=1e-4)
 
 
 def test_a_reward_of_weight_0_leaves_no_answer_out():
@@ -103,8 +103,8 @@ def test_a_reward_of_weight_0_leaves_no_answer_out():
     ],
 )
 def test_what_the_inputs_lack_is_known_before_anything_runs(method, changes, given, fault):
-    found = config_of(method, **changes).input_fault(given)
-    assert found == fault or found.startswith(fault)
+    message = config_of(method, **changes).input_fault(given)
+    assert message == fault or message.startswith(fault)
 
 
 @pytest.mark.parametrize(
@@ -138,19 +138,19 @@ def sampled(*rewards: tuple[float, float], row: int = 0) -> Sampled:
 
 def test_prompts_are_asked_until_enough_have_answers_that_differ():
     draws = iter([sampled((1, 1), (0, 1)), sampled((2, 2), (NAN, 3), row=2), sampled((4, 5), (6, 7), row=4)])
-    found, drawn, metrics = refilled(lambda: next(draws), wanted=2, most=5)
+    kept, drawn, metrics = refilled(lambda: next(draws), wanted=2, most=5)
     assert [p.row for p in drawn.prompts] == [0, 1, 2, 3, 4, 5]
-    assert [p.row for p in found.prompts] == [1, 4]
-    assert [r.row for r in found.rollouts] == [1, 1, 4, 4]
-    assert found.scores.total.tolist() == found.scores.sources["r"].tolist() == [0, 1, 4, 5]
+    assert [p.row for p in kept.prompts] == [1, 4]
+    assert [r.row for r in kept.rollouts] == [1, 1, 4, 4]
+    assert kept.scores.total.tolist() == kept.scores.sources["r"].tolist() == [0, 1, 4, 5]
     assert metrics == {"refills": 2, "equal_groups_drawn": 0.5, "missing_groups": 0}
 
 
 def test_refilling_ends_at_its_bound_with_what_there_is():
     draws = iter([sampled((1, 1), (0, 1)), sampled((2, 2), (3, 3), row=2)])
-    found, _, metrics = refilled(lambda: next(draws), wanted=2, most=1)
-    assert ([p.row for p in found.prompts], metrics["missing_groups"]) == ([1], 1)
-    found, _, metrics = refilled(lambda: sampled((1, 1), (0, 0)), wanted=2, most=1)
-    assert (len(found.prompts), metrics["missing_groups"], metrics["refills"]) == (2, 2, 1)
-    found, _, metrics = refilled(lambda: sampled((1, 1), (0, 1)), wanted=2, most=0)
-    assert (len(found.prompts), metrics) == (2, {})
+    kept, _, metrics = refilled(lambda: next(draws), wanted=2, most=1)
+    assert ([p.row for p in kept.prompts], metrics["missing_groups"]) == ([1], 1)
+    kept, _, metrics = refilled(lambda: sampled((1, 1), (0, 0)), wanted=2, most=1)
+    assert (len(kept.prompts), metrics["missing_groups"], metrics["refills"]) == (2, 2, 1)
+    kept, _, metrics = refilled(lambda: sampled((1, 1), (0, 1)), wanted=2, most=0)
+    assert (len(kept.prompts), metrics) == (2, {})

@@ -61,22 +61,22 @@ def test_a_function_sees_prompts_answers_and_references_and_no_secret(tmp_path, 
     monkeypatch.setenv("SECRET_THING", "x")
     monkeypatch.setenv("STEERBOARD_HOME", "x")
     function = RewardFunction.open(*written(tmp_path))
-    found = scored(function, ["42", "ab", "nan", "none", "environment"])
-    assert found[:2] == [1.0, 0.5]
-    assert [math.isnan(one) for one in found[2:]] == [True, True, False]
-    assert found[4] == 0
+    rewards = scored(function, ["42", "ab", "nan", "none", "environment"])
+    assert rewards[:2] == [1.0, 0.5]
+    assert [math.isnan(reward) for reward in rewards[2:]] == [True, True, False]
+    assert rewards[4] == 0
 
 
 def test_only_the_answer_that_takes_too_long_is_left_out_and_no_process_stays(tmp_path):
     function = RewardFunction.open(*written(tmp_path, seconds=1.5))
     child = function._child
     assert child is not None
-    found = scored(function, ["42", "sleep", "ab"])
-    assert found[::2] == [1.0, 0.5]
-    assert math.isnan(found[1])
+    rewards = scored(function, ["42", "sleep", "ab"])
+    assert rewards[::2] == [1.0, 0.5]
+    assert math.isnan(rewards[1])
     assert not Path(f"/proc/{child.pid}").exists()
     began = time.monotonic()
-    assert all(math.isnan(one) for one in scored(function, ["sleep"] * 50, most_lost=0)[1:])
+    assert all(math.isnan(reward) for reward in scored(function, ["sleep"] * 50, most_lost=0)[1:])
     assert time.monotonic() - began < 60
 
 
@@ -134,9 +134,9 @@ def test_answers_without_a_reward_are_counted_and_fail_the_run_above_a_share(tmp
         answers = [Rollout(7, n, ids, np.zeros(3, np.float32), text, True) for n, text in enumerate(texts)]
         return rewards.score(answers, [Example(7, ids, (ids,)) for _ in answers])
 
-    found = score("42", "nan", "ab", "none", max_unscored=0.5)
-    np.testing.assert_array_equal(found.sources["python"], [1, np.nan, 0.5, np.nan])
-    assert found.unscored == 0.5
+    scores = score("42", "nan", "ab", "none", max_unscored=0.5)
+    np.testing.assert_array_equal(scores.sources["python"], [1, np.nan, 0.5, np.nan])
+    assert scores.unscored == 0.5
     with pytest.raises(
         UnscoredAnswers, match=r"2 of 4 answers have no reward, the first one of row 7 by python: 'nan'"
     ):
@@ -159,16 +159,16 @@ def test_a_reward_model_with_other_tokens_is_given_the_text_and_no_end_that_was_
 
     ids, prompt = np.arange(90, 93, dtype=np.int32), [{"role": "user", "content": "bake bread"}]
     given = (("flour " * 64, True), ("mix", True), ("mix", False))
-    answers = [Rollout(7, n, ids, np.zeros(3, np.float32), *one) for n, one in enumerate(given)]
+    answers = [Rollout(7, n, ids, np.zeros(3, np.float32), *end) for n, end in enumerate(given)]
     config = needed_method("rloo").config.model_validate({"method": "rloo", "max_unscored": 0.5})
     passes = Passes()
-    found = AnswerRewards(config, RowTexts({}, {7: prompt}), passes).score(answers, [Example(7, ids, (ids,))] * 3)
+    scores = AnswerRewards(config, RowTexts({}, {7: prompt}), passes).score(answers, [Example(7, ids, (ids,))] * 3)
     whole = renderer.render(prompt, "mix")
     assert whole is not None
     assert passes.read == [whole.ids, whole.ids[:-1]]
     # The first is longer than the window of the model that scores.
     length = len(whole.ids) - whole.prompt_length
-    np.testing.assert_array_equal(found.total, [np.nan, length, length - 1])
+    np.testing.assert_array_equal(scores.total, [np.nan, length, length - 1])
 
 
 @pytest.mark.parametrize("as_text", [True, False])
@@ -227,9 +227,9 @@ def test_a_server_is_asked_in_batches_and_again_where_it_fails_on_the_way(server
         return Answer.json({"rewards": [None if text == "none" else float(len(text)) for text in seen.json["answers"]]})
 
     server.answer = answer
-    found = scored(asked(server, batch=2), ["a", "bb", "none", "dddd", "e"])
-    np.testing.assert_array_equal(found, [1, 2, np.nan, 4, 1])
-    assert [len(one.json["answers"]) for one in server.seen] == [2, 2, 2, 2, 1]
+    rewards = scored(asked(server, batch=2), ["a", "bb", "none", "dddd", "e"])
+    np.testing.assert_array_equal(rewards, [1, 2, np.nan, 4, 1])
+    assert [len(request.json["answers"]) for request in server.seen] == [2, 2, 2, 2, 1]
     assert server.seen[-1].json["prompts"] == [[{"role": "user", "content": "question 4"}]]
     assert server.seen[-1].json["references"] == ["42"]
 
@@ -256,8 +256,8 @@ def test_a_server_that_gives_no_rewards_fails_the_run_with_its_reason(server, an
 
 def test_answers_that_a_server_takes_too_long_for_are_left_out(server):
     server.answer = lambda _: time.sleep(2) or Answer.json({"rewards": [1.0]})  # type: ignore[func-returns-value]
-    found = scored(asked(server, retries=0, seconds=0.3, batch=1), ["a", "b", "c"], most_lost=0)
-    assert all(math.isnan(one) for one in found)
+    rewards = scored(asked(server, retries=0, seconds=0.3, batch=1), ["a", "b", "c"], most_lost=0)
+    assert all(math.isnan(reward) for reward in rewards)
     assert len(server.seen) == 1
 
 

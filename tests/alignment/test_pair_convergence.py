@@ -44,9 +44,9 @@ def bradley_terry_preferences() -> torch.Tensor:
 @pytest.mark.parametrize("beta", [0.2, 1.0, 3.0])
 def test_dpo_converges_to_the_reference_times_exp_r_over_beta(beta):
     """Its optimum is that of reward maximisation with a KL penalty: Eq. 4 of arXiv 2305.18290."""
-    found = trained_policy("dpo", bradley_terry_preferences(), beta=beta)
+    policy = trained_policy("dpo", bradley_terry_preferences(), beta=beta)
     expected = REFERENCE * (REWARDS / beta).exp()
-    torch.testing.assert_close(found, expected / expected.sum(), rtol=1e-5, atol=1e-9)
+    torch.testing.assert_close(policy, expected / expected.sum(), rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["robust_dpo", "cdpo"])
@@ -54,12 +54,12 @@ def test_with_flipped_labels_robust_dpo_finds_the_policy_of_clean_ones(name):
     """cDPO does not: its policy is that of labels which are smoothed once more."""
     clean, e = bradley_terry_preferences(), 0.15
     flipped = (1 - e) * clean + e * clean.T
-    found = trained_policy(name, flipped, beta=1.0, label_smoothing=e)
+    policy = trained_policy(name, flipped, beta=1.0, label_smoothing=e)
     preferred = clean if name == "robust_dpo" else (1 - e) * flipped + e * flipped.T
-    torch.testing.assert_close(found, trained_policy("dpo", preferred, beta=1.0), rtol=1e-4, atol=1e-8)
+    torch.testing.assert_close(policy, trained_policy("dpo", preferred, beta=1.0), rtol=1e-4, atol=1e-8)
     if name == "robust_dpo":
         expected = REFERENCE * REWARDS.exp()
-        torch.testing.assert_close(found, expected / expected.sum(), rtol=1e-4, atol=1e-8)
+        torch.testing.assert_close(policy, expected / expected.sum(), rtol=1e-4, atol=1e-8)
 
 
 @pytest.mark.parametrize("tau", [0.1, 1.0])
@@ -69,10 +69,10 @@ def test_ipo_converges_to_its_stationary_point(tau):
     From Eq. 17's gradient summed over pairs: sum_j (h_ij - (p_ij - p_ji) / (2 tau)) = 0 for each answer i.
     """
     preferred = bradley_terry_preferences()
-    found = trained_policy("ipo", preferred, tau=tau)
+    policy = trained_policy("ipo", preferred, tau=tau)
     others = (preferred - preferred.T).sum(1) / (2 * tau * len(REFERENCE))
     expected = REFERENCE * others.exp()
-    torch.testing.assert_close(found, expected / expected.sum(), rtol=1e-5, atol=1e-9)
+    torch.testing.assert_close(policy, expected / expected.sum(), rtol=1e-5, atol=1e-9)
 
 
 def test_with_certain_preferences_ipo_stays_near_the_reference_where_dpo_runs_away():
@@ -101,7 +101,7 @@ def by_hand_simpo(log_w: float, log_l: float, ref_w: float, ref_l: float) -> flo
 
 
 def by_hand_orpo(log_w: float, log_l: float, ref_w: float, ref_l: float) -> float:
-    odds = [math.exp(one) / -math.expm1(one) for one in (log_w, log_l)]
+    odds = [math.exp(log_prob) / -math.expm1(log_prob) for log_prob in (log_w, log_l)]
     return -log_w + 0.7 * math.log1p(odds[1] / odds[0])
 
 
@@ -162,8 +162,8 @@ def test_of_two_answers_the_policy_is_the_minimum_of_the_papers_loss(name, prefe
 def test_without_a_margin_simpo_converges_to_exp_r_over_beta_whatever_the_reference():
     """beta (log pi_0 - log pi_1) = r_0 - r_1: DPO's optimum with a uniform reference."""
     preferred, beta = torch.sigmoid(torch.tensor(1.2)).item(), 2.0
-    found = trained_logit("simpo", preferred, beta=beta, gamma_beta_ratio=0.0)
-    assert found == pytest.approx(1.2 / beta, abs=1e-4)
+    logit = trained_logit("simpo", preferred, beta=beta, gamma_beta_ratio=0.0)
+    assert logit == pytest.approx(1.2 / beta, abs=1e-4)
 
 
 @pytest.mark.parametrize(("preferred", "sign"), [(0.8, 1), (0.3, -1)])

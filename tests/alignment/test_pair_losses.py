@@ -61,42 +61,42 @@ def test_a_policy_that_is_its_reference_has_rewards_of_0_and_is_right_on_half(na
     lengths, log_probs = [3, 7, 40, 1], [-6.0, -9.0, -80.0, -4.0]
     for noise in (0.0, 1e-6, -1e-6):
         reference = [value * (1 + noise * (-1) ** place) for place, value in enumerate(log_probs)]
-        found = measured(method(name, reduction=reduction), log_probs, Batch(lengths, reference))
-        assert found["loss"] == pytest.approx(expected, abs=2e-3 if noise else 1e-6)
-        assert found["pair_accuracy"] == 0.5
-        assert found["chosen_reward"] == pytest.approx(0, abs=1e-4)
-        assert found["rejected_reward"] == pytest.approx(0, abs=1e-4)
-        assert (found["chosen_log_prob"], found["rejected_log_prob"]) == pytest.approx((-43.0, -6.5))
-        assert found["length_gap"] == 21.5 - 4
-        assert found["chosen_nll"] == pytest.approx(2.0)
+        figures = measured(method(name, reduction=reduction), log_probs, Batch(lengths, reference))
+        assert figures["loss"] == pytest.approx(expected, abs=2e-3 if noise else 1e-6)
+        assert figures["pair_accuracy"] == 0.5
+        assert figures["chosen_reward"] == pytest.approx(0, abs=1e-4)
+        assert figures["rejected_reward"] == pytest.approx(0, abs=1e-4)
+        assert (figures["chosen_log_prob"], figures["rejected_log_prob"]) == pytest.approx((-43.0, -6.5))
+        assert figures["length_gap"] == 21.5 - 4
+        assert figures["chosen_nll"] == pytest.approx(2.0)
 
 
 def test_log_probs_are_summed_or_averaged_over_the_tokens_of_a_response():
     """Rewards of 2 and -1 nats over 4 and 2 tokens, at the beta of each."""
     batch = Batch([4, 2], [-10.0, -3.0])
     for reduction, beta, chosen, rejected in (("sum", 0.1, 2.0, -1.0), ("mean", 5.0, 0.5, -0.5)):
-        found = measured(method("dpo", reduction=reduction), [-8.0, -4.0], batch)
-        assert found["chosen_reward"] == pytest.approx(beta * chosen)
-        assert found["rejected_reward"] == pytest.approx(beta * rejected)
-        assert found["margin"] == pytest.approx(beta * (chosen - rejected))
-        assert found["loss"] == pytest.approx(math.log1p(math.exp(-beta * (chosen - rejected))), rel=1e-6)
-        assert found["pair_accuracy"] == 1.0
+        figures = measured(method("dpo", reduction=reduction), [-8.0, -4.0], batch)
+        assert figures["chosen_reward"] == pytest.approx(beta * chosen)
+        assert figures["rejected_reward"] == pytest.approx(beta * rejected)
+        assert figures["margin"] == pytest.approx(beta * (chosen - rejected))
+        assert figures["loss"] == pytest.approx(math.log1p(math.exp(-beta * (chosen - rejected))), rel=1e-6)
+        assert figures["pair_accuracy"] == 1.0
     assert method("dpo", beta=2.0, reduction="mean").scale == 2.0
-    found = measured(method("ipo", reduction="mean"), [-8.0, -4.0], batch)
-    assert found["loss"] == pytest.approx((1.0 - 5.0) ** 2)
+    figures = measured(method("ipo", reduction="mean"), [-8.0, -4.0], batch)
+    assert figures["loss"] == pytest.approx((1.0 - 5.0) ** 2)
 
 
 def test_sft_on_the_chosen_side_is_added_with_its_weight():
     batch = Batch([4, 2], [-8.0, -4.0])
-    found = measured(method("dpo", sft_weight=0.5), [-8.0, -4.0], batch)
-    assert found["loss"] == pytest.approx(LN_2 + 0.5 * 8.0 / 4)
-    assert found["chosen_nll"] == pytest.approx(2.0)
+    figures = measured(method("dpo", sft_weight=0.5), [-8.0, -4.0], batch)
+    assert figures["loss"] == pytest.approx(LN_2 + 0.5 * 8.0 / 4)
+    assert figures["chosen_nll"] == pytest.approx(2.0)
 
 
 def test_simpo_compares_means_and_asks_for_a_margin():
-    found = measured(method("simpo", beta=2.5, gamma_beta_ratio=0.55), [-8.0, -6.5], Batch([10, 5]))
-    assert found["loss"] == pytest.approx(0.757599, abs=1e-6)
-    assert (found["chosen_reward"], found["rejected_reward"]) == pytest.approx((-2.0, -3.25))
+    figures = measured(method("simpo", beta=2.5, gamma_beta_ratio=0.55), [-8.0, -6.5], Batch([10, 5]))
+    assert figures["loss"] == pytest.approx(0.757599, abs=1e-6)
+    assert (figures["chosen_reward"], figures["rejected_reward"]) == pytest.approx((-2.0, -3.25))
     with_sft = measured(method("simpo", sft_weight=1.0), [-8.0, -6.5], Batch([10, 5]))
     assert with_sft["loss"] == pytest.approx(0.757599 + 0.8, abs=1e-6)
 
@@ -104,10 +104,10 @@ def test_simpo_compares_means_and_asks_for_a_margin():
 def test_orpo_is_sft_and_the_ratio_of_odds():
     odds = log_odds(torch.tensor([-0.8, -1.3], dtype=torch.float64))
     assert (odds[0] - odds[1]).item() == pytest.approx(0.778433, abs=1e-6)
-    found = measured(method("orpo"), [-8.0, -6.5], Batch([10, 5]))
-    assert found["loss"] == pytest.approx(0.837784, abs=1e-6)
-    assert found["margin"] == pytest.approx(0.1 * 0.778433, abs=1e-6)
-    assert found["pair_accuracy"] == 1.0
+    figures = measured(method("orpo"), [-8.0, -6.5], Batch([10, 5]))
+    assert figures["loss"] == pytest.approx(0.837784, abs=1e-6)
+    assert figures["margin"] == pytest.approx(0.1 * 0.778433, abs=1e-6)
+    assert figures["pair_accuracy"] == 1.0
 
 
 def test_orpo_learns_the_prompt_too_where_it_is_asked_to():
@@ -117,8 +117,8 @@ def test_orpo_learns_the_prompt_too_where_it_is_asked_to():
     objective = PairObjective(method("orpo"))
     prompt, chosen, rejected = torch.full((3,), -2.0), torch.full((10,), -0.8), torch.full((5,), -1.3)
     tokens = torch.cat([prompt, chosen, prompt, rejected])
-    found = objective.forward((tokens, None), batch)[0].item()
-    assert found == pytest.approx(0.037784 + (8.0 + 6.0) / 13, abs=1e-6)
+    value = objective.forward((tokens, None), batch)[0].item()
+    assert value == pytest.approx(0.037784 + (8.0 + 6.0) / 13, abs=1e-6)
 
 
 @given(log_prob=st.floats(-1e4, 0.0))
@@ -139,9 +139,9 @@ def test_log_odds_are_exact_and_finite_for_every_probability(log_prob):
 @pytest.mark.parametrize("log_prob", [-1e-8, 0.0, -1e4])
 def test_the_odds_ratio_is_finite_at_both_ends(log_prob):
     tokens = torch.tensor([log_prob, -1.3], requires_grad=True)
-    found, _ = PairObjective(method("orpo")).forward((tokens, None), Batch([1, 1]))
-    found.backward()
-    assert found.isfinite()
+    value, _ = PairObjective(method("orpo")).forward((tokens, None), Batch([1, 1]))
+    value.backward()
+    assert value.isfinite()
     assert tokens.grad.isfinite().all()
 
 
@@ -150,9 +150,9 @@ def test_extreme_differences_stay_finite(name):
     for chosen, rejected in ((-1e4, -1.0), (-1.0, -1e4)):
         batch = Batch([3, 5], [-2.0, -3.0] if name in REFERENCED else None)
         values = torch.tensor([chosen / 3] * 3 + [rejected / 5] * 5, requires_grad=True)
-        found, _ = PairObjective(method(name)).forward((values, None), batch)
-        found.backward()
-        assert found.isfinite()
+        value, _ = PairObjective(method(name)).forward((values, None), batch)
+        value.backward()
+        assert value.isfinite()
         assert values.grad.isfinite().all()
 
 
@@ -234,7 +234,7 @@ def test_what_means_nothing_is_refused(name, wrong):
 def test_responses_are_read_behind_what_is_learned_of_their_prompt():
     batch = Batch([2, 1])
     batch.label_counts = torch.tensor([3.0, 2.0])
-    found = Responses.of(torch.tensor([-1.0, -2.0, -3.0, -1.0, -5.0]), batch)
-    assert found.before.tolist() == [-1.0, -1.0]
-    assert found.log_probs.tolist() == [-5.0, -5.0]
-    assert found.means.tolist() == [-2.5, -5.0]
+    responses = Responses.of(torch.tensor([-1.0, -2.0, -3.0, -1.0, -5.0]), batch)
+    assert responses.before.tolist() == [-1.0, -1.0]
+    assert responses.log_probs.tolist() == [-5.0, -5.0]
+    assert responses.means.tolist() == [-2.5, -5.0]

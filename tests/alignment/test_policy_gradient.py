@@ -35,8 +35,8 @@ GROUPS = hnp.arrays(
     [(adv.standardised, 1.207612, -0.724567), (adv.centred, 0.625, -0.375), (adv.leave_one_out, 0.714286, -0.428571)],
 )
 def test_three_right_answers_of_eight(of, right, wrong):
-    found = of(THREE_OF_EIGHT)
-    assert found[0] == pytest.approx([right] * 3 + [wrong] * 5, abs=1e-6)
+    advantages = of(THREE_OF_EIGHT)
+    assert advantages[0] == pytest.approx([right] * 3 + [wrong] * 5, abs=1e-6)
 
 
 def test_rloo_is_the_reward_less_the_mean_of_the_others():
@@ -49,8 +49,8 @@ def test_rloo_is_the_reward_less_the_mean_of_the_others():
 @given(GROUPS)
 def test_an_unscored_answer_is_left_out_and_changes_nothing_for_the_others(rewards):
     for of in (adv.standardised, adv.centred, adv.leave_one_out):
-        found = of(rewards)
-        for group, out in zip(rewards, found, strict=True):
+        advantages = of(rewards)
+        for group, out in zip(rewards, advantages, strict=True):
             scored = ~np.isnan(group)
             if scored.sum() < 2:
                 assert np.isnan(out).all()
@@ -92,8 +92,8 @@ def test_several_rewards_are_compared_on_one_scale_before_they_are_added():
     np.testing.assert_allclose(adv.decoupled([1000 * correct, length], [1.0, 0.5]), expected, rtol=1e-5)
     partly = length.copy()
     partly[0, 3] = NAN
-    found = adv.decoupled([correct, partly], [1.0, 0.5])
-    assert np.isnan(found).tolist() == [[False] * 3 + [True], [False] * 4]
+    total = adv.decoupled([correct, partly], [1.0, 0.5])
+    assert np.isnan(total).tolist() == [[False] * 3 + [True], [False] * 4]
     with pytest.raises(ValueError, match="2 rewards with 1 weights"):
         adv.decoupled([correct, length], [1.0])
 
@@ -103,11 +103,11 @@ def test_several_rewards_are_compared_on_one_scale_before_they_are_added():
 
 def test_whitening_sees_the_tokens_of_the_whole_batch_and_nothing_else():
     x, mask = np.array([[1.0, 2, 99], [3, 7, NAN]]), np.array([[1, 1, 0], [1, 1, 1]])
-    found = adv.whiten(x, mask)
-    inside = found[[0, 0, 1, 1], [0, 1, 0, 1]]
+    whitened = adv.whiten(x, mask)
+    inside = whitened[[0, 0, 1, 1], [0, 1, 0, 1]]
     assert (inside.mean(), inside.std(ddof=1)) == (pytest.approx(0), pytest.approx(1, rel=1e-5))
-    assert found[0, 2] == 99
-    assert np.isnan(found[1, 2])
+    assert whitened[0, 2] == 99
+    assert np.isnan(whitened[1, 2])
     kept = adv.whiten(x, mask, shift=False)[mask.astype(bool) & ~np.isnan(x)]
     assert kept.mean() == pytest.approx(3.25)
     assert adv.whiten([0.1, 0.1, 0.1]).tolist() == [0, 0, 0]
@@ -121,11 +121,11 @@ def test_returns_of_tokens_are_discounted_sums_of_what_follows():
 
 
 def test_hand_worked_advantages_of_tokens():
-    found, returns = adv.gae([0, 0, 5], [1, 2, 3], [1, 1, 1], 1.0, 0.0)
-    assert found.tolist() == [1, 1, 2]
+    advantages, returns = adv.gae([0, 0, 5], [1, 2, 3], [1, 1, 1], 1.0, 0.0)
+    assert advantages.tolist() == [1, 1, 2]
     assert returns.tolist() == [2, 3, 5]
-    found, _ = adv.gae([0, 0, 0, 1], [0.5] * 4, [1] * 4, 1.0, 0.95)
-    assert found == pytest.approx([0.428687, 0.45125, 0.475, 0.5], abs=1e-6)
+    advantages, _ = adv.gae([0, 0, 0, 1], [0.5] * 4, [1] * 4, 1.0, 0.95)
+    assert advantages == pytest.approx([0.428687, 0.45125, 0.475, 0.5], abs=1e-6)
 
 
 @settings(max_examples=40, deadline=None)
@@ -137,27 +137,27 @@ def test_advantages_of_tokens_with_lambda_1_are_returns_less_values_and_padding_
     gamma, lam = data.draw(st.sampled_from([0.9, 1.0])), data.draw(st.sampled_from([0.0, 0.95, 1.0]))
     (r, mask), (v, _) = adv.padded(rewards), adv.padded(values)
     r[~mask], v[~mask] = 7.0, NAN
-    found, returns = adv.gae(r, v, mask, gamma, lam)
+    advantages, returns = adv.gae(r, v, mask, gamma, lam)
     np.testing.assert_allclose(
         adv.gae(r, v, mask, gamma, 1.0)[0], adv.token_returns(r, mask, gamma) - np.nan_to_num(v, nan=0) * mask
     )
     for row, n in enumerate(lengths):
         alone, own = adv.gae(rewards[row], values[row], np.ones(n), gamma, lam)
-        np.testing.assert_allclose(found[row, :n], alone)
+        np.testing.assert_allclose(advantages[row, :n], alone)
         np.testing.assert_allclose(returns[row, :n], own)
-        assert not found[row, n:].any()
+        assert not advantages[row, n:].any()
         assert not returns[row, n:].any()
 
 
 def test_tokens_in_the_middle_that_are_nobodys_are_skipped():
     mask = np.array([1, 0, 0, 1, 1])
     rewards, values = np.array([1.0, 9, 9, 0, 2]), np.array([0.5, 7, 7, 1, 0.25])
-    found, returns = adv.gae(rewards, values, mask, 0.9, 0.8)
+    advantages, returns = adv.gae(rewards, values, mask, 0.9, 0.8)
     inside = mask.astype(bool)
     alone, own = adv.gae(rewards[inside], values[inside], np.ones(3), 0.9, 0.8)
-    np.testing.assert_allclose(found[inside], alone)
+    np.testing.assert_allclose(advantages[inside], alone)
     np.testing.assert_allclose(returns[inside], own)
-    assert not found[~inside].any()
+    assert not advantages[~inside].any()
 
 
 # -- divergences ------------------------------------------------------------------------------------------------------
@@ -168,8 +168,8 @@ def test_tokens_in_the_middle_that_are_nobodys_are_skipped():
     [("k1", [-1, 14, 29]), ("k2", [0.5, 98, 420.5]), ("k3", [0.7183, 13, 28])],
 )
 def test_hand_worked_divergences(estimator, expected):
-    found = kl.estimate(torch.tensor([-1.0] * 3), torch.tensor([0.0, -15, -30]), estimator, limit=None)
-    assert found.tolist() == pytest.approx(expected, abs=1e-4)
+    divergences = kl.estimate(torch.tensor([-1.0] * 3), torch.tensor([0.0, -15, -30]), estimator, limit=None)
+    assert divergences.tolist() == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_log_ratio_is_bounded_before_it_is_exponentiated_and_reported_as_it_is():
@@ -274,10 +274,10 @@ def test_splitting_a_batch_changes_neither_loss_nor_gradient(lengths, data):
         return losses.reduced(surrogate, counts, reducer, 5) / losses.reduced_count(lengths, reducer)
 
     for reducer, whole in itertools.product(("token", "sequence", "constant"), (False, True)):
-        one = loss(slice(0, None), reducer, whole)
+        whole_loss = loss(slice(0, None), reducer, whole)
         two = loss(slice(0, cut), reducer, whole) + loss(slice(cut, None), reducer, whole)
-        torch.testing.assert_close(one, two)
-        gradients = [torch.autograd.grad(each, log_probs)[0] for each in (one, two)]
+        torch.testing.assert_close(whole_loss, two)
+        gradients = [torch.autograd.grad(each, log_probs)[0] for each in (whole_loss, two)]
         torch.testing.assert_close(*gradients)
 
 

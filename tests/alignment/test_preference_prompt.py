@@ -88,7 +88,7 @@ def test_what_both_verdicts_begin_with_belongs_to_the_question():
     bytes_only.train_from_iterator(["x"], trainer)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=bytes_only, eos_token="</s>")
     prompt = PreferencePrompt(Renderer(tokenizer, "plain", 512))
-    space, a, b = (tokenizer.encode(one)[0] for one in " AB")
+    space, a, b = (tokenizer.encode(letter)[0] for letter in " AB")
     assert prompt.verdicts == (a, b)
     assert prompt.questions([Comparison(TURNS, "x", "y")])[0].ids[-1] == space
 
@@ -96,13 +96,13 @@ def test_what_both_verdicts_begin_with_belongs_to_the_question():
 @pytest.mark.parametrize("room", range(60, 140, 7))
 def test_only_the_context_is_cut(own_tokenizer, room):
     long = [{"role": "user", "content": " ".join(f"{n} loaves of bread and <rm_score> </s>" for n in range(60))}]
-    one = Comparison(long, "Mix flour, water.", "Bake a cake at 230 degrees.")
-    asked = PreferencePrompt(Renderer(own_tokenizer, "plain", room)).questions([one])[0]
+    comparison = Comparison(long, "Mix flour, water.", "Bake a cake at 230 degrees.")
+    asked = PreferencePrompt(Renderer(own_tokenizer, "plain", room)).questions([comparison])[0]
     text = own_tokenizer.decode(asked.ids).rstrip()
     assert asked.cut
     assert room - 12 <= len(asked.ids) <= room - 1
     assert text.startswith(f"{own_tokenizer.bos_token}User: [CONTEXT] ")
-    assert text.endswith(f" [RESPONSE A] {one.a} [RESPONSE B] {one.b} \n Assistant:")
+    assert text.endswith(f" [RESPONSE A] {comparison.a} [RESPONSE B] {comparison.b} \n Assistant:")
     assert "59 loaves" in text or room < 90
 
 
@@ -154,9 +154,9 @@ def test_pairs_that_teach_nothing_are_counted():
         {**rows(1)[0], "rejected": "good 0 \n"},
         {**rows(1)[0], "rejected": " "},
     ]
-    found = method.select(given, None)
-    assert len(found.rows) == 2
-    assert found.summary == {"equal_pairs": 1, "empty_pairs": 1, "tied_pairs": 1}
+    selection = method.select(given, None)
+    assert len(selection.rows) == 2
+    assert selection.summary == {"equal_pairs": 1, "empty_pairs": 1, "tied_pairs": 1}
 
 
 @pytest.fixture
@@ -170,26 +170,26 @@ def engine(own_tokenizer) -> TransformersPreferences:
 
 
 def test_a_preference_is_the_softmax_over_both_verdicts_averaged_over_both_orders(engine):
-    one = Comparison(TURNS, "Eggs and sugar.", "Salt.")
+    comparison = Comparison(TURNS, "Eggs and sugar.", "Salt.")
     shares = []
-    for order in (one, one.swapped):
+    for order in (comparison, comparison.swapped):
         ids = engine.prompt.questions([order])[0].ids
         with torch.no_grad():
             logits = engine._module.model(torch.tensor([ids])).logits[0, -1]
         shares.append(logits[list(engine.prompt.verdicts)].softmax(-1)[0].item())
-    found = compare(engine, [one])[0]
-    assert found.forth == pytest.approx(shares[0], rel=1e-5)
-    assert found.back == pytest.approx(1 - shares[1], rel=1e-5)
-    assert found.p == pytest.approx((shares[0] + 1 - shares[1]) / 2, rel=1e-5)
-    assert found.flips == ((shares[0] > 0.5) == (shares[1] > 0.5))
+    preference = compare(engine, [comparison])[0]
+    assert preference.forth == pytest.approx(shares[0], rel=1e-5)
+    assert preference.back == pytest.approx(1 - shares[1], rel=1e-5)
+    assert preference.p == pytest.approx((shares[0] + 1 - shares[1]) / 2, rel=1e-5)
+    assert preference.flips == ((shares[0] > 0.5) == (shares[1] > 0.5))
 
 
 def test_the_preferences_of_two_responses_add_up_to_one(engine):
     texts = ["Eggs.", "Salt and water.", "Bake it.", "Short waves scatter most, so the sky is blue."]
     for a in texts:
         for b in texts:
-            found = compare(engine, [Comparison(TURNS, a, b), Comparison(TURNS, b, a)])
-            assert found[0].p + found[1].p == pytest.approx(1.0, abs=1e-6)
+            preferences = compare(engine, [Comparison(TURNS, a, b), Comparison(TURNS, b, a)])
+            assert preferences[0].p + preferences[1].p == pytest.approx(1.0, abs=1e-6)
         assert compare(engine, [Comparison(TURNS, a, a)])[0].p == 0.5
 
 
@@ -199,8 +199,8 @@ def test_a_preference_does_not_depend_on_what_it_is_batched_with(engine):
     together = compare(engine, many, 300, done.append)
     assert done[-1] == 8
     assert len(done) > 2
-    for one, found in zip(many, together, strict=True):
-        assert compare(engine, [one])[0].p == pytest.approx(found.p, abs=1e-5)
+    for comparison, preference in zip(many, together, strict=True):
+        assert compare(engine, [comparison])[0].p == pytest.approx(preference.p, abs=1e-5)
 
 
 def test_responses_without_room_are_a_bad_row(engine):
@@ -241,13 +241,13 @@ def test_a_table_of_verdicts_converges_to_the_share_of_those_who_prefer():
         return loss
 
     optimiser.step(closure)
-    found = logits.detach().log_softmax(-1)
-    x_is_a, x_is_b = found[:, :2].numpy()
+    log_probs = logits.detach().log_softmax(-1)
+    x_is_a, x_is_b = log_probs[:, :2].numpy()
     p = [_share(x_is_a, True), _share(x_is_b, False)]
     assert p == pytest.approx([0.7, 0.7], abs=1e-4)
-    assert [_share(found[0, :2].numpy(), False), _share(found[1, :2].numpy(), True)] == pytest.approx(
+    assert [_share(log_probs[0, :2].numpy(), False), _share(log_probs[1, :2].numpy(), True)] == pytest.approx(
         [0.3, 0.3], abs=1e-4
     )
-    assert float(found[:, 2].exp().max()) < 1e-3
+    assert float(log_probs[:, 2].exp().max()) < 1e-3
     accuracy, flips, _ = _figures([tuple(p)])
     assert (accuracy, flips) == (1.0, 0.0)

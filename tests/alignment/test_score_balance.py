@@ -18,7 +18,7 @@ BY = Normaliser(mean=0.0, sd=1.0, n=100, reward_source="reward")
 def test_tenths_of_the_range_count_the_same_where_none_is_very_rare():
     scores = [-4.9] * 10 + [0.1] * 20 + [4.9] * 30
     balance = ScoreBalance.fit(scores, 5.0)
-    sums = [sum(balance.of(score) for score in scores if score == one) for one in (-4.9, 0.1, 4.9)]
+    sums = [sum(balance.of(score) for score in scores if score == edge) for edge in (-4.9, 0.1, 4.9)]
     assert sums == pytest.approx([20.0] * 3)
 
 
@@ -54,7 +54,7 @@ def test_only_training_rows_are_weighed_and_only_where_asked_for(balanced, monke
 
     monkeypatch.setattr(module.Example, "of", lambda number, group, weight=1.0: weight)
     rewards = [0.0] * 8 + [1.0, 1.0]
-    rows = [{"reward": one, "split": "train", "row": place} for place, one in enumerate(rewards)]
+    rows = [{"reward": reward, "split": "train", "row": place} for place, reward in enumerate(rewards)]
     rows.append({"reward": 1.0, "split": "held_out", "row": 10})
     method = selected(rows, balance_scores=balanced)
     weights = [method.example(row["row"], row, Group()) for row in rows]
@@ -66,7 +66,7 @@ def test_only_training_rows_are_weighed_and_only_where_asked_for(balanced, monke
 def test_a_linear_scale_stretches_rewards_over_the_range_and_extremes_do_not_squeeze_it():
     rewards = [float(number) for number in range(101)]
     scale = ScoreScale.fit("linear", [*rewards, 1e6], BY)
-    assert [scale.score(one) for one in (1.0, 50.0, 100.0)] == pytest.approx([-5.0, -0.0505, 5.0], abs=0.11)
+    assert [scale.score(reward) for reward in (1.0, 50.0, 100.0)] == pytest.approx([-5.0, -0.0505, 5.0], abs=0.11)
     assert scale.score(-1e9) == -5.0
     assert scale.score(1e6) == 5.0
     assert scale.reward(scale.score(30.0)) == pytest.approx(30.0)

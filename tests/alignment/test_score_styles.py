@@ -220,13 +220,14 @@ def test_a_token_is_one_id_in_place_of_its_words(family, form):
     ids = token_ids(tokenizer, form.how)
     prompt = [{"role": "user", "content": "Hi"}]
     for place, text in enumerate(["-5.00", "-1.00", "1.00", "5.00"]):
-        found, spelled = (
-            Renderer(tokenizer, "chat", 4096, condition=one).prompt_ids(prompt, text) for one in (form, words)
+        written, spelled = (
+            Renderer(tokenizer, "chat", 4096, condition=condition).prompt_ids(prompt, text)
+            for condition in (form, words)
         )
-        assert ids[place] in found
+        assert ids[place] in written
         of_word = word_ids(tokenizer, form.how, place)
         assert WORDS[place] in tokenizer.decode(of_word)
-        expanded = [one for number in found for one in (of_word if number == ids[place] else [number])]
+        expanded = [id_ for number in written for id_ in (of_word if number == ids[place] else [number])]
         # A tokenizer may write the space before the word as a token of its own.
         assert tokenizer.decode(expanded).replace(" ", "") == tokenizer.decode(spelled).replace(" ", "")
 

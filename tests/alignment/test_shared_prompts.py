@@ -44,7 +44,7 @@ def rows(sequences: int) -> list[Example]:
     def ids(low: int, high: int) -> np.ndarray:
         return draw.integers(1, SHAPE["vocab_size"], draw.integers(low, high)).astype(np.int32)
 
-    def one(row: int, prompt: np.ndarray, weight: float) -> Example:
+    def made(row: int, prompt: np.ndarray, weight: float) -> Example:
         responses = tuple(ids(2, 9) for _ in range(sequences))
         values = {
             OLD: -5.0 + draw.normal(size=16),
@@ -55,21 +55,21 @@ def rows(sequences: int) -> list[Example]:
             VALUES: draw.normal(size=16),
         }
         of_tokens = {
-            name: tuple(found[: len(response)].astype(np.float32) for response in responses)
-            for name, found in values.items()
+            name: tuple(array[: len(response)].astype(np.float32) for response in responses)
+            for name, array in values.items()
         }
         frozen = {"reference": (-5.0 * np.array([len(r) for r in responses]) + draw.normal(size=sequences))}
-        frozen = {name: found.astype(np.float32) for name, found in frozen.items()}
+        frozen = {name: array.astype(np.float32) for name, array in frozen.items()}
         example = Example(row, prompt, responses, weight=weight, margin=0.3, token_values=of_tokens)
         return replace(example, frozen_log_probs=frozen)
 
-    found = []
+    examples = []
     for _ in range(6):
         prompt = ids(12, 30)
         for place in range(1 if sequences > 1 else 3):
-            example = one(len(found), prompt, 1.0 if place % 2 == 0 else -0.8)
-            found.append(replace(example, companion=one(len(found), prompt, 1.0)) if sequences == 1 else example)
-    return found
+            example = made(len(examples), prompt, 1.0 if place % 2 == 0 else -0.8)
+            examples.append(replace(example, companion=made(len(examples), prompt, 1.0)) if sequences == 1 else example)
+    return examples
 
 
 def module_of(name: str, layout: str) -> torch.nn.Module:
@@ -86,7 +86,7 @@ def module_of(name: str, layout: str) -> torch.nn.Module:
     main = main or opened(LlamaForSequenceClassification, RewardModule)
     if not spec.also_trains:
         return main
-    further = {one.role: opened(LlamaForSequenceClassification, RewardModule) for one in spec.also_trains}
+    further = {trained.role: opened(LlamaForSequenceClassification, RewardModule) for trained in spec.also_trains}
     return JointModule({JointModule.MAIN: main, **further})
 
 
@@ -98,12 +98,12 @@ class Plain:
 
     @torch.no_grad()
     def per_sequence(self, examples, model=None):
-        found = []
+        sums = []
         for example in examples:
             batch = Batcher("padded", "labels", 10_000, 0).collate([example])
             self.module.model.set_attn_implementation("sdpa")
-            found.append(sequence_sums(self.module(**batch.model_inputs())[0], batch.label_counts).numpy())
-        return found
+            sums.append(sequence_sums(self.module(**batch.model_inputs())[0], batch.label_counts).numpy())
+        return sums
 
 
 def loss_and_gradients(name: str, layout: str, share: bool) -> tuple[float, dict[str, torch.Tensor], int]:
@@ -118,7 +118,7 @@ def loss_and_gradients(name: str, layout: str, share: bool) -> tuple[float, dict
     batch = replace(batcher.collate(examples), prepared=prepared)
     loss = objective.forward(module(**batch.model_inputs()), batch)[0] / objective.count(examples)
     loss.backward()
-    gradients = {place: one.grad for place, one in module.named_parameters() if one.grad is not None}
+    gradients = {place: parameter.grad for place, parameter in module.named_parameters() if parameter.grad is not None}
     return loss.item(), gradients, batch.input_ids.numel()
 
 
@@ -131,7 +131,7 @@ def test_loss_and_gradients_are_those_of_plain_forwards(name: str, layout: str) 
     assert fewer < 0.8 * positions
     assert shared == pytest.approx(plain, rel=TOLERANCE)
     assert ours.keys() == theirs.keys()
-    largest = max(float(one.abs().max()) for one in theirs.values())
+    largest = max(float(gradient.abs().max()) for gradient in theirs.values())
     assert largest > 1e-4
     for place, gradient in theirs.items():
         torch.testing.assert_close(ours[place], gradient, rtol=0, atol=TOLERANCE * largest, msg=place)

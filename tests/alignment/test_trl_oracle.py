@@ -152,7 +152,7 @@ def with_reference(module: PolicyModule, batch: list[Example]) -> list[Example]:
         log_probs = module(**cutter.collate(batch).model_inputs())[0].split(
             [len(r) for e in batch for r in e.responses]
         )
-    sums = np.array([one.sum().item() for one in log_probs], dtype=np.float32).reshape(-1, 2)
+    sums = np.array([values.sum().item() for values in log_probs], dtype=np.float32).reshape(-1, 2)
     return [replace(e, frozen_log_probs={"reference": pair}) for e, pair in zip(batch, sums, strict=True)]
 
 

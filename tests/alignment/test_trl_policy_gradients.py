@@ -51,7 +51,7 @@ def model(own_tokenizer):
 def answered(vocabulary: int, on_policy: bool, model) -> list[Example]:
     """Answers of different lengths, with log-probs before the update that make some ratios leave their bounds."""
     draw = np.random.default_rng(0)
-    found = []
+    examples = []
     for row in range(6):
         prompt = draw.integers(4, vocabulary, draw.integers(3, 9)).astype(np.int32)
         ids = draw.integers(4, vocabulary, draw.integers(2, LONGEST)).astype(np.int32)
@@ -65,8 +65,8 @@ def answered(vocabulary: int, on_policy: bool, model) -> list[Example]:
             REFERENCE: (now + draw.normal(0, 0.5, len(ids))).astype(np.float32),
             ADVANTAGES: np.full(len(ids), draw.normal(), np.float32),
         }
-        found.append(Example(row, prompt, (ids,), token_values={name: (value,) for name, value in values.items()}))
-    return found
+        examples.append(Example(row, prompt, (ids,), token_values={name: (value,) for name, value in values.items()}))
+    return examples
 
 
 def ours(model, batch: list[Example], **config) -> tuple[float, dict[str, torch.Tensor]]:

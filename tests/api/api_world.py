@@ -17,6 +17,7 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import new_id, transaction
 from steerboard.registry.tables import Artifact, Model
+from steerboard.runs.facts.recording import note_metrics
 from steerboard.runs.state import attempt_outcomes, claims
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
@@ -182,6 +183,8 @@ class ApiWorld:
                 Metric(run_id=uuid.UUID(run_id), name=name, step=step, value=value, attempt=1)
                 for step, value in enumerate(values, start=1)
             )
+            run = session.get_one(Run, uuid.UUID(run_id))
+            note_metrics(session, run, {(name, step): value for step, value in enumerate(values, start=1)})
 
 
 EMPTY_REPORT = {

@@ -54,7 +54,7 @@ def finished(url: str, token: str, tmp_path: Path) -> subprocess.CompletedProces
 
 
 def ids(events: str) -> list[int]:
-    return [int(found) for found in re.findall(r"^id: (\d+)$", events, re.MULTILINE)]
+    return [int(number) for number in re.findall(r"^id: (\d+)$", events, re.MULTILINE)]
 
 
 def test_the_commands_of_the_api_page_do_what_it_says(

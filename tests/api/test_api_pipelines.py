@@ -26,7 +26,7 @@ def test_a_start_creates_the_pipeline_with_all_its_runs_in_order(world: ApiWorld
     assert made["settings"]["overrides"] == ["base=tiny", "data=hh", "sft.lr=1e-3"]
     detail = world.get("runs/small-1.sft")
     assert detail["config"]["lr"] == 1e-3
-    assert {one["name"]: (one["type"], one["label"]) for one in detail["inputs"]} == {
+    assert {input_["name"]: (input_["type"], input_["label"]) for input_ in detail["inputs"]} == {
         "data": ("run", "chosen"),
         "model": ("model", "tiny"),
     }
@@ -184,7 +184,7 @@ def test_pages_of_pipelines_are_newest_first_and_complete(world: ApiWorld) -> No
     first = world.get("pipelines", limit=2)
     second = world.get("pipelines", limit=2, cursor=first["next"])
     third = world.get("pipelines", limit=2, cursor=second["next"])
-    names = [one["name"] for page in (first, second, third) for one in page["items"]]
+    names = [pipeline["name"] for page in (first, second, third) for pipeline in page["items"]]
     assert names == [f"small-{i}" for i in (5, 4, 3, 2, 1)]
     assert third["next"] is None
     assert world.get("pipelines", status=422, cursor="!")["code"] == "bad_cursor"
@@ -243,19 +243,24 @@ def test_a_report_says_in_words_what_the_command_line_does(world: ApiWorld) -> N
         {"method": "rwr", "entrant": "r", "score": None, "reward_mean": 1.0, "reward_low": 0.9, "reward_high": 1.1},
     ]
     control = {"requested": [-5.0, 5.0], "achieved": [1.0, -1.0], "spearman": -1.0}
-    document = {**EMPTY_REPORT, "methods": [row | one for one in methods], "control": control}
+    document = {**EMPTY_REPORT, "methods": [row | figures for figures in methods], "control": control}
     world.kept_report("small-1.judge", document)
     report = world.get("pipelines/small-1/report")
     assert report["baseline"] == "SFT"
     summary = report["summary"]
     assert summary == {
         "verdict": "An earlier version made this report, which does not say whether there is a winner.",
-        "cost": "Device-seconds, of training with the sampling and labelling of its data, without SFT and the reward "
-        "model: SFT 2.0, RWR 2.0.",
+        "cost": "",
         "checks": [{"text": "Spearman of requested and achieved is at least 0.9", "met": False}],
     }
     (shown,) = world.get("runs/small-1.judge")["outputs"]
-    assert (shown["document"]["summary"], shown["document"]["baseline"]) == (summary, "SFT")
+    assert shown["document"] == report["report"]
+    assert shown["document"]["headline"]["text"] == summary["verdict"]
+    assert shown["document"]["recipe"]["checks"] == summary["checks"]
+    assert {row["entrant"]: row["reward"]["reward model"]["value"] for row in shown["document"]["methods"]} == {
+        "s": 0.0,
+        "r": 1.0,
+    }
 
 
 def test_win_rates_of_a_report_that_names_sft_in_its_fields_are_against_the_baseline(world: ApiWorld) -> None:
@@ -266,14 +271,12 @@ def test_win_rates_of_a_report_that_names_sft_in_its_fields_are_against_the_base
     row |= {"method": "rwr", "entrant": "r", "score": None, "reward_mean": 1.0, "reward_low": 0.9, "reward_high": 1.1}
     former = {"win_rate_vs_sft": 0.7, "independent_win_rate_vs_sft": 0.6, "judge_win_rate_vs_sft": 0.5}
     world.kept_report("small-1.judge", {**EMPTY_REPORT, "methods": [row | former]})
-    (of_pipeline,) = world.get("pipelines/small-1/report")["methods"]
-    (output,) = world.get("runs/small-1.judge")["outputs"]
-    for found in (of_pipeline, *output["document"]["methods"]):
-        assert {name: value for name, value in found.items() if "win_rate" in name} == {
-            "win_rate_vs_baseline": 0.7,
-            "independent_win_rate_vs_baseline": 0.6,
-            "judge_win_rate_vs_baseline": 0.5,
-        }
+    (method,) = world.get("pipelines/small-1/report")["methods"]
+    assert {name: value for name, value in method.items() if "win_rate" in name} == {
+        "win_rate_vs_baseline": 0.7,
+        "independent_win_rate_vs_baseline": 0.6,
+        "judge_win_rate_vs_baseline": 0.5,
+    }
 
 
 def test_another_projects_pipelines_do_not_exist(world: ApiWorld) -> None:

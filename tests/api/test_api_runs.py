@@ -11,7 +11,7 @@ from sqlalchemy import select
 from steerboard.accounts.tables import AuditEntry, Project
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
-from steerboard.runs.tables import Metric, WorkerRow
+from steerboard.runs.tables import Metric, Run, WorkerRow
 from steerboard_contracts.methods import methods
 
 
@@ -48,12 +48,12 @@ def test_a_run_tells_its_whole_story(world: ApiWorld) -> None:
 def test_inputs_of_equal_content_are_known_to_be_equal_under_other_names(world: ApiWorld) -> None:
     """The second pipeline reuses what the first one made."""
     world.start()
-    before = {one["name"]: one["content"] for one in world.get("runs/small-1.sft")["inputs"]}
+    before = {input_["name"]: input_["content"] for input_ in world.get("runs/small-1.sft")["inputs"]}
     assert before["data"] is None
     world.work()
     world.start()
     first, second = (
-        {one["name"]: (one["id"], one["content"]) for one in world.get(f"runs/{name}.sft")["inputs"]}
+        {input_["name"]: (input_["id"], input_["content"]) for input_ in world.get(f"runs/{name}.sft")["inputs"]}
         for name in ("small-1", "small-2")
     )
     assert first["data"][0] != second["data"][0]
@@ -80,7 +80,7 @@ def test_metrics_come_by_name_and_down_sampled_without_hiding_spikes(world: ApiW
     world.metric(run, "loss", [float(step) for step in range(1, 1001)])
     world.metric(run, "spike", [100.0 if step == 500 else 0.0 for step in range(1, 1001)])
     world.metric(run, "short", [3.0, 2.0, 1.0])
-    series = {one["name"]: one for one in world.get(f"runs/{run}/metrics", points=10)}
+    series = {curve["name"]: curve for curve in world.get(f"runs/{run}/metrics", points=10)}
     assert set(series) == {"loss", "spike", "short"}
     assert series["loss"]["steps"] == 1000
     assert [point["step"] for point in series["loss"]["points"]] == list(range(100, 1001, 100))
@@ -88,9 +88,26 @@ def test_metrics_come_by_name_and_down_sampled_without_hiding_spikes(world: ApiW
     assert max(point["high"] for point in series["spike"]["points"]) == 100.0
     assert [point["value"] for point in series["short"]["points"]] == [3.0, 2.0, 1.0]
     only = world.get(f"runs/{run}/metrics", name="short")
-    assert [one["name"] for one in only] == ["short"]
+    assert [curve["name"] for curve in only] == ["short"]
     whole = world.get(f"runs/{run}/metrics", name="loss", points=5000)[0]["points"]
     assert [point["value"] for point in whole] == [float(step) for step in range(1, 1001)]
+
+
+def test_metrics_come_in_groups_what_the_method_names_first(world: ApiWorld) -> None:
+    run = world.start()["runs"][0]["id"]
+    with transaction(world.sessions) as session:
+        session.get_one(Run, uuid.UUID(run)).method = "dpo"
+    names = ["lr", "eval_reward_std", "wall_seconds", "device/cpu_cores/w", "eval_loss", "pair_accuracy"]
+    for name in names:
+        world.metric(run, name, [1.0, 2.0])
+    assert [(curve["name"], curve["group"]) for curve in world.get(f"runs/{run}/metrics")] == [
+        ("pair_accuracy", "first"),
+        ("eval_loss", "first"),
+        ("eval_reward_std", "held_out"),
+        ("device/cpu_cores/w", "device"),
+        ("wall_seconds", "cost"),
+        ("lr", "training"),
+    ]
 
 
 def test_steps_far_apart_keep_points_of_their_own_while_there_are_few_enough(world: ApiWorld) -> None:
@@ -202,9 +219,9 @@ def test_answers_that_leave_no_room_in_the_models_window_are_refused_at_the_laun
     world.model("judge", "reward")
     small = world.model("small")
     with transaction(world.sessions) as session:
-        found = session.get(Model, small)
-        assert found is not None
-        found.info = {**found.info, "max_length": 64}
+        row = session.get(Model, small)
+        assert row is not None
+        row.info = {**row.info, "max_length": 64}
     inputs = {"model": "small", "data": "hh", "reward": "judge"}
     config = {"run": "train", "method": "ppo", "max_new_tokens": 64}
     (fault,) = world.post("runs", {"config": config, "inputs": inputs}, status=422)["errors"]
@@ -236,7 +253,7 @@ def test_texts_to_learn_besides_rewards_and_their_coefficient_are_given_together
     assert (held_out["code"], held_out["errors"][0]["location"]) == ("no_training_rows", "inputs.pretraining")
     assert world.get("runs")["items"] == []
     made = launched(27.8, 201, pretraining="texts")
-    assert {one["name"]: one["label"] for one in made["inputs"]}["pretraining"] == "texts"
+    assert {input_["name"]: input_["label"] for input_ in made["inputs"]}["pretraining"] == "texts"
 
 
 def test_a_model_that_compares_and_one_that_scores_are_not_taken_for_each_other(world: ApiWorld) -> None:
@@ -272,7 +289,7 @@ def test_a_clone_is_the_same_run_with_changes(world: ApiWorld) -> None:
     assert clone["name"] == "again"
     assert clone["config"] == {**original["config"], "lr": 0.5}
     # The original waited for a stage; the clone takes the resulting dataset.
-    assert {one["name"]: one["type"] for one in clone["inputs"]} == {"data": "dataset", "model": "model"}
+    assert {input_["name"]: input_["type"] for input_ in clone["inputs"]} == {"data": "dataset", "model": "model"}
     assert clone["pipeline_id"] is None
     problem = world.post("runs/small-1.sft/clone", {"config": {"lr": "much"}}, status=422)
     assert problem["errors"][0]["location"] == "config.lr"
@@ -285,8 +302,8 @@ def test_a_run_whose_inputs_are_not_made_yet_cannot_be_cloned(world: ApiWorld) -
 
 def test_schemas_describe_what_the_server_accepts(world: ApiWorld) -> None:
     train = world.get("schemas/train")
-    assert [one["method"] for one in train] == list(methods())
-    (rwr,) = [one for one in train if one["method"] == "rwr"]
+    assert [card["method"] for card in train] == list(methods())
+    (rwr,) = [card for card in train if card["method"] == "rwr"]
     assert "beta" in rwr["config_schema"]["properties"]
     (score,) = world.get("schemas/score")
     assert {slot["name"]: slot["allowed"] for slot in score["inputs"]} == {

@@ -137,11 +137,11 @@ def test_a_folder_out_of_reach_is_refused_with_one_code_and_one_message(
 ) -> None:
     (models / "out").symlink_to(models.parent / "home" / "cache" / "models" / "theirs")
     source = models.parent / where
-    found = asked(world, "pipelines", recipe(source))
-    assert (found.status_code, found.json()["code"]) == (422, "folder_not_allowed")
+    answer = asked(world, "pipelines", recipe(source))
+    assert (answer.status_code, answer.json()["code"]) == (422, "folder_not_allowed")
     alone = asked(world, "runs", base_run(source))
     assert (alone.status_code, alone.json()["code"]) == (422, "folder_not_allowed")
-    said = {problem.json()["errors"][0]["message"].replace(str(source), "PATH") for problem in (found, alone)}
+    said = {problem.json()["errors"][0]["message"].replace(str(source), "PATH") for problem in (answer, alone)}
     assert said == {"there is no folder 'PATH' below those that may be read here (STEERBOARD_MODEL_ROOTS)"}
 
 
@@ -153,23 +153,23 @@ def test_a_run_of_its_own_takes_a_folder_for_its_model_as_a_recipe_does(world: A
     (first,) = [run for run in world.get("runs")["items"] if run["kind"] == "base"]
     config = world.get(f"runs/{first['id']}")["config"]
     assert (first["state"], config["source"]) == ("queued", str(models / "mine"))
-    (given,) = [one for one in started.json()["inputs"] if one["name"] == "model"]
+    (given,) = [input_ for input_ in started.json()["inputs"] if input_["name"] == "model"]
     assert (given["type"], given["id"]) == ("run", first["id"])
     assert asked(world, "runs/estimate", body).status_code == 200
 
 
 def test_a_folder_out_of_reach_is_refused_at_the_input_and_starts_nothing(world: ApiWorld, models: Path) -> None:
     config = {"run": "train", "method": "reward_model"}
-    found = asked(world, "runs", {"config": config, "inputs": {"model": "/elsewhere/model", "data": "hh"}})
-    assert (found.status_code, found.json()["code"]) == (422, "folder_not_allowed")
-    assert [fault["location"] for fault in found.json()["errors"]] == ["inputs.model"]
+    answer = asked(world, "runs", {"config": config, "inputs": {"model": "/elsewhere/model", "data": "hh"}})
+    assert (answer.status_code, answer.json()["code"]) == (422, "folder_not_allowed")
+    assert [fault["location"] for fault in answer.json()["errors"]] == ["inputs.model"]
     assert world.get("runs")["items"] == []
 
 
 def test_links_in_a_folder_that_lead_elsewhere_refuse_it(world: ApiWorld, models: Path) -> None:
     (models / "mine" / "tokenizer_config.json").symlink_to("/etc/hostname")
-    found = asked(world, "runs", base_run(models / "mine"))
-    assert (found.status_code, found.json()["code"]) == (422, "unsafe_model_file")
+    answer = asked(world, "runs", base_run(models / "mine"))
+    assert (answer.status_code, answer.json()["code"]) == (422, "unsafe_model_file")
 
 
 def test_a_form_is_told_at_its_field(world: ApiWorld, models: Path) -> None:
@@ -188,8 +188,8 @@ def test_a_run_whose_settings_take_no_adapter_is_refused_one(world: ApiWorld) ->
     with transaction(world.sessions) as session:
         session.get_one(Model, world.model("lora")).info = {"lora": {"rank": 8}}
     config = {"run": "train", "method": "reward_model", "strategy": "zero3"}
-    found = asked(world, "runs", {"config": config, "inputs": {"model": "lora", "data": "hh"}})
-    assert "is an adapter over its base" in found.json()["errors"][0]["message"]
+    answer = asked(world, "runs", {"config": config, "inputs": {"model": "lora", "data": "hh"}})
+    assert "is an adapter over its base" in answer.json()["errors"][0]["message"]
     started = asked(
         world, "runs", {"config": {**config, "strategy": "zero2"}, "inputs": {"model": "lora", "data": "hh"}}
     )
@@ -239,9 +239,9 @@ def test_an_uploaded_folder_is_a_base_model_once_all_of_it_has_come(
 def prepared(world: ApiWorld, store: ArtifactStore, run: str, folder: Path) -> StageSpec:
     folder.mkdir()
     with transaction(world.sessions) as session:
-        found = session.get_one(Run, uuid.UUID(run))
+        row = session.get_one(Run, uuid.UUID(run))
     with ExitStack() as holds:
-        return prepare(world.sessions, store, get_settings(), found, folder, folder, holds, threads=1)
+        return prepare(world.sessions, store, get_settings(), row, folder, folder, holds, threads=1)
 
 
 def test_another_projects_model_is_not_had_by_its_hashes(

@@ -26,7 +26,7 @@ def shell(steerboard: Steerboard, url: str, token: str) -> Callable[..., str]:
 
 def test_what_changes_something_answers_with_it(world: ApiWorld, shell: Callable[..., str]) -> None:
     started = world.start()
-    run = next(one["id"] for one in started["runs"] if one["name"] == "sft")
+    run = next(run["id"] for run in started["runs"] if run["name"] == "sft")
     world.log(run, "one line", "another")
     lines = [json.loads(line) for line in shell("runs", "logs", run, "--json").splitlines()]
     assert [line["message"] for line in lines] == ["one line", "another"]
@@ -39,14 +39,14 @@ def test_what_changes_something_answers_with_it(world: ApiWorld, shell: Callable
 
 def test_one_split_of_a_dataset_is_exported(world: ApiWorld, shell: Callable[..., str], tmp_path: Path) -> None:
     imported(world, "asked", "prompts", [{"prompt": f"Question {n}?"} for n in range(60)], held_out=0.3)
-    found = world.get("datasets/asked")
+    dataset = world.get("datasets/asked")
     rows: dict[str, set[str]] = {}
     for split in ("all", "train", "held_out"):
         file = tmp_path / f"{split}.jsonl"
         said: dict[str, Any] = json.loads(shell("datasets", "export", "asked", str(file), "--split", split, "--json"))
         assert (said["split"], said["bytes"]) == (split, file.stat().st_size)
         rows[split] = {json.loads(line)["prompt"] for line in file.read_text().splitlines()}
-    assert len(rows["held_out"]) == found["held_out_rows"] > 0
+    assert len(rows["held_out"]) == dataset["held_out_rows"] > 0
     assert rows["train"] | rows["held_out"] == rows["all"]
     assert not rows["train"] & rows["held_out"]
 
@@ -55,7 +55,7 @@ def test_settings_are_shown_as_they_are_set(world: ApiWorld, shell: Callable[...
     lora = ("--set", "lora={rank: 4, targets: attention}", "--set", "gradient_checkpointing=true")
     asked = ("runs", "start", "reward_model", "--input", "model=tiny", "--input", "data=hh", *lora)
     run = shell(*asked).split()[1]
-    line = next(one for one in shell("runs", "show", run).splitlines() if one.startswith("settings"))
+    line = next(line for line in shell("runs", "show", run).splitlines() if line.startswith("settings"))
     assert "lora.rank 4" in line
     assert "gradient_checkpointing true" in line
     assert not any(python in line for python in ("{", "[", "'", "None", "True"))

@@ -93,13 +93,13 @@ def test_nothing_to_list_is_nothing_in_a_pipe_and_a_sentence_for_a_person(
 
 def test_a_pipe_gets_the_totals_of_a_pipeline_as_the_last_row(shell: Shell, world: ApiWorld) -> None:
     world.work(seconds=2.5)
-    found = world.get(f"pipelines/{PIPELINE}")
+    pipeline = world.get(f"pipelines/{PIPELINE}")
     *stages, total = [line.split("\t") for line in shell("pipelines", "show", PIPELINE).splitlines()]
-    assert len(stages) == len(found["runs"])
-    assert total[:3] == [PIPELINE, "pipeline", found["state"]]
+    assert len(stages) == len(pipeline["runs"])
+    assert total[:3] == [PIPELINE, "pipeline", pipeline["state"]]
     assert float(total[3]) > 0
-    assert float(total[4]) == found["device_seconds"] > 0
-    assert total[5] == found["id"]
+    assert float(total[4]) == pipeline["device_seconds"] > 0
+    assert total[5] == pipeline["id"]
 
 
 @pytest.mark.long
@@ -145,7 +145,7 @@ def test_what_a_user_types_stays_one_name_whatever_is_in_it(shell: Shell) -> Non
 
 def test_a_run_on_a_terminal_counts_interruptions_apart_from_failed_attempts(shell: Shell, world: ApiWorld) -> None:
     world.work(fail="worker_lost")
-    (run,) = [one for one in world.get("runs")["items"] if one["interruptions"]]
+    (run,) = [run for run in world.get("runs")["items"] if run["interruptions"]]
     assert (run["failed_attempts"], run["interruptions"]) == (0, 1)
     shown = shell("runs", "show", run["id"])
     assert "attempts   1 of at most 10 interruptions" in shown

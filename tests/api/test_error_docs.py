@@ -19,9 +19,9 @@ def _literals(value: ast.expr | None) -> Iterator[str]:
     match value:
         case ast.Constant(value=str(code)):
             yield code
-        case ast.IfExp(body=one, orelse=other):
-            yield from _literals(one)
-            yield from _literals(other)
+        case ast.IfExp(body=body, orelse=otherwise):
+            yield from _literals(body)
+            yield from _literals(otherwise)
         case ast.JoinedStr(values=parts):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in parts)
 

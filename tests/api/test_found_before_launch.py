@@ -36,7 +36,7 @@ def refusals(world: ApiWorld, config: dict[str, Any], data: str, kind: str) -> l
     )
     body = {"text": text, "set": ["base=tiny", f"data={data}"]}
     planned = world.post("recipes/check", body, status=422)
-    return [" ".join(one["message"] for one in found["errors"]) for found in (alone, planned)]
+    return [" ".join(error["message"] for error in refusal["errors"]) for refusal in (alone, planned)]
 
 
 def test_more_steps_than_the_epochs_of_the_prompts_have(world: ApiWorld) -> None:
@@ -60,9 +60,9 @@ def test_the_epochs_that_are_advised_are_the_fewest_that_are_enough(
     given = {"run": "train", "method": "ppo", "batch": batch, "max_steps": asked, "minibatches": updates}
     config = needed_method("ppo").config.model_validate(given)
     assert isinstance(config, OnlineConfig)
-    found = re.search(r"raise epochs to (\d+)", config.steps_fault(rows) or "")
-    assert found is not None
-    steps = [config.model_copy(update={"epochs": float(found[1]) - less}).most_steps(rows) for less in (0, 1)]
+    match = re.search(r"raise epochs to (\d+)", config.steps_fault(rows) or "")
+    assert match is not None
+    steps = [config.model_copy(update={"epochs": float(match[1]) - less}).most_steps(rows) for less in (0, 1)]
     assert steps[0] >= asked > steps[1]
 
 
@@ -75,7 +75,7 @@ def test_a_method_that_samples_nothing_is_warned_of_max_steps_that_its_rows_do_n
     config = {"run": "train", "method": "reward_model", "batch": 4, "epochs": 1, "max_steps": 6}
     alone = {"config": config, "inputs": {"model": "tiny", "data": "few"}}
     for made in (world.post("runs/estimate", alone), world.post("runs", alone, status=201)):
-        assert [one["message"] for one in made["warnings"]] == [words]
+        assert [warning["message"] for warning in made["warnings"]] == [words]
     # Both halves of a pair are rows of its own.
     halves = {**alone, "config": {**config, "method": "kto", "max_steps": 10}}
     assert world.post("runs/estimate", halves)["warnings"] == []
@@ -89,7 +89,7 @@ def test_a_method_that_samples_nothing_is_warned_of_max_steps_that_its_rows_do_n
     body = {"text": (tmp_path / "r.yaml").read_text(), "set": ["base=tiny", "data=few"]}
     for path, status in (("recipes/check", 200), ("recipes/draft", 200)):
         (stage,) = world.post(path, body, status=status)["stages"]
-        assert [one["message"] for one in stage["warnings"]] == [words]
+        assert [warning["message"] for warning in stage["warnings"]] == [words]
     given = [str(tmp_path / "r.yaml"), "--set", "base=tiny", "--set", "data=few"]
     for command in (["recipes", "check"], ["run"]):
         assert f"Warning: only: {words}" in " ".join(steerboard(url, token, *command, *given).stdout.split())

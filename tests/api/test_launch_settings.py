@@ -26,7 +26,7 @@ def recipe(tmp_path: Path) -> tuple[str, ...]:
 
 
 def started(world: ApiWorld, *settings: str, shell: Shell) -> dict[str, object]:
-    given = [part for one in settings for part in ("--set", one)]
+    given = [part for setting in settings for part in ("--set", setting)]
     done = shell("runs", "start", "reward_model", "--input", "model=tiny", "--input", "data=hh", *given)
     assert done.returncode == 0, done.stderr
     config: dict[str, object] = world.get(f"runs/{done.stdout.split()[1]}")["config"]
@@ -75,8 +75,8 @@ def test_a_start_from_a_stage_takes_what_was_made_before_and_runs_the_rest_again
         world.work()
     done = shell(*recipe, "--from", "sft")
     assert done.returncode == 0, done.stderr
-    found = world.get("pipelines/small-2")
-    states = {run["name"]: (run["state"], run["reused_from_id"] is not None) for run in found["runs"]}
+    pipeline = world.get("pipelines/small-2")
+    states = {run["name"]: (run["state"], run["reused_from_id"] is not None) for run in pipeline["runs"]}
     assert states == {"chosen": ("succeeded", True), "sft": ("queued", False), "reward": ("pending", False)}
     # What neither the stage nor anything after it needs has no run.
     assert shell(*recipe, "--from", "reward").returncode == 0
@@ -96,7 +96,7 @@ def test_a_start_from_a_stage_is_refused_where_an_earlier_one_was_not_made(
     done = shell(*recipe, "--set", "chosen.size=9", "--from", "sft")
     assert "inputs and code made chosen\n" in done.stderr
     assert "did you mean `reward`?" in shell(*recipe, "--from", "rewrd").stderr
-    assert [one["name"] for one in world.get("pipelines")["items"]] == ["small-1"]
+    assert [pipeline["name"] for pipeline in world.get("pipelines")["items"]] == ["small-1"]
 
 
 def test_a_check_from_a_stage_shows_what_would_run_or_why_nothing_could_and_starts_nothing(
@@ -113,5 +113,5 @@ def test_a_check_from_a_stage_shows_what_would_run_or_why_nothing_could_and_star
     assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["sft", "reward"]
     assert "note: chosen is taken from finished runs\n" in done.stderr
     assert "did you mean `reward`?" in shell(*check, "--from", "rewrd").stderr
-    assert [one["name"] for one in world.get("pipelines")["items"]] == ["small-1"]
+    assert [pipeline["name"] for pipeline in world.get("pipelines")["items"]] == ["small-1"]
     assert len(world.get("runs")["items"]) == 3

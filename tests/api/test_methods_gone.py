@@ -17,22 +17,22 @@ def of_another_package(world: ApiWorld) -> str:
     started = world.start()
     world.work()
     world.work(fail="stage_crashed")
-    run = next(one for one in world.get("runs")["items"] if one["name"] == "sft")
+    run = next(run for run in world.get("runs")["items"] if run["name"] == "sft")
     with transaction(world.sessions) as session:
         row = session.get_one(Run, uuid.UUID(run["id"]))
         row.method, row.config = "gone", {**row.config, "method": "gone", "its_own": 7}
     model = world.model("theirs", "policy")
     with transaction(world.sessions) as session:
         info = {"role": "policy", "method": "gone", "architecture": "x", "parameters": 1, "max_length": 8}
-        found = session.get_one(Model, model)
-        found.method, found.info = "gone", info
+        stored = session.get_one(Model, model)
+        stored.method, stored.info = "gone", info
     assert world.get(f"pipelines/{started['name']}")["name"] == started["name"]
     return str(run["id"])
 
 
 def test_they_are_listed_and_shown_as_they_are(world: ApiWorld) -> None:
     run = of_another_package(world)
-    assert "gone" in {one["method"] for one in world.get("runs")["items"]}
+    assert "gone" in {run["method"] for run in world.get("runs")["items"]}
     shown = world.get(f"runs/{run}")
     assert (shown["method"], shown["config"]["its_own"]) == ("gone", 7)
     assert world.get("models/theirs")["info"]["method"] == "gone"
@@ -47,7 +47,7 @@ def test_to_start_one_again_says_what_is_missing(world: ApiWorld) -> None:
 
 
 def test_every_run_kind_says_what_pages_show_of_it(world: ApiWorld) -> None:
-    cards = {one["key"]: one for one in world.get("schemas")}
+    cards = {card["key"]: card for card in world.get("schemas")}
     assert [key for key, card in cards.items() if card["kind"] == "train"] == [*methods()]
     for name, spec in methods().items():
         card = cards[name]
@@ -56,5 +56,5 @@ def test_every_run_kind_says_what_pages_show_of_it(world: ApiWorld) -> None:
         assert set(spec.form) <= set(card["form"])
     assert cards["benchmark"]["for_model"] == {"reward": "Benchmark it", "preference": "Benchmark it"}
     listed = world.client.get("/api/v1/system/methods").json()
-    assert [one["name"] for one in listed["methods"]] == [*methods()]
+    assert [method["name"] for method in listed["methods"]] == [*methods()]
     assert listed["left_out"] == []

@@ -47,12 +47,16 @@ def fit(world: ApiWorld, **asked: Any) -> httpx.Response:
 
 
 def test_a_hub_model_is_weighed_without_its_weights(world: ApiWorld, hub: HubModels) -> None:
-    found = fit(world, source="org/small").json()
+    weighed = fit(world, source="org/small").json()
     read = ("config.json", "tokenizer_config.json", "model.safetensors")
-    assert (found["revision"], found["file"], found["gated"]) == (COMMIT, None, False)
-    assert (found["files"], found["size"]) == (3, sum(len(FILES[name]) for name in read))
-    assert (found["architecture"], found["template"], found["licence"]) == ("LlamaForCausalLM", True, "apache-2.0")
-    assert found["parameters"] == len(FILES["model.safetensors"]) // 2
+    assert (weighed["revision"], weighed["file"], weighed["gated"]) == (COMMIT, None, False)
+    assert (weighed["files"], weighed["size"]) == (3, sum(len(FILES[name]) for name in read))
+    assert (weighed["architecture"], weighed["template"], weighed["licence"]) == (
+        "LlamaForCausalLM",
+        True,
+        "apache-2.0",
+    )
+    assert weighed["parameters"] == len(FILES["model.safetensors"]) // 2
     assert set(hub.fetched) == {"config.json", "tokenizer_config.json"}
 
 
@@ -61,9 +65,9 @@ def test_each_worker_gets_what_the_model_needs_of_it(world: ApiWorld, hub: HubMo
     worker(world, "small", 100 << 20)
     worker(world, "unknown", None)
     worker(world, "playground", 64 << 30, pool="interactive")
-    workers = {one["name"]: one for one in fit(world, source="org/small").json()["workers"]}
+    workers = {worker["name"]: worker for worker in fit(world, source="org/small").json()["workers"]}
     assert set(workers) == {"large", "small", "unknown"}
-    verdicts = {name: [need["fits"] for need in one["needs"]] for name, one in workers.items()}
+    verdicts = {name: [need["fits"] for need in worker["needs"]] for name, worker in workers.items()}
     assert verdicts == {"large": [True] * 3, "small": [False] * 3, "unknown": [None] * 3}
     needs = {need["use"]: need["bytes"] for need in workers["large"]["needs"]}
     assert needs["training"] > needs["lora"] > 450 << 20
@@ -73,17 +77,17 @@ def test_of_a_gguf_file_only_the_header_is_fetched(world: ApiWorld, hub: HubMode
     hub.models["org/quantised"] = {"a.gguf": gguf(values=4 << 20), "b.gguf": gguf(), "README.md": b""}
     several = fit(world, source="org/quantised")
     assert (several.status_code, several.json()["code"]) == (422, "several_gguf_files")
-    assert [one["location"] for one in several.json()["errors"]] == ["a.gguf", "b.gguf"]
-    found = fit(world, source="org/quantised:a.gguf").json()
-    assert (found["file"], found["architecture"], found["parameters"]) == ("a.gguf", "llama", 4 << 20)
-    assert (found["files"], found["size"]) == (1, len(hub.models["org/quantised"]["a.gguf"]))
-    assert hub.sent["a.gguf"] < found["size"] / 2
+    assert [fault["location"] for fault in several.json()["errors"]] == ["a.gguf", "b.gguf"]
+    weighed = fit(world, source="org/quantised:a.gguf").json()
+    assert (weighed["file"], weighed["architecture"], weighed["parameters"]) == ("a.gguf", "llama", 4 << 20)
+    assert (weighed["files"], weighed["size"]) == (1, len(hub.models["org/quantised"]["a.gguf"]))
+    assert hub.sent["a.gguf"] < weighed["size"] / 2
 
 
 def test_a_gated_model_is_listed_as_such_or_refused_with_what_to_do(world: ApiWorld, hub: HubModels) -> None:
     hub.gated.add("org/small")
     refused = fit(world, source="org/small").json()
-    assert (refused["code"], "accepted its terms" in refused["detail"]) == ("hub_gated", True)
+    assert (refused["code"], "its terms must be accepted" in refused["detail"]) == ("hub_gated", True)
     assert "hf auth login" in refused["hint"]
 
 
@@ -121,7 +125,7 @@ def test_settings_that_cannot_be_read_are_the_models_fault(world: ApiWorld, hub:
 
 def test_facts_of_a_folder_are_weighed_without_the_hub(world: ApiWorld) -> None:
     worker(world, "large", 64 << 30)
-    found = fit(world, facts={"config": CONFIG, "weights": 200_000, "size": 300_000, "files": 4}).json()
-    assert (found["parameters"], found["size"], found["template"]) == (100_000, 300_000, None)
-    assert [need["fits"] for need in found["workers"][0]["needs"]] == [True] * 3
+    weighed = fit(world, facts={"config": CONFIG, "weights": 200_000, "size": 300_000, "files": 4}).json()
+    assert (weighed["parameters"], weighed["size"], weighed["template"]) == (100_000, 300_000, None)
+    assert [need["fits"] for need in weighed["workers"][0]["needs"]] == [True] * 3
     assert fit(world).json()["code"] == fit(world, source="org/small", facts={}).json()["code"] == "invalid_request"

@@ -22,8 +22,8 @@ def stocked(world: ApiWorld) -> ApiWorld:
     world.model("judge", "reward")
     small = world.model("small")
     with transaction(world.sessions) as session:
-        found = session.get_one(Model, small)
-        found.info = {**found.info, "max_length": 64}
+        row = session.get_one(Model, small)
+        row.info = {**row.info, "max_length": 64}
     rows = [{"prompt": f"Question {n}?", "response": "Yes.", "reward": float(n)} for n in range(8)]
     file = io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
     form = {"name": "ungrouped", "kind": "labelled"}
@@ -72,6 +72,6 @@ def test_both_are_refused_in_the_same_words(
     alone = stocked.post("runs", {"config": config, "inputs": inputs}, status=422)
     recipe = as_recipe(config, inputs, {"hh": "preferences", "ungrouped": "labelled"})
     planned = stocked.post("pipelines", recipe, status=422)
-    words = [sorted({one["message"] for one in problem["errors"]}) for problem in (alone, planned)]
+    words = [sorted({fault["message"] for fault in problem["errors"]}) for problem in (alone, planned)]
     assert words[0] == words[1]
     assert any(fault in message for message in words[0]), words[0]

@@ -30,39 +30,39 @@ def body(text: str = RECIPE, *settings: str, base: str = "tiny", **more: Any) ->
 
 def checks(world: ApiWorld, *arguments: Any, **more: Any) -> dict[str, Any]:
     """By stages: the check's run, or why there is none."""
-    found = world.post("recipes/row-checks", body(*arguments, **more))
-    return {" ".join(one["stages"]): one["not_checked"] or one["check"]["run_id"] for one in found}
+    row_checks = world.post("recipes/row-checks", body(*arguments, **more))
+    return {" ".join(check["stages"]): check["not_checked"] or check["check"]["run_id"] for check in row_checks}
 
 
 def config_of(world: ApiWorld, run: str) -> dict[str, Any]:
-    found = world.get(f"runs/{run}")
-    return {**found["config"]["training"], "inputs": {one["name"]: one["label"] for one in found["inputs"]}}
+    detail = world.get(f"runs/{run}")
+    return {**detail["config"]["training"], "inputs": {input_["name"]: input_["label"] for input_ in detail["inputs"]}}
 
 
 def test_a_given_model_stands_in_for_what_stages_make_of_it(world: ApiWorld) -> None:
-    found = checks(world, RECIPE, "sft.template=plain")
-    sft, reward = (config_of(world, found[name]) for name in ("sft", "reward"))
+    by_stages = checks(world, RECIPE, "sft.template=plain")
+    sft, reward = (config_of(world, by_stages[name]) for name in ("sft", "reward"))
     assert sft["inputs"] == {"model": "tiny", "data": "texts"}
     assert reward["inputs"] == {"model": "tiny", "data": "hh"}
     # A saved model has the template and the window that it was trained with.
     assert (reward["method"], reward["template"], reward["max_length"]) == ("reward_model", "plain", 24)
     own = checks(world, RECIPE, "sft.template=plain", "reward.max_length=32")
-    assert (own["sft"], config_of(world, own["reward"])["max_length"]) == (found["sft"], 32)
+    assert (own["sft"], config_of(world, own["reward"])["max_length"]) == (by_stages["sft"], 32)
     assert world.get("runs")["items"] == []
 
 
 def test_equal_checks_are_made_once(world: ApiWorld) -> None:
     vary = "{sft.lr: [1.0e-5, 1.0e-4], sft.seed: [0, 1]}"
     sweep = f"sweep: {{metric: sft.eval_loss, goal: minimize, vary: {vary}}}\n"
-    found = checks(world, RECIPE + sweep)
-    assert [len(names.split()) for names in found] == [4, 4]
+    by_stages = checks(world, RECIPE + sweep)
+    assert [len(names.split()) for names in by_stages] == [4, 4]
     single: dict[str, Any] = {
         "config": {"run": "train", "method": "sft", "max_length": 24},
         "inputs": {"model": "tiny"},
     }
     single["inputs"]["data"] = "texts"
-    assert world.post("runs/row-check", single)["run_id"] == next(iter(found.values()))
-    assert checks(world, RECIPE + sweep) == found
+    assert world.post("runs/row-check", single)["run_id"] == next(iter(by_stages.values()))
+    assert checks(world, RECIPE + sweep) == by_stages
     assert set(checks(world, RECIPE, from_stage="reward")) == {"reward"}
 
 
@@ -78,16 +78,16 @@ def test_stages_that_cannot_be_checked_yet_are_named_with_the_reason(world: ApiW
         + "  dt: {run: train, method: decision_transformer, model: sft, data: graded}\n"
         + "  tuned: {run: train, method: dpo, model: dt, data: $data}\n"
     )
-    found = checks(world, text)
-    assert {name: why for name, why in found.items() if " " in why} == {
+    by_stages = checks(world, text)
+    assert {name: why for name, why in by_stages.items() if " " in why} == {
         "sft": "its rows are mixed by `chosen`",
         "again": "its rows are sampled by `answers`",
         "dt": "its rows are scored by `graded`",
         "tuned": "`dt` changes the chat template of its model",
     }
-    assert config_of(world, found["reward"])["inputs"]["model"] == "tiny"
+    assert config_of(world, by_stages["reward"])["inputs"]["model"] == "tiny"
     outside = checks(world, base="org/name")
-    assert outside == {"sft reward": "its model is brought in from outside by `base`"}
+    assert outside == {"sft reward": "its model is imported by `base`"}
 
 
 def test_more_checks_than_a_recipe_may_have_are_named(world: ApiWorld) -> None:
@@ -95,9 +95,9 @@ def test_more_checks_than_a_recipe_may_have_are_named(world: ApiWorld) -> None:
         f"  s{place}: {{run: train, method: reward_model, model: $base, data: $data, max_length: {64 + place}}}\n"
         for place in range(23)
     )
-    found = checks(world, HEAD + stages)
-    assert len(found) == 21
-    assert found["s20 s21 s22"] == "the recipe has more than 20 different checks"
+    by_stages = checks(world, HEAD + stages)
+    assert len(by_stages) == 21
+    assert by_stages["s20 s21 s22"] == "the recipe has more than 20 different checks"
 
 
 def test_rows_that_would_be_cut_are_warned_of_in_the_plan_and_at_the_start(world: ApiWorld) -> None:
@@ -134,10 +134,10 @@ def test_the_command_names_what_is_not_checked_and_prints_what_refuses(
 ) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(RECIPE)
-    command = ["run", str(file), *(part for one in body()["set"] for part in ("--set", one))]
+    command = ["run", str(file), *(part for setting in body()["set"] for part in ("--set", setting))]
     done = steerboard(url, token, *command)
     assert done.returncode == 0, done.stderr
-    why = "Not checked before the start, but by their runs: sft and reward (pool default has no worker).\n"
+    why = "Checked by their runs, not before the start: sft and reward (pool default has no worker).\n"
     assert done.stderr == why
     ended(world, REFUSED)
     assert steerboard(url, token, *command, "--set", "sft.template=plain", "--no-check").stderr == ""

@@ -23,12 +23,12 @@ def dataset(world: ApiWorld, name: str, id_: uuid.UUID, project: Project | None 
 @pytest.mark.parametrize("digits", [6, 8, 12, 36])
 def test_whatever_has_an_id_is_named_by_the_end_of_it(world: ApiWorld, digits: int) -> None:
     pipeline = world.start()
-    found = {
+    ids = {
         "pipelines": pipeline["id"],
         "runs": pipeline["runs"][0]["id"],
         "datasets": world.get("datasets/hh")["id"],
     }
-    for kind, id_ in found.items():
+    for kind, id_ in ids.items():
         assert world.get(f"{kind}/{id_[-digits:]}")["id"] == id_
         assert world.get(f"{kind}/{id_[-digits:].upper()}")["id"] == id_
 

@@ -70,18 +70,20 @@ def test_rows_that_would_be_cut_are_warned_of_before_and_when_the_run_is_launche
     assert world.post("runs/estimate", sft(max_length=24))["warnings"] == []
     world.post("runs/row-check", sft(max_length=24))
     ended(world, CUT)
-    found = world.post("runs/row-check", sft(max_length=24))
-    assert (found["state"], found["rows"], found["checked"], found["too_long"]) == ("succeeded", 100, 100, 98)
+    check = world.post("runs/row-check", sft(max_length=24))
+    assert (check["state"], check["rows"], check["checked"], check["too_long"]) == ("succeeded", 100, 100, 98)
     words = (
         "98% of the 100 rows of texts that were checked have more than 24 tokens, and would be cut. Raise max_length "
         "to learn from them as they are."
     )
     shown = [
-        [found["warning"]],
+        [check["warning"]],
         world.post("runs/estimate", sft(max_length=24, lr=1e-3))["warnings"],
         world.post("runs", sft(max_length=24), status=201)["warnings"],
     ]
-    assert [[(one["level"], one["message"]) for one in each] for each in shown] == [[("serious", words)]] * 3
+    assert [[(warning["level"], warning["message"]) for warning in each] for each in shown] == [
+        [("serious", words)]
+    ] * 3
     assert world.post("runs/estimate", sft(max_length=99))["warnings"] == []
 
 
@@ -111,8 +113,8 @@ def test_a_check_that_fails_is_shown_so_to_who_asks_until_it_has_ended(world: Ap
         assert claim is not None
         failure = Failure("bad_input", "no template")
         attempt_outcomes.fail(session, claims.fenced(session, claim), failure, 0.0, 0.0)
-    found = world.post("runs/row-check", sft())
-    assert (found["run_id"], found["state"]) == (first["run_id"], "failed")
+    check = world.post("runs/row-check", sft())
+    assert (check["run_id"], check["state"]) == (first["run_id"], "failed")
     with transaction(world.sessions) as session:
         session.execute(update(Run).values(ended_at=func.now() - timedelta(minutes=2)))
     assert world.post("runs/row-check", sft())["run_id"] != first["run_id"]

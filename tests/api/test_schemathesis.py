@@ -84,11 +84,11 @@ def _without_elsewhere(schema: dict[str, Any]) -> None:
 def _naming(schema: dict[str, Any], known: dict[str, list[str]]) -> None:
     """Fields of a body that name a thing name one that there is, or one that there is not."""
     for field, thing in _NAMING.items():
-        found = schema.get("properties", {}).get(field, {})
-        for one in [found, *found.get("anyOf", [])]:
-            if one.get("type") == "string" and not one.keys() & {"enum", "const"}:
-                one.clear()
-                one["enum"] = [*known[thing], "absent"]
+        property_ = schema.get("properties", {}).get(field, {})
+        for option in [property_, *property_.get("anyOf", [])]:
+            if option.get("type") == "string" and not option.keys() & {"enum", "const"}:
+                option.clear()
+                option["enum"] = [*known[thing], "absent"]
 
 
 class Calls:
@@ -151,9 +151,9 @@ def schema(
     # By its id: one of the operations renames it, and nothing would be found any more.
     known["project"] = [str(project.id)]
     with served(app) as url:
-        found = schemathesis.openapi.from_dict(_known(app.openapi(), known))
-        found.config.update(base_url=url)
-        yield found
+        loaded = schemathesis.openapi.from_dict(_known(app.openapi(), known))
+        loaded.config.update(base_url=url)
+        yield loaded
 
 
 def _bounded(examples: int, steps: int = 50) -> settings:
@@ -170,10 +170,10 @@ def _bounded(examples: int, steps: int = 50) -> settings:
 def _read_each(schema: Any, token: str) -> Calls:
     """Every GET once, of what there is and without any options."""
     calls = Calls()
-    for found in schema.get_all_operations():
-        operation = found.ok()
+    for result in schema.get_all_operations():
+        operation = result.ok()
         if operation.method == "get":
-            named = {one.name: one.definition["schema"] for one in operation.path_parameters}
+            named = {parameter.name: parameter.definition["schema"] for parameter in operation.path_parameters}
             names = {name: schema.get("enum", [str(new_id())])[0] for name, schema in named.items()}
             case = operation.Case(path_parameters=names)
             calls.note(case.call(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE), case)
@@ -183,13 +183,13 @@ def _read_each(schema: Any, token: str) -> Calls:
 def _values(schema: dict[str, Any]) -> list[Any]:
     """Every member of an enumeration, both ends of a range, texts of several kinds."""
     if "anyOf" in schema:
-        return [value for one in schema["anyOf"] if one.get("type") != "null" for value in _values(one)]
+        return [value for option in schema["anyOf"] if option.get("type") != "null" for value in _values(option)]
     if "enum" in schema:
         return list(schema["enum"])
     match schema["type"]:
         case "array":
             each = [[value] for value in _values(schema["items"])]
-            return [*each, [one[0] for one in each[:2]]]
+            return [*each, [values[0] for values in each[:2]]]
         case "boolean":
             return [True, False]
         case "integer":
@@ -207,14 +207,15 @@ def _set_each_option(schema: Any, token: str) -> Calls:
     """Every GET with each of its options alone at each of its values, and the second page of what has pages."""
     calls = Calls()
     headers = {"Authorization": f"Bearer {token}"}
-    for found in schema.get_all_operations():
-        operation = found.ok()
+    for result in schema.get_all_operations():
+        operation = result.ok()
         if operation.method != "get":
             continue
         names = {
-            one.name: one.definition["schema"].get("enum", [str(new_id())])[0] for one in operation.path_parameters
+            parameter.name: parameter.definition["schema"].get("enum", [str(new_id())])[0]
+            for parameter in operation.path_parameters
         }
-        options = {one.name: one.definition["schema"] for one in operation.query}
+        options = {parameter.name: parameter.definition["schema"] for parameter in operation.query}
         for name, option in options.items():
             for value in _values(option):
                 case = operation.Case(path_parameters=names, query={name: value})
@@ -229,9 +230,11 @@ def _set_each_option(schema: Any, token: str) -> Calls:
 
 def _call_each(schema: Any, token: str, examples: int, *, drawn: int) -> Calls:
     calls = Calls()
-    operations = [found.ok() for found in schema.get_all_operations()]
+    operations = [result.ok() for result in schema.get_all_operations()]
     # What is renamed or deleted is asked for before.
-    for operation in sorted(operations, key=lambda one: (one.method == "delete", one.method == "patch")):
+    for operation in sorted(
+        operations, key=lambda operation: (operation.method == "delete", operation.method == "patch")
+    ):
 
         @seed(drawn)
         @_bounded(examples)

@@ -72,7 +72,7 @@ def test_the_stream_names_nobody_and_ends_with_all_answers(world: ArenaWorld, mo
     monkeypatch.setattr(event_stream, "LIFE_SECONDS", 5.0)
     text = anna.client.get(f"{PROJECT}/battles/{battle['id']}/stream").text
     changes = [json.loads(line[6:]) for line in text.splitlines() if line.startswith('data: {"side')]
-    assert [(one["side"], one["state"], one["text"]) for one in changes] == [
+    assert [(change["side"], change["state"], change["text"]) for change in changes] == [
         ("a", "succeeded", "Yes, 🍵."),
         ("b", "succeeded", "No."),
         ("c", "succeeded", "Oh!"),
@@ -122,7 +122,7 @@ def test_the_audit_log_names_no_entrant_of_a_battle(world: ArenaWorld) -> None:
     anna = world.person("anna")
     anna.vote(anna.answered(), "a")
     with world.sessions() as session:
-        noted = {one.action: one.detail for one in session.scalars(select(AuditEntry))}
+        noted = {entry.action: entry.detail for entry in session.scalars(select(AuditEntry))}
     assert noted["arena.battle"] == {"arena": "quokka"}
     assert noted["arena.vote"] == {"verdict": "a"}
 
@@ -130,7 +130,7 @@ def test_the_audit_log_names_no_entrant_of_a_battle(world: ArenaWorld) -> None:
 def test_an_annotator_votes_and_reads_no_figures_and_a_viewer_reads_and_does_not_vote(world: ArenaWorld) -> None:
     world.arena()
     anna, vera = world.person("anna"), world.person("vera", "viewer")
-    assert [one["name"] for one in anna.get("arenas")["items"]] == ["quokka"]
+    assert [arena["name"] for arena in anna.get("arenas")["items"]] == ["quokka"]
     anna.get("arenas/quokka/leaderboard", status=403)
     anna.get("arenas/quokka/export", status=403)
     anna.post("arenas", {"name": "x", "entrants": [{"endpoint": name} for name in NAMES[:2]]}, 403)

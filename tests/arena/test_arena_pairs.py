@@ -14,12 +14,12 @@ from support.rows.arena_world import NAMES, PROJECT, ArenaWorld, places_of
 def drawn(world: ArenaWorld, arena: str, number: int, texts: Sequence[str] = ("x", "y")) -> list[list[int]]:
     """Entrants as they are shown, each after a vote on the one before it."""
     voter = world.person(f"voter-of-{arena}")
-    found = []
+    places = []
     for place in range(number):
         battle = voter.answered(f"{place}?", texts, arena=arena)
-        found.append(places_of(world.sessions, battle["id"]))
+        places.append(places_of(world.sessions, battle["id"]))
         voter.vote(battle, "tie")
-    return found
+    return places
 
 
 def test_who_knows_the_seed_but_not_the_servers_secret_cannot_tell_who_meets(world: ArenaWorld) -> None:

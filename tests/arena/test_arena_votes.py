@@ -11,11 +11,11 @@ from sqlalchemy import func, select
 from steerboard.arena import rates
 from steerboard.arena.tables import Vote
 from steerboard.datasets.tables import Dataset, SampleRow
-from steerboard.evaluation.judgment_figures import Options, figures
 from steerboard.platform.database import transaction
 from steerboard.playground.tables import PlaygroundAnswer
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.results.lineage import _opinions
+from steerboard_figures.judgment_figures import Options, figures
 from support.rows.arena_world import NAMES, PROJECT, ArenaWorld, write_answers
 
 
@@ -155,17 +155,17 @@ def test_exported_battles_give_the_figures_of_the_leaderboard(world: ArenaWorld,
     # With three sides, a vote for one is two pairs and a tie three.
     assert len(lines) == (12 if sides == 2 else 9 * 2 + 3 * 3)
     path.write_bytes(b"".join(lines))
-    found = figures([path], "auto", Options())
-    assert (found["format"], found["valid"], found["n"]) == ("battles", True, 12)
-    assert found["models"] == board["models"]
-    assert found["matrix"] == board["matrix"]
-    assert found["style_controlled"]["models"] == board["style_controlled"]["models"]
+    computed = figures([path], "auto", Options())
+    assert (computed["format"], computed["valid"], computed["n"]) == ("battles", True, 12)
+    assert computed["models"] == board["models"]
+    assert computed["matrix"] == board["matrix"]
+    assert computed["style_controlled"]["models"] == board["style_controlled"]["models"]
     # A model that won once has no finite rating in the draws without that win, and so no interval.
-    bounded = [one for one in board["models"] if one["low"] is not None]
-    assert all(one["low"] < one["rating"] < one["high"] for one in bounded)
-    assert {one["model"] for one in board["models"] if one["wins"] > 1} == {one["model"] for one in bounded}
+    bounded = [model for model in board["models"] if model["low"] is not None]
+    assert all(model["low"] < model["rating"] < model["high"] for model in bounded)
+    assert {model["model"] for model in board["models"] if model["wins"] > 1} == {model["model"] for model in bounded}
     assert board["by_category"] == {"drinks": 8, "food": 4}
-    assert sum(one["n"] for one in board["models"]) == 12 * sides, "a vote counts once for each of its sides"
+    assert sum(model["n"] for model in board["models"]) == 12 * sides, "a vote counts once for each of its sides"
     assert world.get("arenas/quokka/leaderboard", category="food")["n"] == 4
     assert world.get("arenas/quokka/leaderboard", category="x")["why"] == "no one has voted in the category 'x'"
 
@@ -220,8 +220,8 @@ def test_a_vote_among_four_prefers_its_side_to_each_other_one(world: ArenaWorld)
         rows = list(session.scalars(select(SampleRow).where(SampleRow.dataset_id == made["id"])))
     assert {(row.sample["chosen"], row.sample["rejected"]) for row in rows} == {("best", "fine"), ("best", "poor")}
     about = [row.extra if isinstance(row.extra, dict) else json.loads(row.extra or "{}") for row in rows]
-    assert {one["battle"] for one in about} == {battle["id"]}
-    assert {one["rejected_entrant"] for one in about} == {voted["names"][0], voted["names"][3]}
+    assert {row["battle"] for row in about} == {battle["id"]}
+    assert {row["rejected_entrant"] for row in about} == {voted["names"][0], voted["names"][3]}
 
 
 def test_the_same_prompt_counts_again_for_other_entrants_and_in_another_order_does_not(world: ArenaWorld) -> None:
@@ -283,7 +283,7 @@ def test_the_lineage_of_a_model_leads_over_its_pairs_to_the_arena(world: ArenaWo
     anna.vote(anna.answered(), "a")
     made = world.owner.post(f"{PROJECT}/arenas/quokka/preferences", json={"split": "train"}).json()
     with world.sessions() as session:
-        found = list(_opinions(session.get_one(Dataset, made["id"])))
-    assert [(node.type, node.name, edge.role, str(edge.target)) for node, edge in found] == [
+        opinions = list(_opinions(session.get_one(Dataset, made["id"])))
+    assert [(node.type, node.name, edge.role, str(edge.target)) for node, edge in opinions] == [
         ("arena", "quokka", "votes", made["id"])
     ]

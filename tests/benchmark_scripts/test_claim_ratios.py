@@ -40,8 +40,8 @@ def claim(monkeypatch) -> SimpleNamespace:
 def recorded(claim) -> Any:
     """The outcome of the seed."""
     record = json.loads(RECORD.read_text())
-    ledgers = {name: Ledger.model_validate(one) for name, one in record.pop("ledgers").items()}
-    return claim.platform.Outcome(ledgers=ledgers, **record)
+    ledgers = {name: Ledger.model_validate(document) for name, document in record.pop("ledgers").items()}
+    return claim.platform.SeedResult(ledgers=ledgers, **record)
 
 
 def sizes(claim: SimpleNamespace, *, quick: bool = True) -> Any:
@@ -50,22 +50,22 @@ def sizes(claim: SimpleNamespace, *, quick: bool = True) -> Any:
 
 
 def ledger(seconds: float, **phases: tuple[float, int]) -> Ledger:
-    found = [{"phase": name, "device_seconds": spent, "tokens": tokens} for name, (spent, tokens) in phases.items()]
-    return Ledger.model_validate({"phases": found, "device_seconds": seconds})
+    listed = [{"phase": name, "device_seconds": spent, "tokens": tokens} for name, (spent, tokens) in phases.items()]
+    return Ledger.model_validate({"phases": listed, "device_seconds": seconds})
 
 
 def steps(samplings: int, looks: dict[int, float] | None = None) -> list[dict[str, float]]:
     """PPO's, of two minibatches a sampling: 100 tokens in 3 s, and in 1 s."""
     sampling = {"generate_tokens": 80.0, "score_tokens": 100.0, "reference_tokens": 200.0, "value_tokens": 100.0}
-    found = []
+    lines = []
     for number in range(1, 2 * samplings + 1):
         first = number % 2 == 1
         step = {"tokens": 50.0, "tokens_per_second": 50 / 3 if first else 50.0, **(sampling if first else {})}
         step |= {"score_seconds": 0.4, "kl": number / 10} if first else {}
         if looks and number in looks:
             step |= {"eval_reward_model_2": looks[number], "eval_reward_model": 0.0}
-        found.append(step)
-    return found
+        lines.append(step)
+    return lines
 
 
 def test_arithmetic_is_8_and_a_third_of_g_for_dt_and_20_and_g_for_ppo(claim):
@@ -91,9 +91,9 @@ def test_arithmetic_is_8_and_a_third_of_g_for_dt_and_20_and_g_for_ppo(claim):
     )
     assert dt.arithmetic == pytest.approx((8 + 2 / 3) * TOKENS)
     assert ppo.arithmetic == pytest.approx((20 + 2) * TOKENS)
-    found = claim.costs.ratios(dt, ppo, None)
-    assert found.arithmetic == pytest.approx(0.3939, abs=1e-4)
-    assert found.to_equal_score is None
+    ratios = claim.costs.ratios(dt, ppo, None)
+    assert ratios.arithmetic == pytest.approx(0.3939, abs=1e-4)
+    assert ratios.to_equal_score is None
 
 
 def test_epochs_multiply_what_is_learned_and_nothing_else(claim):
@@ -111,12 +111,12 @@ def test_looks_at_held_out_prompts_are_no_cost_and_failed_attempts_neither(claim
 def test_a_curve_is_what_the_steps_took_without_the_judge_and_with_the_start_of_the_run(claim):
     run = ledger(17.0, load=(2, 0), evaluate=(5, 0), update=(10, 0))  # 2 samplings of 3 + 1 s, 4 s in no step
     points = claim.costs.curve(run, steps(2), answers=64, learners=2)
-    assert [one.samples for one in points] == [64, 64, 128, 128]
+    assert [point.samples for point in points] == [64, 64, 128, 128]
     # Half of the scoring was the judge's.
-    assert [one.cost.seconds for one in points] == pytest.approx([6.8, 7.8, 10.6, 11.6])
+    assert [point.cost.seconds for point in points] == pytest.approx([6.8, 7.8, 10.6, 11.6])
     # The cost of a sampling: 2 x 480 read or sampled; 6 x 2 models x 50 a step.
-    assert [one.cost.arithmetic for one in points] == pytest.approx([1560, 2160, 3720, 4320])
-    assert [one.kl for one in points] == [0.1, 0.1, 0.3, 0.3]
+    assert [point.cost.arithmetic for point in points] == pytest.approx([1560, 2160, 3720, 4320])
+    assert [point.kl for point in points] == [0.1, 0.1, 0.3, 0.3]
 
 
 def test_equal_samples_are_at_the_last_step_that_learns_from_them(claim):
@@ -140,13 +140,13 @@ def test_best_of_n_pays_for_each_answer_and_once_for_its_start(claim):
 
 def test_a_median_counts_only_the_seeds_that_have_a_figure(claim):
     assert claim.costs.spread([None, None]) is None
-    found = claim.costs.spread([0.4, None, 0.2])
-    assert (found.median, found.low, found.high, found.seeds, found.of) == (pytest.approx(0.3), 0.2, 0.4, 2, 3)
+    spread = claim.costs.spread([0.4, None, 0.2])
+    assert (spread.median, spread.low, spread.high, spread.seeds, spread.of) == (pytest.approx(0.3), 0.2, 0.4, 2, 3)
 
 
 def test_the_ratios_of_a_recorded_seed(claim, recorded):
     """The figures are the record's own, added up by hand."""
-    found = claim.document.of_seed(recorded, sizes(claim))
+    document = claim.document.of_seed(recorded, sizes(claim))
     expected = {
         "dpo": (2.5854, 0.8804, 2.5854),
         "best_of_n": (1.9684, 0.7306, None),
@@ -154,37 +154,44 @@ def test_the_ratios_of_a_recorded_seed(claim, recorded):
         "rloo": (0.9958, 0.2195, 1.5116),
     }
     for method, figures in expected.items():
-        ratios = found["methods"][method]["ratios"]
+        ratios = document["methods"][method]["ratios"]
         got = tuple(ratios[name] for name in ("occupied", "arithmetic", "to_equal_score"))
         assert got == pytest.approx(figures, abs=1e-4), method
-    assert found["target"] == recorded.scores["dt"]["judge"]
-    assert [one["samples"] for one in found["methods"]["ppo"]["curve"]] == [64, 128, 192, 256]
+    assert document["target"] == recorded.scores["dt"]["judge"]
+    assert [point["samples"] for point in document["methods"]["ppo"]["curve"]] == [64, 128, 192, 256]
 
 
 def test_a_score_that_no_method_reaches_has_no_ratio_and_the_words_for_it(claim, recorded):
     recorded.scores["dt"]["judge"] = 5.0
-    found = claim.document.document(ABOUT, sizes(claim, quick=False), {1: recorded})
-    assert all(of["to_equal_score"] is None for of in found["ratios"].values())
-    assert any("PPO did not reach DT's held-out score in 2 times as many samples" in one for one in found["may"])
-    assert "By the judge, the highest score was of DT at 1 of 1 seeds." in found["may"]
+    document = claim.document.document(ABOUT, sizes(claim, quick=False), {1: recorded})
+    assert all(of["to_equal_score"] is None for of in document["ratios"].values())
+    assert any(
+        "PPO did not reach DT's held-out score in 2 times as many samples" in sentence for sentence in document["may"]
+    )
+    assert "By the judge, the highest score was of DT at 1 of 1 seeds." in document["may"]
 
 
 def test_a_score_that_is_reached_at_some_seeds_only_flatters_the_method(claim, recorded):
     missed = replace(recorded, scores={**recorded.scores, "dt": {"judge": 5.0, "reward": 5.0, "quality": 0.0}})
-    found = claim.document.document(ABOUT, sizes(claim, quick=False), {1: recorded, 2: missed})
-    assert (found["ratios"]["ppo"]["to_equal_score"]["seeds"], found["ratios"]["ppo"]["to_equal_score"]["of"]) == (1, 2)
-    (words,) = [one for one in found["may"] if one.startswith("PPO reached")]
+    document = claim.document.document(ABOUT, sizes(claim, quick=False), {1: recorded, 2: missed})
+    assert (
+        document["ratios"]["ppo"]["to_equal_score"]["seeds"],
+        document["ratios"]["ppo"]["to_equal_score"]["of"],
+    ) == (1, 2)
+    (words,) = [sentence for sentence in document["may"] if sentence.startswith("PPO reached")]
     assert "at 1 of 2 seeds" in words
     assert "flatters PPO" in words
-    assert any(one.startswith("DPO reached") and "with as many samples" in one for one in found["may"])
+    assert any(
+        sentence.startswith("DPO reached") and "with as many samples" in sentence for sentence in document["may"]
+    )
 
 
 def test_quick_sizes_conclude_nothing(claim, recorded):
-    found = claim.document.document(ABOUT, sizes(claim), {1: recorded})
-    assert len(found["may"]) == 1
-    assert "too small" in found["may"][0]
-    assert json.loads(json.dumps(found)) == {**found, "by_seed": {"1": found["by_seed"][1]}}
-    lines = claim.words.told(found)
+    document = claim.document.document(ABOUT, sizes(claim), {1: recorded})
+    assert len(document["may"]) == 1
+    assert "too small" in document["may"][0]
+    assert json.loads(json.dumps(document)) == {**document, "by_seed": {"1": document["by_seed"][1]}}
+    lines = claim.words.told(document)
     assert any("183,616 parameters" in line for line in lines)
     assert [line.split() for line in lines if line.startswith("256 ")] == [
         ["256", "5.29", "0.88", "0.33"],
@@ -202,12 +209,12 @@ def test_quick_sizes_run_on_a_platform_of_their_own(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    for method, of in found["ratios"].items():
+    document = json.loads(done.stdout)
+    for method, of in document["ratios"].items():
         assert of["occupied"]["median"] > 0, method
         assert of["arithmetic"]["median"] > 0, method
-    (seed,) = found["by_seed"].values()
-    assert [one["samples"] for one in seed["methods"]["ppo"]["curve"]] == [64, 128, 192, 256]
+    (seed,) = document["by_seed"].values()
+    assert [point["samples"] for point in seed["methods"]["ppo"]["curve"]] == [64, 128, 192, 256]
     assert "What may not" in done.stderr
 
 

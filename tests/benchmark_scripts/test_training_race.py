@@ -26,12 +26,12 @@ def summary(monkeypatch):
 
 
 def test_the_cost_of_the_reference_is_apart_from_the_steps_and_in_the_epoch(summary):
-    found = summary(RATES, {"ours": OURS, "trl_4_pairs": TRL}, "trl_4_pairs", {"trl_4_pairs": 990})
-    assert (found["ratio_best"], found["ratio_default"]) == (4.0, 8.0)
+    document = summary(RATES, {"ours": OURS, "trl_4_pairs": TRL}, "trl_4_pairs", {"trl_4_pairs": 990})
+    assert (document["ratio_best"], document["ratio_default"]) == (4.0, 8.0)
     reference = {"ours": 10_000, "trl_best": 2_000, "ratio_best": 5.0, "ours_seconds": 2.0, "trl_seconds": 10.0}
-    assert found["reference"] == reference
+    assert document["reference"] == reference
     # 1 / (1/4000 + 2/10000), and 1 / (1/1000 + 2/2000); the default has read it in its steps.
-    epoch = found["one_epoch"]
+    epoch = document["one_epoch"]
     assert (epoch["ours"], epoch["trl_best"], epoch["trl_default"]) == (2222, 500, 500)
 
 

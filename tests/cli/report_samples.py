@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.report.pipeline import (
-    Control,
-    Example,
-    LabelledRewards,
-    MethodRow,
-    Report,
-    RewardModelSummary,
-    StageRow,
-)
+from steerboard_contracts.report.kept import read_report
+from steerboard_contracts.report.pipeline import MethodRow, PipelineReport, StageRow
 from steerboard_contracts.report.sections.headline import Headline, Reservation
+from steerboard_contracts.report.sections.recipe import Control, Example, LabelledRewards, RewardModelSummary
 
 SCORES = [-5.0, -2.5, 0.0, 2.5, 5.0]
 ACHIEVED = [-1.6, -0.9, 0.1, 0.8, 1.2]
@@ -45,8 +39,8 @@ def row(
     )
 
 
-def report(rows: list[MethodRow], **changes: object) -> Report:
-    found = Report(
+def report(rows: list[MethodRow], **changes: object) -> PipelineReport:
+    sample = PipelineReport(
         stages=[StageRow(name="sft", status="succeeded", seconds=12.3, device_seconds=11.9)],
         methods=rows,
         reward_model=RewardModelSummary(
@@ -61,10 +55,10 @@ def report(rows: list[MethodRow], **changes: object) -> Report:
         labelled_rewards=LabelledRewards(p20=-1.0, p50=0.1, p80=0.9, n=1000),
         prompts=100,
     )
-    return found.model_copy(update=changes)
+    return sample.model_copy(update=changes)
 
 
-def clear_win() -> Report:
+def clear_win() -> PipelineReport:
     conditioned = [row("decision_transformer", a, score=s) for s, a in zip(SCORES, ACHIEVED, strict=True)]
     headline = Headline(
         text="decision_transformer_5 wins: against mle_filter, the closest of 7 rivals, its win rate is 75.0%.",
@@ -77,8 +71,13 @@ def clear_win() -> Report:
     return report(rows, headline=headline)
 
 
-def with_examples(synthetic: bool) -> Report:
+def with_examples(synthetic: bool) -> PipelineReport:
     texts = {5.0: "A full answer.", 0.0: "A thin one.", -5.0: "Something else."}
     answers = [{"entrant": "demo-1.dt", "score": score, "text": text} for score, text in texts.items()]
     example = Example(prompt="How do tomatoes grow?", answers=answers)
-    return clear_win().model_copy(update={"examples": [example], "synthetic": synthetic})
+    return clear_win().model_copy(update={"examples": [example], "quality": "synthetic" if synthetic else None})
+
+
+def kept(report: PipelineReport) -> PipelineReport:
+    """As it is read from what a stage of an earlier version kept."""
+    return read_report(report.model_dump(mode="json"))

@@ -20,17 +20,17 @@ from steerboard_contracts.report.academic import (
 from steerboard_contracts.report.estimate import Estimate
 
 
-def row(items: int = 1319, **found: Any) -> AcademicRow:
+def row(items: int = 1319, **fields: Any) -> AcademicRow:
     figure = AcademicFigure(name="strict", metric="exact_match", filter="strict-match", value=0.5123, stderr=0.0137)
     task = AcademicTask(
         task="gsm8k", version="3.0", shots=8, template=False, items=items, of=1319, items_hash="x", figures=[figure]
     )
-    return AcademicRow(run_id=uuid.uuid4(), ended_at=dt.datetime.now(dt.UTC), harness="0.4.13", task=task, **found)
+    return AcademicRow(run_id=uuid.uuid4(), ended_at=dt.datetime.now(dt.UTC), harness="0.4.13", task=task, **fields)
 
 
-def printed(one: AcademicRow) -> list[str]:
+def printed(line: AcademicRow) -> list[str]:
     text = io.StringIO()
-    print_academic(Console(file=text, width=160, force_terminal=True, color_system=None), [one])
+    print_academic(Console(file=text, width=160, force_terminal=True, color_system=None), [line])
     return text.getvalue().splitlines()
 
 

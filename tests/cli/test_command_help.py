@@ -20,16 +20,16 @@ def test_nothing_is_without_help() -> None:
     silent = []
     for path, command in commands(typer.main.get_command(app)):
         silent += [] if command.help else [path]
-        silent += [f"{path}: {one.name}" for one in command.params if not getattr(one, "help", None)]
+        silent += [f"{path}: {parameter.name}" for parameter in command.params if not getattr(parameter, "help", None)]
     assert silent == []
 
 
 def test_every_command_that_ends_can_answer_in_json() -> None:
     """The others run until they are stopped."""
     servers = {f"steerboard {name}" for name in ("up", "worker", "api", "demo", "demo-real", "models serve")}
-    found = {
-        path: any("--json" in one.opts for one in command.params)
+    answers_json = {
+        path: any("--json" in parameter.opts for parameter in command.params)
         for path, command in commands(typer.main.get_command(app))
         if not getattr(command, "commands", {})
     }
-    assert {path for path, has in found.items() if not has} == servers
+    assert {path for path, has in answers_json.items() if not has} == servers

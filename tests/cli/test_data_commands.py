@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from steerboard.registry import service as registry
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
+from support.patience import wait_until
 from support.processes.terminal import on_terminal
 
 
@@ -35,9 +35,8 @@ def server(app: FastAPI, token: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
     running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=running.run)
     thread.start()
-    while not running.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
+    wait_until(lambda: running.started or not thread.is_alive(), pause=0.01)
+    assert running.started
     url = f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
     monkeypatch.setenv("STEERBOARD_URL", url)
     monkeypatch.setenv("STEERBOARD_TOKEN", token)
@@ -72,8 +71,8 @@ def test_an_import_tells_what_became_of_every_row(pairs: Path) -> None:
         "Imported my-pairs: 30 preferences",
         "transcripts",
         "32 rows read",
-        "1 cleaned away: duplicate",
-        "1 cleaned away: identical sides (chosen and rejected are the same text)",
+        "1 dropped: duplicate",
+        "1 dropped: identical sides (chosen and rejected are the same text)",
         "--no-clean keeps duplicates and equal sides, for `steerboard datasets clean`, which shows examples",
     ):
         assert words in " ".join(printed.split())
@@ -174,7 +173,7 @@ def test_an_exported_model_is_whole_or_not_there(
     assert "LlamaForCausalLM" in run(models.app, "show", "@production")
     with pytest.raises(ApiError, match="in the stage production"):
         run(models.app, "delete", "m", "--yes")
-    assert "in no stage" in run(models.app, "promote", "@production", "--stage", "none")
+    assert "has no stage now" in run(models.app, "promote", "@production", "--stage", "none")
     target = tmp_path / "out" / "m"
     run(models.app, "export", "m", str(target))
     files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -42,7 +42,7 @@ def test_a_folder_is_weighed_and_nothing_is_sent(steerboard: Steerboard, url: st
     done = steerboard(url, token, "models", "fit", "./my-model")
     assert (done.returncode, done.stderr) == (0, "")
     assert "LlamaForCausalLM, 100,0" in done.stdout
-    assert "no chat template: the plain one; licence mit" in done.stdout
+    assert "no chat template, so the plain one is used; licence mit" in done.stdout
     assert done.stdout.count(" fits") == 3
 
 
@@ -57,8 +57,8 @@ def test_a_model_that_fits_nowhere_ends_with_an_exit_code(
 def test_a_gguf_file_has_its_types(steerboard: Steerboard, url: str, token: str, folder: Path) -> None:
     (folder / "a.gguf").write_bytes(gguf())
     done = steerboard(url, token, "models", "fit", "./a.gguf", "--json")
-    found = json.loads(done.stdout)
-    assert (found["architecture"], found["parameters"], found["size"]) == (
+    document = json.loads(done.stdout)
+    assert (document["architecture"], document["parameters"], document["size"]) == (
         "llama",
         8,
         (folder / "a.gguf").stat().st_size,

@@ -120,8 +120,8 @@ def model(sessions: sessionmaker[Session], project: Project, store: ArtifactStor
 
 def endpoints(url: str, token: str) -> list[dict[str, Any]]:
     answer = httpx.get(f"{url}/api/v1/projects/default/endpoints", headers={"Authorization": f"Bearer {token}"})
-    found: list[dict[str, Any]] = answer.json()
-    return found
+    listed: list[dict[str, Any]] = answer.json()
+    return listed
 
 
 def told(folder: Path, what: str = "told") -> Any:
@@ -177,11 +177,11 @@ def test_a_server_that_says_nothing_or_ends_is_an_error_in_time_and_nothing_stay
 def test_it_ends_when_it_is_told_to_while_the_weights_are_still_coming(serve: Serve, tmp_path: Path) -> None:
     asked, ended = threading.Event(), threading.Event()
     file = {"path": "model.safetensors", "sha256": "0" * 64, "size": 5}
-    found = {"id": "1", "name": "mine", "role": "sft", "size": 5, "files": [file], "info": {"max_length": 64}}
+    model = {"id": "1", "name": "mine", "role": "sft", "size": 5, "files": [file], "info": {"max_length": 64}}
 
     def answer(seen: Seen) -> Answer:
         if seen.path.endswith("/models/mine"):
-            return Answer.json(found)
+            return Answer.json(model)
         if "/endpoints/" in seen.path:
             return Answer.json({})
         asked.set()

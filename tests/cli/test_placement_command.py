@@ -52,11 +52,11 @@ def test_a_folder_gives_the_models_shape_and_json_has_all_of_it(tmp_path: Path) 
     code, shown = asked(
         *GRPO, "--model", str(tmp_path), "--rewards", "0", "--json", *ZERO3, "--set", "vllm.memory_fraction=0.5"
     )
-    found = json.loads(shown)
+    document = json.loads(shown)
     assert code == 0
-    assert found["fits"] is True
-    assert found["parameters"] == 8_030_261_248
-    assert [role["role"] for role in found["roles"]] == ["training", "rollout"]
+    assert document["fits"] is True
+    assert document["parameters"] == 8_030_261_248
+    assert [role["role"] for role in document["roles"]] == ["training", "rollout"]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         running.start()
         rows = instructions()
         running.import_rows("things", "instructions", rows)
-        pairs = [{"prompt": one["prompt"], "chosen": one["response"], "rejected": "No."} for one in rows]
+        pairs = [{"prompt": row["prompt"], "chosen": row["response"], "rejected": "No."} for row in rows]
         running.import_rows("pairs", "preferences", pairs)
         config = {
             "run": "base",
@@ -102,7 +102,7 @@ def test_a_graded_file_becomes_a_policy_of_two_attributes(world: Any, tmp_path: 
 
     policy = world.get(f"models/{pipeline}.dt")
     attributes = policy["info"]["condition"]["attributes"]
-    spans = [(one["name"], one["low"], one["high"]) for one in attributes]
+    spans = [(attribute["name"], attribute["low"], attribute["high"]) for attribute in attributes]
     assert spans == [("rm_score", -5, 5), ("verbosity", min(judged), max(judged))]
 
     report = world.get(f"evaluations/{pipeline}.report/report")
@@ -110,19 +110,19 @@ def test_a_graded_file_becomes_a_policy_of_two_attributes(world: Any, tmp_path: 
     assert sorted(asked.values()) == ASKED
     answers = world.client.get(f"evaluations/{pipeline}.report/answers").text.splitlines()
     conditions = {row["model_id"]: row.get("condition") for row in map(json.loads, answers)}
-    assert {name: one for name, one in conditions.items() if one is not None} == asked
+    assert {name: condition for name, condition in conditions.items() if condition is not None} == asked
 
     # Asked by name in any order, and for one of them alone.
     command = ("generate", f"{pipeline}.dt", "--prompt", "What is rain?", "--max-new-tokens", "4", "--json")
     out = world.steerboard(*command, "--score", "verbosity:2,rm_score:1", "--score", "verbosity:2")
-    assert [one["score"] for one in json.loads(out)] == ["rm_score:1,verbosity:2", "verbosity:2"]
+    assert [entrant["score"] for entrant in json.loads(out)] == ["rm_score:1,verbosity:2", "verbosity:2"]
     exported = tmp_path / "exported"
     world.steerboard("models", "export", f"{pipeline}.dt", str(exported))
     kept_form = json.loads((exported / "steerboard.json").read_text())["condition"]
     assert kept_form == policy["info"]["condition"]
     world.steerboard("datasets", "export", name, str(tmp_path / "again.jsonl"))
     again = [json.loads(line) for line in (tmp_path / "again.jsonl").read_text().splitlines()]
-    found = {(row["prompt"], row["response"]): row.get("attributes") for row in again}
+    attributes_of = {(row["prompt"], row["response"]): row.get("attributes") for row in again}
     for row in rows:
         expected = None if row["words"] is None else {"verbosity": row["words"]}
-        assert found.get((row["prompt"], row["response"]), expected) == expected
+        assert attributes_of.get((row["prompt"], row["response"]), expected) == expected

@@ -49,7 +49,7 @@ def test_a_number_is_stored_and_given_back_as_that_number(number: float) -> None
 
 def test_attributes_are_a_text_in_their_order() -> None:
     given = ("verbosity:2, helpfulness: 4.0", {"verbosity": 2, "helpfulness": 4})
-    assert {Condition.model_validate(one).text for one in given} == {"verbosity:2,helpfulness:4"}
+    assert {Condition.model_validate(value).text for value in given} == {"verbosity:2,helpfulness:4"}
     assert Holder.model_validate({"score": {"a": 1}}).model_dump() == {"score": "a:1"}
 
 
@@ -122,7 +122,7 @@ def test_a_model_of_a_former_release_is_asked_with_its_score() -> None:
 
 def test_a_curve_is_along_the_one_attribute_that_differs() -> None:
     def of(*given: Any) -> list[float] | None:
-        return varied(Condition.model_validate(one) for one in given)
+        return varied(Condition.model_validate(value) for value in given)
 
     assert of(5, -5) == [5, -5]
     assert of("a:1,b:2", "b:3,a:1") == [2, 3]

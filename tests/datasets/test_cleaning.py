@@ -17,14 +17,14 @@ from steerboard.platform.database import transaction
 
 
 def counts(preview: Any) -> dict[str, int]:
-    return {one["rule"]: one["rows"] for one in preview["rules"] if one["rows"]}
+    return {rule["rule"]: rule["rows"] for rule in preview["rules"] if rule["rows"]}
 
 
 def test_counts_and_examples_of_each_rule_are_shown_before_anything_is_dropped(cleaning: Cleaning) -> None:
     cleaning.dataset()
     cleaning.exam("what is the capital of ALL")
-    found = cleaning.preview(min_margin=0.5)
-    assert counts(found) == {
+    preview = cleaning.preview(min_margin=0.5)
+    assert counts(preview) == {
         "empty_round": 1,
         "identical_sides": 1,
         "evaluation_overlap": 1,
@@ -33,8 +33,8 @@ def test_counts_and_examples_of_each_rule_are_shown_before_anything_is_dropped(c
         "duplicate": 1,
         "near_duplicate": 1,
     }
-    assert (found["rows"], found["kept"], found["checked_prompts"]) == (10, 2, 2)
-    examples = {one["rule"]: one["examples"] for one in found["rules"]}
+    assert (preview["rows"], preview["kept"], preview["checked_prompts"]) == (10, 2, 2)
+    examples = {rule["rule"]: rule["examples"] for rule in preview["rules"]}
     (near,) = examples["near_duplicate"]
     assert (near["row"], near["of_row"]) == (5, 4)
     assert near["similarity"] == pytest.approx(81 / 91)
@@ -48,20 +48,20 @@ def test_counts_and_examples_of_each_rule_are_shown_before_anything_is_dropped(c
         "match": "exact",
         "overlap": 1.0,
     }
-    assert [one["of_row"] for one in examples["contradiction"]] == [3, 2]
+    assert [example["of_row"] for example in examples["contradiction"]] == [3, 2]
     assert examples["wrong_roles"] == []
-    assert [one["name"] for one in cleaning.client.get(BASE).json()["items"]] == ["pairs"]
+    assert [dataset["name"] for dataset in cleaning.client.get(BASE).json()["items"]] == ["pairs"]
 
 
 def test_each_rule_is_a_switch_and_examples_are_as_many_as_asked(cleaning: Cleaning) -> None:
     cleaning.dataset()
     cleaning.exam("nothing of that")
-    found = cleaning.preview(contradiction=False, near_duplicate=False, empty_round=False, examples=1)
-    assert counts(found) == {"identical_sides": 1, "evaluation_overlap": 1, "duplicate": 1}
+    preview = cleaning.preview(contradiction=False, near_duplicate=False, empty_round=False, examples=1)
+    assert counts(preview) == {"identical_sides": 1, "evaluation_overlap": 1, "duplicate": 1}
     # The prompt set has `How far?`.
-    (overlap,) = (one for one in found["rules"] if one["rule"] == "evaluation_overlap")
+    (overlap,) = (rule for rule in preview["rules"] if rule["rule"] == "evaluation_overlap")
     assert (overlap["examples"][0]["row"], overlap["examples"][0]["evaluation"]["name"]) == (8, "bench")
-    assert {one["rule"]: one["on"] for one in found["rules"]} == {
+    assert {rule["rule"]: rule["on"] for rule in preview["rules"]} == {
         "empty_round": False,
         "wrong_roles": True,
         "identical_sides": True,
@@ -73,7 +73,7 @@ def test_each_rule_is_a_switch_and_examples_are_as_many_as_asked(cleaning: Clean
     }
     assert counts(cleaning.preview(contradiction=False, evaluations=["exam"])).get("evaluation_overlap") is None
     many = cleaning.preview(examples=1)
-    assert [len(one["examples"]) for one in many["rules"] if one["rule"] == "contradiction"] == [1]
+    assert [len(rule["examples"]) for rule in many["rules"] if rule["rule"] == "contradiction"] == [1]
 
 
 def test_cleaning_makes_a_new_version_that_keeps_what_was_dropped_and_why(
@@ -99,7 +99,7 @@ def test_cleaning_makes_a_new_version_that_keeps_what_was_dropped_and_why(
         "near_duplicate": 1,
     }
     dropped = cleaning.client.get(f"{BASE}/pairs-clean-1/dropped").json()["items"]
-    assert [(one["row"], one["rule"], one["of_row"]) for one in dropped] == [
+    assert [(drop["row"], drop["rule"], drop["of_row"]) for drop in dropped] == [
         (1, "duplicate", 0),
         (2, "contradiction", 3),
         (3, "contradiction", 2),
@@ -112,9 +112,9 @@ def test_cleaning_makes_a_new_version_that_keeps_what_was_dropped_and_why(
     }
     assert dropped[3]["similarity"] == pytest.approx(81 / 91)
     page = cleaning.client.get(f"{BASE}/pairs-clean-1/dropped?rule=contradiction&limit=1").json()
-    assert [one["row"] for one in page["items"]] == [2]
+    assert [drop["row"] for drop in page["items"]] == [2]
     page = cleaning.client.get(f"{BASE}/pairs-clean-1/dropped?rule=contradiction&cursor={page['next']}").json()
-    assert [one["row"] for one in page["items"]] == [3]
+    assert [drop["row"] for drop in page["items"]] == [3]
     # The dataset that was cleaned is as it was, and stays.
     assert cleaning.client.get(f"{BASE}/pairs").json() == before
     assert cleaning.client.get(f"{BASE}/pairs/dropped").json()["items"] == []
@@ -200,7 +200,7 @@ def test_a_large_dataset_is_cleaned_in_a_process_of_its_own(
 
 @pytest.mark.long
 def test_real_pairs_are_cleaned_to_a_fixed_point(cleaning: Cleaning, shared: Path) -> None:
-    """2,000 pairs of hh. The import has taken away equal ones; aggregate figures only, for their content is foul."""
+    """2,000 pairs of hh. The import dropped equal ones; aggregate figures only, because their content is foul."""
     path = shared / "hh_rlhf" / "pairs_2000.jsonl.gz"
     with path.open("rb") as file:
         answer = cleaning.client.post(
@@ -210,10 +210,10 @@ def test_real_pairs_are_cleaned_to_a_fixed_point(cleaning: Cleaning, shared: Pat
         )
     assert answer.status_code == 201, answer.text
     rows = answer.json()["rows"]
-    found = cleaning.preview("hh", examples=0)
-    assert 0 < found["rows"] - found["kept"] < rows * 0.1
+    preview = cleaning.preview("hh", examples=0)
+    assert 0 < preview["rows"] - preview["kept"] < rows * 0.1
     made = cleaning.clean("hh")
-    assert (made["rows"], made["origin"]["dropped"]) == (found["kept"], counts(found))
+    assert (made["rows"], made["origin"]["dropped"]) == (preview["kept"], counts(preview))
     assert cleaning.clean(made["name"], status=409)["code"] == "nothing_to_clean"
 
 
@@ -250,9 +250,9 @@ def test_40_000_pairs_are_cleaned_in_little_memory(cleaning: Cleaning, monkeypat
     monkeypatch.setattr(jobs, "ROWS_AT_ONCE", 10**9)  # here, so that its memory can be measured
     Path("/proc/self/clear_refs").write_text("5")  # the peak is what is used now
     before = peak_memory()
-    found = cleaning.preview(examples=1)
+    preview = cleaning.preview(examples=1)
     taken = peak_memory() - before
-    print(f"{taken >> 10} MB more; {counts(found)}")
+    print(f"{taken >> 10} MB more; {counts(preview)}")
     assert 0 < taken < 120 << 10
-    assert 1000 < counts(found)["near_duplicate"] < 2000
-    assert cleaning.clean()["rows"] == found["kept"]
+    assert 1000 < counts(preview)["near_duplicate"] < 2000
+    assert cleaning.clean()["rows"] == preview["kept"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steerboard.datasets.cleaning.analysis import Analysis, Pair, analyse
+from steerboard.datasets.cleaning.analysis import Analysis, StreamedRow, analyse
 from steerboard.datasets.cleaning.schemas import CleaningRules
 from steerboard.datasets.hooks import EvaluationText
 
@@ -37,15 +37,17 @@ def pair(prompt: str | list[dict[str, str]] = "How?", chosen: str = "good", reje
 def cleaned(
     rows: list[Any], rules: CleaningRules, evaluations: tuple[EvaluationText, ...] = (), held_out: tuple[int, ...] = ()
 ) -> Analysis:
-    return analyse(lambda: (Pair(n in held_out, row) for n, row in enumerate(rows)), len(rows), rules, evaluations)
+    return analyse(
+        lambda: (StreamedRow(n in held_out, row) for n, row in enumerate(rows)), len(rows), rules, evaluations
+    )
 
 
 def only(rule: str, rows: list[Any], **more: Any) -> list[int]:
     """The rows that one rule drops when all others are off."""
     given = {} if rule == "small_margin" else {rule: True}
-    found = cleaned(rows, CleaningRules(**{**OFF, **given, **more}))
-    assert set(found.counts()) <= {rule}
-    return found.dropped_rows()
+    analysis = cleaned(rows, CleaningRules(**{**OFF, **given, **more}))
+    assert set(analysis.counts()) <= {rule}
+    return analysis.dropped_rows()
 
 
 def test_turns_and_answers_without_visible_text_are_dropped() -> None:
@@ -83,34 +85,34 @@ def test_margins_below_the_threshold_are_dropped_and_missing_ones_are_kept() -> 
 
 def test_of_equal_pairs_the_first_is_kept_whatever_their_margins() -> None:
     rows = [pair(margin=1.0), pair("Why?"), pair(" How?", margin=2.0), pair(chosen="bad", rejected="good")]
-    found = cleaned(rows, CleaningRules(**{**OFF, "duplicate": True}))
-    assert found.dropped_rows() == [2]
-    assert (found.why(2).rule, found.why(2).of_row) == ("duplicate", 0)
+    analysis = cleaned(rows, CleaningRules(**{**OFF, "duplicate": True}))
+    assert analysis.dropped_rows() == [2]
+    assert (analysis.why(2).rule, analysis.why(2).of_row) == ("duplicate", 0)
 
 
 def test_of_contradicting_pairs_the_more_frequent_preference_is_kept() -> None:
     good, bad = pair(), pair(chosen="bad", rejected="good")
     assert only("contradiction", [good, bad, good, pair("Why?")]) == [1]
     assert only("contradiction", [bad, good, pair("Why?")]) == [0, 1]
-    found = cleaned([good, bad, good], CleaningRules())
+    analysis = cleaned([good, bad, good], CleaningRules())
     # Votes are counted before equal pairs become one.
-    assert found.counts() == {"contradiction": 1, "duplicate": 1}
-    assert (found.why(1).of_row, found.why(2).of_row) == (0, 0)
+    assert analysis.counts() == {"contradiction": 1, "duplicate": 1}
+    assert (analysis.why(1).of_row, analysis.why(2).of_row) == (0, 0)
 
 
 def test_a_row_that_another_rule_drops_has_no_vote() -> None:
     rows = [pair(margin=3.0), pair(chosen="bad", rejected="good", margin=0.1)]
-    found = cleaned(rows, CleaningRules(min_margin=1.0))
-    assert found.counts() == {"small_margin": 1}
+    analysis = cleaned(rows, CleaningRules(min_margin=1.0))
+    assert analysis.counts() == {"small_margin": 1}
 
 
 def test_nearly_equal_pairs_are_dropped_with_their_similarity() -> None:
     long = " ".join(str(number) for number in range(100))
     rows = [pair(chosen=long), pair(chosen=long.replace("50", "fifty")), pair(chosen=f"{long} and so on and so on")]
-    found = cleaned(rows, CleaningRules(**{**OFF, "near_duplicate": True}))
-    assert found.dropped_rows() == [1, 2]
-    assert [found.why(row).of_row for row in (1, 2)] == [0, 0]
-    assert found.why(1).similarity == 91 / 101
+    analysis = cleaned(rows, CleaningRules(**{**OFF, "near_duplicate": True}))
+    assert analysis.dropped_rows() == [1, 2]
+    assert [analysis.why(row).of_row for row in (1, 2)] == [0, 0]
+    assert analysis.why(1).similarity == 91 / 101
     assert only("near_duplicate", rows, similarity=0.95) == []
 
 
@@ -122,9 +124,9 @@ def test_training_rows_with_a_prompt_of_an_evaluation_are_dropped() -> None:
     )
     rows = [pair("what is IT"), pair("what is IT"), pair(turns("Hi", "Hello", f"Please: {asked}, thanks")), pair()]
     rules = CleaningRules(**{**OFF, "evaluation_overlap": True})
-    found = cleaned(rows, rules, evaluations, held_out=(1,))
-    assert found.dropped_rows() == [0, 2]
-    one, other = found.why(0).evaluation, found.why(2).evaluation
+    analysis = cleaned(rows, rules, evaluations, held_out=(1,))
+    assert analysis.dropped_rows() == [0, 2]
+    one, other = analysis.why(0).evaluation, analysis.why(2).evaluation
     assert one is not None
     assert other is not None
     assert (one.type, one.name, one.position, one.match) == ("evaluation", "exam", 3, "exact")
@@ -140,9 +142,9 @@ def test_each_rule_can_be_switched_off() -> None:
         pair(margin=0.1),
         pair(chosen="bad", rejected="good"),
     ]
-    found = cleaned(rows, CleaningRules(**OFF), (EvaluationText("evaluation", "exam", 0, "How?"),))
-    assert found.counts() == {}
-    assert found.kept == len(rows)
+    analysis = cleaned(rows, CleaningRules(**OFF), (EvaluationText("evaluation", "exam", 0, "How?"),))
+    assert analysis.counts() == {}
+    assert analysis.kept == len(rows)
 
 
 TEXTS = st.sampled_from(["a", "b", "\u200b", "a ", " ".join("abcdefghij" * 3), " ".join("abcdefghij" * 3) + " k"])
@@ -180,7 +182,7 @@ def test_cleaning_what_is_clean_drops_nothing(rows: list[Any], switches: dict[st
 
 @given(st.sets(st.integers(0, 10**6), max_size=40))
 def test_different_pairs_lose_nothing(numbers: set[int]) -> None:
-    rows = [pair(f"Question {one}?", f"Answer {one}", f"No answer {one}") for one in numbers]
+    rows = [pair(f"Question {number}?", f"Answer {number}", f"No answer {number}") for number in numbers]
     assert cleaned(rows, CleaningRules()).kept == len(rows)
 
 

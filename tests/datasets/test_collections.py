@@ -69,9 +69,9 @@ def test_a_collection_goes_on_growing_and_its_datasets_stay_as_they_are(client: 
     assert client.post(f"{BASE}/good/dataset").json()["name"] == "good-v3"
     assert client.post(f"{BASE}/good/dataset", json={"name": "mine"}).json()["code"] == "name_taken"
     assert client.delete(f"{PROJECT}/datasets/good-v3").status_code == 204
-    found = client.get(f"{BASE}/good").json()
-    assert [frozen["name"] for frozen in found["datasets"]] == ["mine", "good-v1"]
-    assert (found["rows"], found["frozen_rows"]) == (2, 0)
+    collection = client.get(f"{BASE}/good").json()
+    assert [frozen["name"] for frozen in collection["datasets"]] == ["mine", "good-v1"]
+    assert (collection["rows"], collection["frozen_rows"]) == (2, 0)
     assert client.post(f"{BASE}/good/dataset").json()["name"] == "good-v3"
 
 

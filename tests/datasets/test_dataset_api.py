@@ -51,11 +51,11 @@ def test_an_upload_becomes_a_dataset_with_its_figures_an_event_and_an_audit_row(
     assert answer.status_code == 201
     report = answer.json()
     assert (report["read"], report["rows"], report["columns"]["reward"]) == (20, 20, "gpt4_score")
-    found = client.get(f"{BASE}/rows").json()
-    assert found == client.get(f"{BASE}/{found['id']}").json()
-    assert found["normaliser"]["n"] == 20
-    assert found["rewards"]["p50"] == 9.5
-    assert found["response_characters"]["max"] == 3
+    dataset = client.get(f"{BASE}/rows").json()
+    assert dataset == client.get(f"{BASE}/{dataset['id']}").json()
+    assert dataset["normaliser"]["n"] == 20
+    assert dataset["rewards"]["p50"] == 9.5
+    assert dataset["response_characters"]["max"] == 3
     with sessions() as session:
         assert [event.type for event in session.scalars(select(Event))] == ["dataset.created"]
         assert "dataset.import" in session.scalars(select(AuditEntry.action)).all()
@@ -177,10 +177,10 @@ def test_a_deleted_dataset_is_gone_and_its_name_free(client: TestClient) -> None
 
 
 def test_another_projects_datasets_are_not_found(client: TestClient, sessions: sessionmaker[Session]) -> None:
-    found = upload(client, labelled_rows(3)).json()["dataset"]
+    dataset = upload(client, labelled_rows(3)).json()["dataset"]
     with sessions() as session, session.begin():
         session.add(Project(name="other", split_salt="x", held_out_fraction=0.1))
-    for ref in ("rows", found["id"]):
+    for ref in ("rows", dataset["id"]):
         for path in ("", "/samples", "/rewards", "/export"):
             assert client.get(f"/api/v1/projects/other/datasets/{ref}{path}").status_code == 404
 

@@ -59,8 +59,8 @@ class World:
     def grade(self, values: list[float], source: str = "judge") -> None:
         with transaction(self.sessions) as session:
             graded = [{"row": row, "value": value} for row, value in enumerate(values)]
-            found = service.imported_source(session, self.project, source)
-            service.record_rewards(session, self.answers, found, self.write(graded, "rewards.jsonl"))
+            row = service.imported_source(session, self.project, source)
+            service.record_rewards(session, self.answers, row, self.write(graded, "rewards.jsonl"))
 
     def pin(self, name: str = "labelled", source: str = "judge") -> Dataset:
         with transaction(self.sessions) as session:
@@ -88,15 +88,15 @@ def test_figures_are_those_of_the_rows(world: World) -> None:
     assert shown.rows == len(ROWS)
     assert shown.turns.max == 3
     assert shown.turns.mean == pytest.approx(statistics.fmean(len(row["prompt"]) for row in ROWS), abs=0.01)
-    assert [one.field for one in shown.lengths] == ["prompt", "response"]
-    for one in shown.lengths:
-        lengths = sorted(characters(one.field))
-        assert (one.max, one.p50) == (lengths[-1], lengths[len(lengths) // 2])
-        assert one.mean == pytest.approx(statistics.fmean(lengths), abs=0.1)
-        for place, part in enumerate(one.bins):
-            last = place == len(one.bins) - 1
+    assert [column.field for column in shown.lengths] == ["prompt", "response"]
+    for column in shown.lengths:
+        lengths = sorted(characters(column.field))
+        assert (column.max, column.p50) == (lengths[-1], lengths[len(lengths) // 2])
+        assert column.mean == pytest.approx(statistics.fmean(lengths), abs=0.1)
+        for place, part in enumerate(column.bins):
+            last = place == len(column.bins) - 1
             assert part.count == sum(part.low <= n < part.high or (last and n == part.high) for n in lengths)
-    assert {one.source: one.rows for one in shown.sources} == Counter(row["source"] for row in ROWS)
+    assert {source.source: source.rows for source in shown.sources} == Counter(row["source"] for row in ROWS)
     prompts = Counter(str(row["prompt"]) for row in ROWS)
     assert shown.duplicates.distinct_prompts == len(prompts)
     assert shown.duplicates.repeated_prompts == sum(count > 1 for count in prompts.values())
@@ -118,7 +118,7 @@ def test_a_labelled_dataset_has_its_own_rewards_raw_and_in_z(world: World) -> No
     world.grade([-value for value in VALUES], "other")
     world.grade(VALUES)
     shown = world.shown(world.pin())
-    assert [one.source for one in shown.rewards] == ["judge", "other"]
+    assert [reward.source for reward in shown.rewards] == ["judge", "other"]
     pinned = shown.rewards[0]
     fitted = Normaliser.fit(VALUES, "judge")
     assert pinned.figures.p50 == pytest.approx(statistics.median(VALUES))
@@ -171,8 +171,8 @@ def test_old_datasets_get_the_same_figures_when_asked_or_in_the_background(world
         after = world.shown(labelled)
         assert after.model_copy(update={"search": before.search}) == before
     with transaction(world.sessions) as session:
-        found = {one.name: one.figures for one in reward_sources(session, labelled)}
-    assert found["double"].high == 2 * max(VALUES)
+        figures = {source.name: source.figures for source in reward_sources(session, labelled)}
+    assert figures["double"].high == 2 * max(VALUES)
 
 
 def test_deleting_a_dataset_deletes_what_was_worked_out(world: World) -> None:
@@ -190,9 +190,9 @@ def test_every_value_is_in_the_bin_whose_edges_hold_it(values: list[float], bins
     ordered = ranked(np.array(values)).ordered
     assert ordered.tolist() == sorted(values)
     made = binned(ordered, min(values), max(values), bins)
-    for place, one in enumerate(made):
+    for place, bin_ in enumerate(made):
         last = place == len(made) - 1
-        assert one.count == sum(one.low <= v < one.high or (last and v >= one.low) for v in values)
+        assert bin_.count == sum(bin_.low <= v < bin_.high or (last and v >= bin_.low) for v in values)
     mean, sd = moments(np.array(values))
     assert mean == pytest.approx(statistics.fmean(values))
     assert sd == pytest.approx(statistics.pstdev(values), rel=1e-9, abs=1e-9 * max(map(abs, values)))

@@ -15,12 +15,12 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service
-from steerboard.datasets.formats.detect import open_reader
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.schemas import ExportFormat, ImportReport
 from steerboard.platform.database import transaction
 from steerboard_contracts.samples import half_of, prompt_hash, validate_sample
+from steerboard_files.detect import open_reader
+from steerboard_files.records import Source
 
 FORMATS: tuple[ExportFormat, ...] = ("jsonl", "jsonl.gz", "parquet")
 

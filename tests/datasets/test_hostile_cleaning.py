@@ -8,10 +8,11 @@ import pytest
 from cleaning_world import BASE, ROWS, Cleaning
 
 from steerboard.datasets.cleaning import jobs
-from steerboard.datasets.errors import CleaningTimedOut, TooMuchWork
+from steerboard.datasets.errors import CleaningTimedOut
 from steerboard.datasets.imports.execution import jobs as import_jobs
 from steerboard.datasets.imports.execution.faults import FAULTS
 from steerboard.datasets.imports.execution.limits import bounded_time
+from steerboard_files.errors import TooMuchWork
 
 # A text of so many different words that comparing it with others takes many times its size.
 SWOLLEN = " ".join(f"w{number}" for number in range(300_000))
@@ -41,7 +42,7 @@ def test_cleaning_that_takes_all_memory_ends_by_name_and_stores_nothing(
     code, status, hint = refused(apart, path)
     assert (code, status) == ("cleaning_out_of_memory", 422)
     assert "STEERBOARD_IMPORT_MEMORY_MB" in hint
-    assert [one["name"] for one in apart.client.get(BASE).json()["items"]] == ["pairs"]
+    assert [dataset["name"] for dataset in apart.client.get(BASE).json()["items"]] == ["pairs"]
     monkeypatch.delenv("STEERBOARD_IMPORT_MEMORY_MB")
     assert apart.clean()["rows"] > 0
 
@@ -55,7 +56,7 @@ def test_cleaning_that_takes_too_long_is_stopped_and_stores_nothing(
     code, status, hint = refused(apart, "cleaning")
     assert (code, status) == ("cleaning_timed_out", 422)
     assert "STEERBOARD_IMPORT_SECONDS" in hint
-    assert [one["name"] for one in apart.client.get(BASE).json()["items"]] == ["pairs"]
+    assert [dataset["name"] for dataset in apart.client.get(BASE).json()["items"]] == ["pairs"]
     monkeypatch.delenv("STEERBOARD_IMPORT_SECONDS")
     assert apart.clean()["rows"] > 0
 

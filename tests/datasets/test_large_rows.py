@@ -34,14 +34,14 @@ def dataset(client: TestClient) -> list[str]:
 
 
 def pages(client: TestClient, path: str, **params: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    all_pages: list[dict[str, Any]] = []
     while True:
         answer = client.get(f"{BASE}/{path}", params=params)
         assert answer.status_code == 200, answer.text
-        found.append({**answer.json(), "bytes": len(answer.content)})
-        if found[-1]["next"] is None:
-            return found
-        params["cursor"] = found[-1]["next"]
+        all_pages.append({**answer.json(), "bytes": len(answer.content)})
+        if all_pages[-1]["next"] is None:
+            return all_pages
+        params["cursor"] = all_pages[-1]["next"]
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def pages(client: TestClient, path: str, **params: Any) -> list[dict[str, Any]]:
 def test_a_page_of_large_rows_ends_early_and_all_pages_have_all_rows(
     client: TestClient, dataset: list[str], filters: dict[str, str]
 ) -> None:
-    found = pages(client, "datasets/large/samples", limit=50, **filters)
-    rows = [sample for page in found for sample in page["items"]]
+    all_pages = pages(client, "datasets/large/samples", limit=50, **filters)
+    rows = [sample for page in all_pages for sample in page["items"]]
     wanted = [row for row in range(12) if not filters or "word word" in dataset[row] or "phrase" not in filters]
     wanted = [row for row in wanted if filters.get("q") != '"word word"' or row % 2 == 0]
     assert [sample["row"] for sample in rows] == wanted
     # Six rows of 3 MB are more than one page of 16.
-    assert len(found) > 1
-    assert max(page["bytes"] for page in found) < 2 * 12 * row_sizes.ROW_BYTES
+    assert len(all_pages) > 1
+    assert max(page["bytes"] for page in all_pages) < 2 * 12 * row_sizes.ROW_BYTES
     for sample in rows:
         text = sample["sample"]["response"]
         assert sample["cut"] == (sample["row"] % 2 == 0)
@@ -86,9 +86,9 @@ def test_a_collection_with_large_rows_is_paged_by_size(client: TestClient) -> No
     for answer in texts(14):
         made = client.post(f"{BASE}/collections/kept/rows", json={"sample": {"prompt": "p", "response": answer}})
         assert made.status_code == 201, made.text
-    found = pages(client, "collections/kept/rows", limit=50)
-    assert len(found) > 1
-    rows = [row for page in found for row in page["items"]]
+    all_pages = pages(client, "collections/kept/rows", limit=50)
+    assert len(all_pages) > 1
+    rows = [row for page in all_pages for row in page["items"]]
     assert sorted(row["place"] for row in rows) == list(range(14))
     assert [row["cut"] for row in rows] == [len(row["sample"]["response"]) > 100 for row in rows]
 

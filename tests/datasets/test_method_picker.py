@@ -60,7 +60,7 @@ class Picker:
     def methods(self, dataset: str) -> dict[str, Any]:
         answer = self.client.get(f"{BASE}/{dataset}/methods")
         assert answer.status_code == 200, answer.text
-        return {one["method"]: one for one in answer.json()["methods"]}
+        return {method["method"]: method for method in answer.json()["methods"]}
 
     def convert(self, dataset: str, conversion: str, status: int = 201, **more: Any) -> Any:
         answer = self.client.post(f"{BASE}/{dataset}/conversions", json={"conversion": conversion, **more})
@@ -70,8 +70,8 @@ class Picker:
     def learned(self, dataset: str, method: str) -> tuple[int, int]:
         """What the worker's half of a method takes: training rows, held-out rows."""
         with transaction(self.sessions) as session:
-            found = session.scalars(select(Dataset).where(Dataset.name == dataset)).one()
-            given = write_for_stage(session, found, self.folder / "stage.jsonl")
+            stored = session.scalars(select(Dataset).where(Dataset.name == dataset)).one()
+            given = write_for_stage(session, stored, self.folder / "stage.jsonl")
         rows = [json.loads(line) for line in Path(given.path).read_text().splitlines()]
         taken = training_of(methods()[method].config(method=method)).select(rows, given).rows
         train = sum(row["split"] == "train" for row in taken)
@@ -87,12 +87,12 @@ class Picker:
 
 @pytest.fixture
 def picker(client: TestClient, sessions: sessionmaker[Session], tmp_path: Path) -> Picker:
-    found = Picker(client, sessions, tmp_path)
-    found.dataset("preferences", PAIRS, "pairs")
-    found.dataset("unpaired", THUMBS, "thumbs")
-    found.dataset("labelled", SCORED, "scored", 1e-9)
-    found.dataset("instructions", PLAIN, "plain")
-    return found
+    made = Picker(client, sessions, tmp_path)
+    made.dataset("preferences", PAIRS, "pairs")
+    made.dataset("unpaired", THUMBS, "thumbs")
+    made.dataset("labelled", SCORED, "scored", 1e-9)
+    made.dataset("instructions", PLAIN, "plain")
+    return made
 
 
 def test_every_way_that_is_offered_gives_each_method_the_rows_that_were_counted(picker: Picker) -> None:
@@ -100,8 +100,8 @@ def test_every_way_that_is_offered_gives_each_method_the_rows_that_were_counted(
     tried = set()
     made: dict[tuple[str, str], Any] = {}
     for dataset in ("pairs", "thumbs", "scored", "plain"):
-        for name, one in picker.methods(dataset).items():
-            for way in one["ways"]:
+        for name, method in picker.methods(dataset).items():
+            for way in method["ways"]:
                 used = dataset
                 if way["conversion"] is not None:
                     key = (dataset, way["conversion"])
@@ -157,7 +157,7 @@ def test_a_method_that_does_not_fit_has_a_reason(picker: Picker) -> None:
     assert "all 21 training rows are desirable" in picker.methods("up")["kto"]["why_not"]
     assert picker.methods("up")["sft"]["fit"] == "after_conversion"
     picker.dataset("preferences", PAIRS, "unseen", 1 - 1e-9)
-    assert {one["fit"] for one in picker.methods("unseen").values()} == {"none"}
+    assert {method["fit"] for method in picker.methods("unseen").values()} == {"none"}
     assert "held out" in picker.methods("unseen")["dpo"]["why_not"]
     plain = picker.methods("plain")
     assert (plain["sft"]["fit"], plain["dpo"]["fit"], plain["rwr"]["fit"]) == ("as_is", "none", "none")
@@ -172,9 +172,9 @@ def test_rewards_of_a_source_are_pinned_on_the_way(picker: Picker) -> None:
         f"{BASE}/plain/rewards", data={"source": "people"}, files={"file": ("grades.csv", grades.encode())}
     )
     assert answer.status_code == 201, answer.text
-    found = picker.methods("plain")["mle_filter"]
-    (way,) = found["ways"]
-    assert (found["fit"], way["conversion"], way["source"]) == ("after_conversion", "pinned_rewards", "people")
+    method = picker.methods("plain")["mle_filter"]
+    (way,) = method["ways"]
+    assert (method["fit"], way["conversion"], way["source"]) == ("after_conversion", "pinned_rewards", "people")
     # Above the mean are 10 of the 20 rows.
     assert way["train"] + way["held_out"] == way["left_out"] == 10
     made = picker.convert("plain", "pinned_rewards")

@@ -149,14 +149,14 @@ def test_a_weighted_source_is_the_sum_of_its_parts(
             source = service.imported_source(session, project, name)
             service.record_rewards(session, answers, source, write_jsonl(graded(values)))
         service.add_weighted(session, project, answers, "both", {"a": 0.25, "b": -2.0}, scale="raw")
-        found = {s.name: s for s in reward_sources(session, answers)}
+        sources = {s.name: s for s in reward_sources(session, answers)}
         both = service.get_source(session, project, "both")
         rewards = list(
             session.scalars(select(Reward.value).where(Reward.reward_source_id == both.id).order_by(Reward.row))
         )
     assert rewards == [0.25 * a - 2 * b for a, b in zip(VALUES, other, strict=True)]
-    assert found["both"].kind == "weighted"
-    assert found["b"].figures.p50 == 2.5
+    assert sources["both"].kind == "weighted"
+    assert sources["b"].figures.p50 == 2.5
 
 
 def test_a_weighted_source_adds_z_scores_and_its_labelled_dataset_keeps_how(
@@ -171,7 +171,7 @@ def test_a_weighted_source_adds_z_scores_and_its_labelled_dataset_keeps_how(
         labelled = service.pin_labelled(session, project, name="l", dataset=answers, source=both, run_id=None)
         rewards = session.scalars(select(Reward.value).where(Reward.reward_source_id == both.id).order_by(Reward.row))
         by = [Normaliser.fit(values, name) for name, values in (("a", VALUES), ("b", other))]
-        z = [[one.z(value) for value in values] for one, values in zip(by, (VALUES, other), strict=True)]
+        z = [[source.z(value) for value in values] for source, values in zip(by, (VALUES, other), strict=True)]
         assert rewards.all() == pytest.approx([a - 2 * b for a, b in zip(*z, strict=True)])
         normaliser = Normaliser.model_validate(labelled.normaliser)
         assert normaliser.parts == [by[0].part(1.0), by[1].part(-2.0)]

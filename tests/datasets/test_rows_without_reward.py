@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service
 from steerboard.datasets.conversions.picker import methods_for
-from steerboard.datasets.errors import RewardsMismatch, RowsRefused, UnknownColumn
+from steerboard.datasets.errors import RewardsMismatch, RowsRefused
 from steerboard.datasets.parsing.mapping import plan_mapping
 from steerboard.datasets.queries import reward_sources
 from steerboard.datasets.rewards.service import store_rewards
@@ -21,6 +21,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.insights.previews import labelled_dataset
 from steerboard.platform.database import transaction
 from steerboard_contracts.errors import BadInput
+from steerboard_files.errors import UnknownColumn
 
 Write = Callable[..., Path]
 Import = Callable[..., Any]
@@ -41,7 +42,7 @@ def test_some_rows_may_lack_one(
     assert (made.kind, made.rows, made.normaliser.n, made.normaliser.mean) == ("labelled", 4, 2, 2.0)
     with transaction(sessions) as session:
         dataset = session.get_one(Dataset, made.id)
-        assert [one.figures.n for one in reward_sources(session, dataset)] == [2]
+        assert [source.figures.n for source in reward_sources(session, dataset)] == [2]
         assert [row.get("reward") for row in export_records(session, dataset)] == REWARDS
         for form in ("jsonl", "parquet"):
             with (tmp_path / form).open("wb") as file:

@@ -19,8 +19,9 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets import background, service
 from steerboard.datasets.derived_tables import SearchSegment, SearchWord
 from steerboard.datasets.samples import selection
-from steerboard.datasets.search import indexing
+from steerboard.datasets.search import indexing, parts
 from steerboard.datasets.search import query as search
+from steerboard.datasets.search.excerpts import excerpts, pattern_of
 from steerboard.platform.database import transaction
 
 BASE = "/api/v1/projects/default/datasets"
@@ -49,7 +50,7 @@ def texts(row: dict[str, Any]) -> list[list[str]]:
 def has_phrase(row: dict[str, Any], phrase: str) -> bool:
     wanted = words(phrase)
     n = len(wanted)
-    return any(found[i : i + n] == wanted for found in texts(row) for i in range(len(found)))
+    return any(text[i : i + n] == wanted for text in texts(row) for i in range(len(text)))
 
 
 @pytest.fixture
@@ -144,6 +145,72 @@ def test_quoted_words_stand_side_by_side_even_when_a_page_reads_only_a_few_sampl
     assert not answer["exact"]
     monkeypatch.undo()
     assert counted(client, q='"the of"') == sum(has_phrase(row, "the of") for row in ROWS)
+
+
+@pytest.mark.usefixtures("labelled")
+@pytest.mark.parametrize("indexed", [0, 1, 3])
+def test_a_part_of_a_text_is_found_within_words_and_across_signs(
+    client: TestClient, sessions: sessionmaker[Session], indexed: int
+) -> None:
+    for _ in range(indexed):
+        with transaction(sessions) as session:
+            indexing.index_next(session, set())
+    whole = [[row["prompt"][0]["content"], row["response"]] for row in ROWS]
+    drawn = random.Random(5)
+    queries = ["ase", "раЖЕ"[:2], "RASSE", "d/o", "b>bol", "d. no1", "e_case.", "row17", "on't co", "zzz", "t", "d-1"]
+    for _ in range(25):
+        text_ = drawn.choice(drawn.choice(whole))
+        start = drawn.randrange(len(text_))
+        queries.append(text_[start : start + drawn.randint(1, 9)])
+    for query in queries:
+        wanted = query.strip().lower()
+        if not words(wanted):
+            continue
+        expected = [i for i, row in enumerate(whole) if any(wanted in text_.lower() for text_ in row)]
+        assert rows_of(client, limit=700, q=query, match="part") == expected, query
+    if indexed == 3:
+        assert counted(client, q="ase", match="part") > 0  # exact, though no text is read
+    refused = client.get(f"{BASE}/labelled/samples", params={"q": " <>", "match": "part"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "nothing_to_search")
+
+
+@pytest.mark.usefixtures("labelled")
+def test_a_part_that_very_many_words_have_is_looked_for_in_the_rows(
+    client: TestClient, sessions: sessionmaker[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "MOST_WORDS", 20)
+    background.prepare_all(sessions, Event())
+    expected = [i for i, text_ in enumerate(TEXTS) if "ro" in f"row{i} {text_} {ROWS[i]['response']}".lower()]
+    assert rows_of(client, q="ro", match="part") == expected
+    assert not client.get(f"{BASE}/labelled/samples/count", params={"q": "ro", "match": "part"}).json()["exact"]
+
+
+@pytest.mark.usefixtures("labelled")
+def test_a_hit_comes_with_the_texts_around_its_words(client: TestClient) -> None:
+    def shown(**params: Any) -> list[tuple[str, int | None, str]]:
+        (item,) = client.get(f"{BASE}/labelled/samples", params={"limit": 1, **params}).json()["items"]
+        marked = []
+        for excerpt in item["excerpts"]:
+            text_ = "".join(f"[{part['text']}]" if part["hit"] else part["text"] for part in excerpt["parts"])
+            marked.append((excerpt["field"], excerpt["turn"], text_))
+        return marked
+
+    prompt = ROWS[17]["prompt"][0]["content"]  # type: ignore[index]
+    assert shown(q="ROW17") == [("prompt", 0, prompt.replace("row17", "[row17]"))]
+    assert shown(q="ow17", match="part")[0][2].startswith("r[ow17]")
+    assert shown(q='"end start"', from_row=0)[0][2].count("[end.Start]") >= 1
+    (plain,) = client.get(f"{BASE}/labelled/samples", params={"limit": 1}).json()["items"]
+    assert plain["excerpts"] is None
+
+
+def test_an_excerpt_begins_shortly_before_the_first_hit_and_marks_all_that_it_has_room_for() -> None:
+    text_ = "a " * 100 + "needle and Needles, needle! " + "b " * 100
+    pattern = pattern_of("needle", "words")
+    assert pattern is not None
+    (excerpt,) = excerpts({"prompt": [{"content": "none"}], "chosen": text_}, pattern, 80)
+    marked = "".join(f"[{part.text}]" if part.hit else part.text for part in excerpt.parts)
+    assert marked == "…" + "a " * 8 + "[needle] and Needles, [needle]! " + "b " * 18 + "…"
+    assert (excerpt.field, excerpt.turn) == ("chosen", None)
 
 
 @pytest.mark.usefixtures("labelled")
@@ -252,3 +319,22 @@ def test_huge_and_odd_texts_are_indexed(
         assert session.scalar(select(func.count()).where(~SearchSegment.ready)) == 0
     for query, row in ((f"w{399_999:x}q", 0), (f"w{123_456:x}q w5q", 0), ("tail", 1), ("QUOTED", 2), ("你好", 2)):
         assert rows_of(client, dataset="odd", q=query) == [row], query
+
+
+def test_filters_are_kept_by_name_for_every_dataset_of_the_project(client: TestClient) -> None:
+    url = "/api/v1/projects/default/sample-views"
+    query = {"q": "tea", "match": "part", "split": "train", "marked": "flagged"}
+    kept = client.put(f"{url}/doubtful", json={"query": query})
+    assert kept.status_code == 200, kept.text
+    unset = {"source": None, "reward_min": None, "reward_max": None}
+    (view,) = client.get(url).json()
+    assert (view["name"], view["query"]) == ("doubtful", {**query, **unset})
+    # A view of another list may have the same name.
+    runs = url.replace("sample-views", "run-views")
+    assert client.put(f"{runs}/doubtful", json={"query": {"filter": "state:failed"}}).status_code == 200
+    assert client.put(f"{url}/doubtful", json={"query": {}}).status_code == 200
+    assert [one["query"]["q"] for one in client.get(url).json()] == [None]
+    assert client.put(f"{url}/doubtful", json={"query": {"sort": "x"}}).status_code == 422
+    assert client.delete(f"{url}/doubtful").status_code == 204
+    assert client.delete(f"{url}/doubtful").json()["code"] == "not_found"
+    assert [one["name"] for one in client.get(runs).json()] == ["doubtful"]

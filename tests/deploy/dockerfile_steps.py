@@ -48,7 +48,7 @@ class Dockerfile:
     @classmethod
     def read(cls, path: Path) -> Dockerfile:
         lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
-        found = cls({}, {})
+        dockerfile = cls({}, {})
         stage: Stage | None = None
         for line in re.sub(r"\\\n", " ", "\n".join(lines)).splitlines():
             if not line.strip():
@@ -57,16 +57,16 @@ class Dockerfile:
             rest = rest.strip()
             if instruction == "FROM":
                 base, _, name = rest.partition(" AS ")
-                for argument, value in found.arguments.items():
+                for argument, value in dockerfile.arguments.items():
                     base = base.replace(f"${{{argument}}}", value)
-                stage = found.stages[name] = Stage(base, name)
+                stage = dockerfile.stages[name] = Stage(base, name)
             elif stage is None:
                 assert instruction == "ARG", line
                 name, _, value = rest.partition("=")
-                found.arguments[name] = value
+                dockerfile.arguments[name] = value
             else:
                 stage.steps.append(Step(instruction, rest))
-        return found
+        return dockerfile
 
     def lineage(self, target: str) -> list[Stage]:
         """The stages that `target` is made from directly, the oldest first, and itself."""
@@ -82,11 +82,11 @@ class Dockerfile:
         return [stage for stage in self.stages.values() if stage.name in names]
 
     def environment(self, target: str) -> dict[str, str]:
-        found: dict[str, str] = {}
+        variables: dict[str, str] = {}
         for stage in self.lineage(target):
             for line in stage.of("ENV"):
-                found |= dict(pair.split("=", 1) for pair in shlex.split(line))
-        return found
+                variables |= dict(pair.split("=", 1) for pair in shlex.split(line))
+        return variables
 
     def last(self, target: str, instruction: str) -> str:
         return [rest for stage in self.lineage(target) for rest in stage.of(instruction)][-1]
@@ -146,7 +146,7 @@ class Build:
 
     def place(self, text: str) -> str:
         """Absolute places of the image as places below the root."""
-        return _PLACES.sub(lambda found: f"{self.root}{found.group()}", text)
+        return _PLACES.sub(lambda match: f"{self.root}{match.group()}", text)
 
     def _copy(self, rest: str, folder: Path) -> None:
         *options, sources, target = _split_copy(rest)

@@ -73,12 +73,12 @@ def containers(documents: list[Manifest]) -> Iterator[Manifest]:
 
 
 def worker(documents: list[Manifest], name: str) -> Manifest:
-    (found,) = [
+    (manifest,) = [
         document
         for document in of_kind(documents, "Deployment", "StatefulSet")
         if document["metadata"]["labels"].get("steerboard/worker") == name
     ]
-    return found
+    return manifest
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
@@ -166,25 +166,25 @@ def test_every_selector_finds_exactly_the_pods_it_is_for(case: str, rendered: di
     documents = rendered[case]
     labels = [pod["metadata"]["labels"] for pod in pods(documents)]
 
-    def found(selector: dict[str, str]) -> int:
-        return sum(selector.items() <= one.items() for one in labels)
+    def pods_matching(selector: dict[str, str]) -> int:
+        return sum(selector.items() <= pod.items() for pod in labels)
 
     for document in documents:
         spec = document.get("spec", {})
         match document["kind"]:
             case "Deployment" | "StatefulSet" | "PodDisruptionBudget":
-                assert found(spec["selector"]["matchLabels"]) == 1, document["metadata"]["name"]
+                assert pods_matching(spec["selector"]["matchLabels"]) == 1, document["metadata"]["name"]
             case "Service":
-                assert found(spec["selector"]) == 1
+                assert pods_matching(spec["selector"]) == 1
             case "NetworkPolicy":
                 everyone = document["metadata"]["name"] == "board-steerboard"
-                assert found(spec["podSelector"]["matchLabels"]) == (len(labels) if everyone else 1)
+                assert pods_matching(spec["podSelector"]["matchLabels"]) == (len(labels) if everyone else 1)
 
 
 def test_liveness_asks_the_process_alone_and_readiness_the_database_too(
     rendered: dict[str, list[Manifest]],
 ) -> None:
-    (api,) = [one for one in containers(rendered["minimal"]) if one["name"] == "api"]
+    (api,) = [container for container in containers(rendered["minimal"]) if container["name"] == "api"]
     assert api["livenessProbe"]["httpGet"]["path"] == "/api/v1/system/live"
     assert api["readinessProbe"]["httpGet"]["path"] == "/api/v1/system/health"
 
@@ -229,12 +229,16 @@ def test_the_nodes_of_a_group_meet_at_the_first_and_reach_each_other(rendered: d
     for node in range(4):
         assert DeviceGroup(devices, int(options["--nodes"]), node, options["--rendezvous"]).count == 32
     # Kubernetes names the pods of the set, and gives them addresses below the service's name.
-    addresses = next(one for one in of_kind(documents, "Service") if one["metadata"]["name"] != "board-steerboard-api")
+    addresses = next(
+        service for service in of_kind(documents, "Service") if service["metadata"]["name"] != "board-steerboard-api"
+    )
     assert options["--rendezvous"] == f"{group['metadata']['name']}-0.{addresses['metadata']['name']}:29500"
     assert addresses["metadata"]["name"] == group["spec"]["serviceName"]
     assert (addresses["spec"]["clusterIP"], addresses["spec"]["publishNotReadyAddresses"]) == ("None", True)
     labels = group["spec"]["template"]["metadata"]["labels"]
-    (policy,) = [one for one in of_kind(documents, "NetworkPolicy") if one["metadata"]["name"].endswith("-nodes")]
+    (policy,) = [
+        policy for policy in of_kind(documents, "NetworkPolicy") if policy["metadata"]["name"].endswith("-nodes")
+    ]
     (peer,), (target,) = policy["spec"]["ingress"][0]["from"], policy["spec"]["egress"][0]["to"]
     selected = [peer["podSelector"]["matchLabels"], policy["spec"]["podSelector"]["matchLabels"]]
     for selector in (addresses["spec"]["selector"], *selected):
@@ -266,8 +270,8 @@ def test_a_worker_has_the_defaults_but_for_what_it_says(rendered: dict[str, list
     assert default["template"]["spec"]["terminationGracePeriodSeconds"] == 120
     assert large["template"]["spec"]["terminationGracePeriodSeconds"] == 300
     homes = [
-        next(volume for volume in one["template"]["spec"]["volumes"] if volume["name"] == "home")
-        for one in (default, large)
+        next(volume for volume in manifest["template"]["spec"]["volumes"] if volume["name"] == "home")
+        for manifest in (default, large)
     ]
     assert homes[0]["emptyDir"] == {"sizeLimit": "50Gi"}
     assert homes[1]["ephemeral"]["volumeClaimTemplate"]["spec"]["storageClassName"] == "fast-local"
@@ -393,6 +397,6 @@ def test_two_workers_of_one_name_are_refused() -> None:
 def test_the_chart_is_of_the_version_of_the_code() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     project = (ROOT / "pyproject.toml").read_text()
-    found = re.search(r'^version = "(.*)"', project, re.MULTILINE)
-    assert found is not None
-    assert chart["version"] == chart["appVersion"] == found.group(1)
+    match = re.search(r'^version = "(.*)"', project, re.MULTILINE)
+    assert match is not None
+    assert chart["version"] == chart["appVersion"] == match.group(1)

@@ -47,9 +47,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def services(environment: Path) -> dict[str, dict[str, Any]]:
     done = compose_config(environment, "--format", "json")
     assert done.returncode == 0, done.stderr
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout)["services"]
-    assert set(found) == {*OURS, *OTHERS}
-    return found
+    document: dict[str, dict[str, Any]] = json.loads(done.stdout)["services"]
+    assert set(document) == {*OURS, *OTHERS}
+    return document
 
 
 def test_the_example_has_no_secret_and_starts_nothing() -> None:

@@ -138,14 +138,14 @@ def canonical(name: str) -> str:
 def test_the_steps_of_the_api_image_make_an_api_that_runs(
     image: Image, settings: Settings, engine: Engine, tmp_path: Path
 ) -> None:
-    found = subprocess.run(
+    done = subprocess.run(
         [image.bin("python"), "-c", "import steerboard; print(steerboard.__file__)"],
         capture_output=True,
         text=True,
         cwd="/",
         env={"PATH": os.defpath},
     )
-    assert found.stdout.startswith(str(image.root))
+    assert done.stdout.startswith(str(image.root))
     listed = subprocess.check_output([image.bin("pip"), "list", "--format", "json"])
     packages = {canonical(package["name"]): package["version"] for package in json.loads(listed)}
     names = set(packages)

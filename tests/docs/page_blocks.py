@@ -46,10 +46,10 @@ class Named:
     @property
     def text(self) -> str:
         """Raises `LookupError` unless there is exactly one."""
-        found = [block.text for block in shell_blocks() if self.means(block)]
-        if len(found) != 1:
-            raise LookupError(f"{self.page} has {len(found)} shell blocks that begin with {self.begins!r}")
-        return found[0]
+        texts = [block.text for block in shell_blocks() if self.means(block)]
+        if len(texts) != 1:
+            raise LookupError(f"{self.page} has {len(texts)} shell blocks that begin with {self.begins!r}")
+        return texts[0]
 
 
 def runs(*named: Named) -> pytest.MarkDecorator:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ import torch
 from page_blocks import Named
 from transformers import LlamaForSequenceClassification
 
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo, ModelRole
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import save_model
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.servers.other_server import Answer, Seen
 from support.servers.running_up import client_token
 
@@ -68,12 +67,15 @@ class Reader:
 
     def wait(self, path: str, state: str) -> Any:
         """What has come into that state."""
-        deadline = time.monotonic() + PATIENCE
-        while (found := self.get(path))["state"] != state:
-            assert found["state"] not in ("failed", "cancelled"), found
-            assert time.monotonic() < deadline, found
-            time.sleep(0.1)
-        return found
+
+        def has_come() -> Any:
+            thing = self.get(path)
+            if thing["state"] == state:
+                return thing
+            assert thing["state"] not in ("failed", "cancelled"), thing
+            return None
+
+        return wait_until(has_come, lambda: str(self.get(path)), pause=0.1)
 
     def write(self, name: str, rows: Iterable[Any]) -> None:
         (self.folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -1,4 +1,4 @@
-"""Blocks of the docs that need no model: cleaning, conversions, attributes, webhooks, what fits on devices."""
+"""Blocks of the docs that need no model: cleaning, conversions, attributes, notices, what fits on devices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from page_blocks import ROOT, Named, runs
+from page_blocks import ROOT, Named, blocks_of, runs
 from reader import PAIRS, QUESTIONS, TEXTS, Reader
 
 LONG = " ".join(f"word{n}" for n in range(80))
@@ -29,7 +29,10 @@ def test_cleaning_counts_first_and_then_makes_versions_without_what_the_rules_dr
         {"prompt": "Tell me all.", "chosen": LONG + " more", "rejected": "No."},
         {"prompt": "Which is better?", "chosen": "Tea.", "rejected": "Coffee.", "margin": 0.1},
         # Some of them are in the training split.
-        *({"prompt": one["turns"][0], "chosen": "Yes.", "rejected": "No.", "margin": 2.0} for one in QUESTIONS * 2),
+        *(
+            {"prompt": question["turns"][0], "chosen": "Yes.", "rejected": "No.", "margin": 2.0}
+            for question in QUESTIONS * 2
+        ),
     ]
     reader.dataset("hh", "preferences", pairs)
     reader.write("questions.jsonl", QUESTIONS)
@@ -38,7 +41,7 @@ def test_cleaning_counts_first_and_then_makes_versions_without_what_the_rules_dr
     printed = reader.shell(counts)
     assert "near duplicate: " in printed
     assert "similarity 0.9" in printed
-    assert [one["name"] for one in reader.get("datasets")["items"]] == ["hh"]
+    assert [dataset["name"] for dataset in reader.get("datasets")["items"]] == ["hh"]
     reader.shell(*lines)
     assert dropped(reader, "hh-clean-1").keys() == {"evaluation_overlap"}
     assert dropped(reader, "hh-tidy").keys() == {"small_margin", "evaluation_overlap", "near_duplicate"}
@@ -70,7 +73,7 @@ def test_graded_answers_keep_their_attributes_and_become_pairs(reader: Reader, b
     assert (made["kind"], made["rows"]) == ("preferences", 30)
 
 
-@runs(Named("webhooks.md", "curl"))
+@runs(Named("notices.md", "curl"))
 def test_a_webhook_is_made_by_curl_and_its_secret_is_shown(reader: Reader, blocks: list[Named]) -> None:
     token = "TOKEN=$(STEERBOARD_PROJECT=default steerboard tokens create hooks --scope admin)"
     made = json.loads(reader.shell(token, *blocks))
@@ -105,6 +108,7 @@ def test_the_settings_of_the_measured_run_are_those_of_the_recipe(reader: Reader
     for name in ("hh", "oa"):
         reader.dataset(name, "preferences", PAIRS)
     shutil.copytree(model_folders / "foreign", reader.folder / "BASE")
-    command = Named("benchmarks.md", "steerboard run small-base").text
+    results = blocks_of(ROOT / "benchmarks" / "RESULTS.md")
+    (command,) = [block.text for block in results if block.text.startswith("steerboard run small-base")]
     printed = reader.shell(command.replace("steerboard run", "steerboard recipes check").replace("=BASE", "=./BASE"))
     assert "lr 2e-05" in next(line for line in printed.splitlines() if line.startswith("dpo\t"))

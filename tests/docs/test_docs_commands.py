@@ -25,8 +25,8 @@ def lines(block: Block) -> Iterator[tuple[str, str]]:
 
 
 def commands() -> list[tuple[str, str, str]]:
-    found = [(block.page, program, rest) for block in shell_blocks() for program, rest in lines(block)]
-    return sorted(set(found))
+    triples = [(block.page, program, rest) for block in shell_blocks() for program, rest in lines(block)]
+    return sorted(set(triples))
 
 
 def parsed(words: list[str]) -> None:

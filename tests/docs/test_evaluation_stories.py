@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,16 @@ import pytest
 from page_blocks import Named, runs
 from reader import QUESTIONS, Reader
 
-from support.patience import PATIENCE
+from support.patience import wait_until
 from support.servers.other_server import OtherServer
 
 PAGE = "evaluation.md"
 
 
 def judgments(reader: Reader, judge: str) -> Any:
-    return next(one for one in reader.get("evaluations/weekly/report")["judges"] if one["judge"] == judge)
+    return next(
+        verdicts for verdicts in reader.get("evaluations/weekly/report")["judges"] if verdicts["judge"] == judge
+    )
 
 
 @pytest.mark.long
@@ -49,7 +50,7 @@ def test_an_evaluation_goes_from_questions_to_a_report_a_jury_and_pairs(
     games = [json.loads(line) for line in (reader.folder / "verdicts.jsonl").read_text().splitlines()]
     assert {(game["g1_winner"], game["g2_winner"]) for game in games} == {("model_1", "model_2")}
     figures = json.loads(printed[printed.index('{\n  "format"') :])
-    assert {one["model"] for one in figures["models"]} == {"vicuna-13b", "sft"}
+    assert {model["model"] for model in figures["models"]} == {"vicuna-13b", "sft"}
 
     assert "prefers-preference: succeeded, 12 verdicts" in reader.shell(preferred)
 
@@ -62,8 +63,8 @@ def test_an_evaluation_goes_from_questions_to_a_report_a_jury_and_pairs(
     count, *make = pairs.text.splitlines()
     assert "12 pairs, " in reader.shell(count)
     reader.shell(*make)
-    found = [one["name"] for one in reader.get("datasets")["items"]]
-    assert sorted(found) == ["weekly-preferences-1", "weekly-preferences-2"]
+    names = [dataset["name"] for dataset in reader.get("datasets")["items"]]
+    assert sorted(names) == ["weekly-preferences-1", "weekly-preferences-2"]
 
 
 def rank(reader: Reader) -> None:
@@ -109,14 +110,14 @@ def test_an_evaluation_estimates_how_far_each_policy_is_from_sft(
     reader.shell("steerboard evaluations import-prompts questions.jsonl --name mine", *blocks)
     reader.shell("steerboard evaluations wait weekly")
     frontier = reader.get("evaluations/weekly/report")["frontier"]
-    entrants = {one["entrant"]: one for one in frontier["entrants"]}
+    entrants = {entrant["entrant"]: entrant for entrant in frontier["entrants"]}
     assert (frontier["kl_to"], len(entrants)) == ("our-sft", 3)
-    kinds = {name.removesuffix("_5"): one["kl"] for name, one in entrants.items()}
+    kinds = {name.removesuffix("_5"): entrant["kl"] for name, entrant in entrants.items()}
     assert kinds["our-sft"]["value"] == 0
     assert all(kinds[name]["value"] > 0 for name in ("our-dpo", "our-dt"))
     fluency = reader.get("evaluations/weekly/report")["fluency"]
     assert fluency["perplexity_by"] == "our-sft"
-    assert all(one["perplexity"]["value"] > 1 for one in fluency["entrants"])
+    assert all(entrant["perplexity"]["value"] > 1 for entrant in fluency["entrants"])
 
 
 @runs(Named(PAGE, "steerboard arena list"))
@@ -134,15 +135,16 @@ def test_votes_of_an_arena_become_ratings_a_file_and_pairs(
     assert "Made weekly-preferences-1: 6 pairs" in printed
     board = json.loads(reader.shell("steerboard arena leaderboard weekly --json"))
     assert json.loads(reader.shell("steerboard figures battles.jsonl --json"))["models"] == board["models"]
-    assert {one["model"] for one in board["models"]} == set(names)
+    assert {model["model"] for model in board["models"]} == set(names)
 
 
 def vote(reader: Reader, question: str, number: int) -> None:
     battle = reader.post("arenas/weekly/battles", {"prompt": question})
-    deadline = time.monotonic() + PATIENCE
-    while (states := {side["state"] for side in battle["turns"][0]["sides"]}) != {"succeeded"}:
+
+    def has_answers() -> bool:
+        states = {side["state"] for side in reader.get(f"battles/{battle['id']}")["turns"][0]["sides"]}
         assert "failed" not in states
-        assert time.monotonic() < deadline, battle
-        time.sleep(0.1)
-        battle = reader.get(f"battles/{battle['id']}")
+        return states == {"succeeded"}
+
+    wait_until(has_answers, pause=0.1)
     reader.post(f"battles/{battle['id']}/vote", {"verdict": "ab"[number % 2], "submission": f"vote-{number}"})

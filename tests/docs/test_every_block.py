@@ -19,6 +19,9 @@ ELSEWHERE = {
         "ci.md", kind="sh"
     ): "tests/gate/test_ci_story.py::test_the_job_of_the_page_runs_from_the_token_to_the_verdict",
     Named(
+        "figures.md", "python -c"
+    ): "tests/figures/test_figures_page.py::test_the_example_of_the_page_prints_what_the_page_shows",
+    Named(
         "maintenance.md", "steerboard "
     ): "tests/maintenance/test_maintenance_commands.py::test_the_documented_commands_do_what_they_say",
     Named(
@@ -32,7 +35,6 @@ _INSTALLS = "installs gigabytes into the checkout that runs the tests"
 _SERVES = "never ends; tests/playground/test_vllm_server.py serves by vLLM"
 NOT_RUN = {
     Named("README.md", "make demo"): "would run this suite in itself; tests/e2e/pipelines/test_demo.py runs the demo",
-    Named("benchmarks.md", "steerboard run small-base"): "trains for hours; test_data_stories.py checks its settings",
     Named(
         "demo-real.md", "make demo-real"
     ): "trains a real model for an hour; tests/e2e/pipelines/test_demo_real.py runs it with a tiny one",
@@ -43,6 +45,7 @@ NOT_RUN = {
     Named("engines.md", "steerboard models serve demo-1.dt --port 8001 --guidance"): _SERVES,
     Named("getting-started.md", "source .venv/bin/activate\nsteerboard up "): "never ends; the fixture `up` starts it",
     Named("getting-started.md", "make clean"): _INSTALLS,
+    Named("python.md", "pip install ./client"): _INSTALLS,
     Named(
         "models.md", "steerboard models fit"
     ): "needs the hub; tests/cli/test_fit_command.py asks one on this machine",
@@ -62,8 +65,8 @@ def run_by_stories() -> set[Named]:
 
 def unaccounted(blocks: list[Block]) -> list[str]:
     known = run_by_stories() | ELSEWHERE.keys() | NOT_RUN.keys()
-    found = [(block, sum(named.means(block) for named in known)) for block in blocks]
-    return [f"{block.place}: {count or 'no'} test or reason for: {block.text}" for block, count in found if count != 1]
+    counts = [(block, sum(named.means(block) for named in known)) for block in blocks]
+    return [f"{block.place}: {count or 'no'} test or reason for: {block.text}" for block, count in counts if count != 1]
 
 
 def test_every_shell_block_of_the_docs_is_run_or_has_one_reason_why_not() -> None:
@@ -108,8 +111,8 @@ run: steerboard
 def test_a_new_or_changed_block_is_found_with_its_page_and_line(tmp_path: Path) -> None:
     page = tmp_path / "cleaning.md"
     page.write_text(NEW)
-    found = [place.split(" ")[0] for place in unaccounted(list(blocks_of(page)))]
-    assert found == ["cleaning.md:4:", "cleaning.md:11:", "cleaning.md:18:"]
+    places = [place.split(" ")[0] for place in unaccounted(list(blocks_of(page)))]
+    assert places == ["cleaning.md:4:", "cleaning.md:11:", "cleaning.md:18:"]
 
 
 def test_a_block_is_taken_as_the_page_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

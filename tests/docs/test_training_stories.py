@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import sys
-import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,7 +15,7 @@ import yaml
 from page_blocks import ROOT, Named, runs
 from reader import PAIRS, TEXTS, Reader
 
-from support.patience import PATIENCE
+from support.patience import wait_until
 
 RECIPE = """
 name: ci
@@ -96,10 +95,8 @@ stages:
     reader.shell("steerboard run demo.yaml --set policy=policy --set rm=rm --set asked=asked")
     reader.wait("runs/demo-1.ppo", "running")
     assert "demo-1.ppo: paused\n" in reader.shell(*blocks)
-    deadline = time.monotonic() + PATIENCE
-    while (change := reader.wait("runs/demo-1.ppo", "running")["changes"][0])["step"] is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: reader.wait("runs/demo-1.ppo", "running")["changes"][0]["step"] is not None, pause=0.1)
+    (change,) = reader.get("runs/demo-1.ppo")["changes"]
     assert change["values"] == {"lr": 3e-7, "kl_weight": 0.05}
     states = [step["to_state"] for step in reader.get("runs/demo-1.ppo")["timeline"]]
     assert states[states.index("paused") - 1] == "running"
@@ -165,7 +162,7 @@ def test_models_come_in_from_folders_and_from_the_hub_and_are_trained_and_score(
     reader.dataset("answers", "instructions", [{"prompt": prompt, "response": answer} for prompt, answer in TEXTS])
     folders, hub = blocks
     reader.shell(folders)
-    roles = {one["name"]: one["role"] for one in reader.get("models")["items"]}
+    roles = {model["name"]: model["role"] for model in reader.get("models")["items"]}
     assert {"my-model": "base", "small": "base"}.items() <= roles.items()
     reader.shell("steerboard pipelines cancel offline-rlhf-1")
     reader.shell(hub)
@@ -174,5 +171,5 @@ def test_models_come_in_from_folders_and_from_the_hub_and_are_trained_and_score(
         reader.wait(
             f"runs/{next(run['id'] for run in runs if run['kind'] == kind and not run['pipeline'])}", "succeeded"
         )
-    roles = {one["name"]: one["role"] for one in reader.get("models")["items"]}
+    roles = {model["name"]: model["role"] for model in reader.get("models")["items"]}
     assert {"rm": "reward", "skywork": "reward"}.items() <= roles.items()

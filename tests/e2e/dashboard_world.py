@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Page
 
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.processes.surroundings import surroundings
 
 # A name of this machine that the tests' browser knows.
@@ -133,10 +132,7 @@ class World:
         return int(next(w["pid"] for w in workers if w["alive"] and w["pool"] == "default"))
 
     def wait(self, condition: Callable[[], object], what: str, seconds: float = 600) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
-            time.sleep(0.1)
+        wait_until(condition, f"{what} did not come in {seconds} s", seconds=seconds, pause=0.1)
 
 
 def follow(page: Page, link: str) -> None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, TimeoutError
+from playwright.sync_api import Locator, Page, TimeoutError
 
 _AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -18,15 +18,15 @@ def faults_of(page: Page, what: str) -> dict[str, Any]:
     _shoot(page, f"{what}-1440-light")
     if not page.evaluate("'axe' in window"):
         page.evaluate(_AXE.read_text())
-    found = _violations(page, f"{what} light", "{resultTypes: ['violations']}")
+    faults = _violations(page, f"{what} light", "{resultTypes: ['violations']}")
     page.emulate_media(color_scheme="dark")
     page.wait_for_function("document.documentElement.dataset.mantineColorScheme === 'dark'")
     settle(page)
     _shoot(page, f"{what}-1440-dark")
     # Nothing but colours depends on the scheme.
-    found |= _violations(page, f"{what} dark", "{resultTypes: ['violations'], runOnly: ['color-contrast']}")
+    faults |= _violations(page, f"{what} dark", "{resultTypes: ['violations'], runOnly: ['color-contrast']}")
     page.emulate_media(color_scheme="light")
-    return found | too_wide(page, what)
+    return faults | too_wide(page, what)
 
 
 def too_wide(page: Page, what: str) -> dict[str, Any]:
@@ -44,6 +44,13 @@ def too_wide(page: Page, what: str) -> dict[str, Any]:
     return {}
 
 
+def unfold(section: Locator) -> None:
+    """Open a part of a report, if it is not open already."""
+    fold = section.locator("details").first
+    if fold.get_attribute("open") is None:
+        fold.locator("summary").first.click()
+
+
 def go(page: Page, address: str) -> None:
     """To another page of the dashboard that is open, as a link does: without loading all of it again."""
     page.evaluate("address => history.pushState(null, '', address)", address)
@@ -55,18 +62,19 @@ def go(page: Page, address: str) -> None:
 
 
 def settle(page: Page) -> None:
-    """Nothing loads any more, and no colour is in the middle of a transition."""
+    """Nothing loads any more, and no colour is in the middle of a transition. The wheel of a running run turns on."""
     page.wait_for_function("!document.querySelector('[aria-busy=true]')")
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # it begins later
-    page.wait_for_function("document.getAnimations().every(one => one.playState !== 'running')")
+    ends = "one.effect.getComputedTiming().endTime < Infinity"
+    page.wait_for_function(f"!document.getAnimations().some(one => one.playState === 'running' && {ends})")
 
 
 def _violations(page: Page, what: str, options: str) -> dict[str, Any]:
     violations = page.evaluate(f"axe.run(document, {options}).then(r => r.violations)")
     return {
-        f"{what} {one['id']}": (one["help"], [node["target"] for node in one["nodes"][:3]])
-        for one in violations
-        if one["impact"] in ("serious", "critical")
+        f"{what} {violation['id']}": (violation["help"], [node["target"] for node in violation["nodes"][:3]])
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
     }
 
 
@@ -78,5 +86,5 @@ def _shoot(page: Page, name: str) -> None:
         page.screenshot(path=Path(folder) / (re.sub(r"[^a-z0-9-]+", "_", name.lower()) + ".png"), full_page=True)
 
 
-def told(found: dict[str, Any]) -> str:
-    return "\n".join(f"{what}: {fault}" for what, fault in found.items())
+def told(faults: dict[str, Any]) -> str:
+    return "\n".join(f"{what}: {fault}" for what, fault in faults.items())

@@ -24,7 +24,7 @@ def test_an_invited_member_comes_in_by_the_link_and_sees_what_the_role_allows(
     dialog.get_by_role("button", name="Add", exact=True).click()
     expect(dialog.get_by_role("alert")).to_contain_text("user")
     dialog.get_by_label("Name").fill("vera")
-    dialog.get_by_role("radio", name="viewer").check()
+    dialog.get_by_role("radio", name="viewer", exact=True).check()
     dialog.get_by_role("button", name="Add", exact=True).click()
     link = world.by_name(dialog.get_by_role("textbox", name="Sign-in link").input_value())
     dialog.get_by_role("button", name="Done").click()
@@ -79,7 +79,7 @@ def test_an_invited_member_comes_in_by_the_link_and_sees_what_the_role_allows(
 def test_the_last_owner_stays_one_and_the_page_says_why(page: Page) -> None:
     page.goto("/p/default/settings/members")
     page.get_by_role("combobox", name="Role of owner", exact=True).click()
-    page.get_by_role("option", name="viewer").click()
+    page.get_by_role("option", name="viewer", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("Make someone else an owner first")
     expect(page.get_by_role("combobox", name="Role of owner", exact=True)).to_have_value("owner")
 
@@ -152,7 +152,7 @@ def test_waiting_runs_are_put_in_another_order_and_a_run_that_has_gone_stays_out
         return [run["name"] for run in world.get(f"{world.url}/api/v1/system/queues/{pool}")["runs"]]
 
     page.goto("/p/default/queue")
-    table = page.get_by_role("table", name=f"Runs that wait in pool {pool}, in order")
+    table = page.get_by_role("table", name=f"Runs waiting in pool {pool}, in order")
     rows = table.locator("tbody tr")
 
     def names() -> list[str | None]:
@@ -201,8 +201,8 @@ def test_waiting_runs_are_put_in_another_order_and_a_run_that_has_gone_stays_out
 
 @pytest.mark.long
 def test_a_webhook_is_made_tested_and_its_failed_delivery_sent_again(page: Page) -> None:
-    page.goto("/p/default/settings/webhooks")
-    page.get_by_role("button", name="Create a webhook").first.click()
+    page.goto("/p/default/settings/notices")
+    page.get_by_role("button", name="Create a rule").first.click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("ci")
     # A name that is never resolved, so nothing leaves this machine.
@@ -225,16 +225,16 @@ def test_a_webhook_is_made_tested_and_its_failed_delivery_sent_again(page: Page)
     expect(page.get_by_label("Payload of test")).to_be_visible()
     row.get_by_role("button", name="Redeliver").click()
     expect(page.get_by_role("alert")).to_contain_text("Make it active, then try again")
-    page.get_by_role("link", name="All webhooks").click()
+    page.get_by_role("link", name="All rules").click()
     page.get_by_role("switch", name="ci is active").click()
     expect(page.get_by_role("switch", name="ci is active")).to_be_checked()
     page.get_by_role("link", name="Deliveries of ci").click()
     row.get_by_role("button", name="Redeliver").click()
     expect(row).to_contain_text("pending")
-    page.get_by_role("link", name="All webhooks").click()
+    page.get_by_role("link", name="All rules").click()
     page.get_by_role("button", name="Delete ci").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(page.get_by_role("heading", name="No webhooks yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="No notice rules yet")).to_be_visible()
 
 
 def test_a_used_link_says_how_to_get_another(world: World, browser: Browser) -> None:

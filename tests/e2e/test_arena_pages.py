@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.settings import Settings
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.rows.arena_world import NAMES, write_answers
 
 __all__ = ["stage"]
@@ -44,15 +43,13 @@ class Server:
     def start(self) -> None:
         command = [sys.executable, "-m", "steerboard.cli.main", "api", "--port", str(self.port)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                if httpx.get(f"{self.url}/api/v1/system/live", timeout=5).status_code == 204:
-                    return
-            except httpx.TransportError:
-                pass
-            assert time.monotonic() < deadline, "the server did not start"
-            time.sleep(0.1)
+        wait_until(self.is_live, "the server did not start", pause=0.1, process=self.process)
+
+    def is_live(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/api/v1/system/live", timeout=5).status_code == 204
+        except httpx.TransportError:
+            return False
 
     def kill(self) -> None:
         if self.process is not None:
@@ -93,7 +90,7 @@ def test_a_vote_survives_a_killed_server_a_closed_page_and_a_lost_answer_and_cou
     server.kill()
     page.keyboard.press("a")
     expect(waiting(page)).to_be_visible()
-    expect(page.get_by_text("It is on its way")).to_be_visible()
+    expect(page.get_by_text("It is being sent")).to_be_visible()
     context = page.context
     page.close()
     server.start()
@@ -195,7 +192,7 @@ def test_a_ranking_survives_a_killed_server_and_a_closed_page(
     desk.rank_by_keys()
     server.kill()
     desk.submit()
-    expect(desk.banner()).to_contain_text("1 ranking waits")
+    expect(desk.banner()).to_contain_text("1 item is waiting")
     desk.page.close()
     server.start()
     assert campaign.rankings() == []

@@ -39,7 +39,7 @@ def test_a_vote_is_about_the_turns_on_the_page_whatever_the_server_has_taken(sta
     lose_answers(page, answered)
     write_answers(stage.sessions, answered, ("Unseen!", "Unseen."))
     page.get_by_role("button", name="B is better").click()
-    expect(page.get_by_text("It is about the turns that you had seen")).to_be_visible()
+    expect(page.get_by_text("It covers the turns that you had seen")).to_be_visible()
     with stage.sessions() as session:
         votes = {str(vote.battle_id): vote for vote in session.scalars(select(Vote))}
     assert {battle: vote.verdict for battle, vote in votes.items()} == {unanswered: "a", answered: "b"}

@@ -47,7 +47,7 @@ def test_the_best_of_several_answers_is_entered_by_choosing_who_chooses(
     page.get_by_role("option", name=re.compile(rf"^{pipeline}\.sft ")).click()
     dialog.get_by_role("combobox", name="Keep the best by").click()
     page.get_by_role("option", name=f"{pipeline}.reward").click()
-    number = dialog.get_by_label("Answers to each prompt")
+    number = dialog.get_by_label("Answers per prompt")
     expect(number).to_have_value("8")
     expect(dialog.get_by_text("16 answers will be made.")).to_be_visible()
     number.fill("1")
@@ -210,12 +210,12 @@ def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
         expect(navigation.get_by_role("link", name="Runs")).to_be_visible()
         expect(navigation.get_by_role("link", name="Launch")).to_have_count(0)
         page.goto(f"/p/default/pipelines/{pipeline}")
-        expect(page.get_by_role("table", name=re.compile("^Methods"))).to_be_visible()
+        expect(page.get_by_role("table", name="Entrants by every source")).to_be_visible()
         expect(page.get_by_text("Launch it again")).to_have_count(0)
     else:
         # Other tests may have campaigns open.
         expect(
-            page.get_by_role("heading", name=re.compile("^(Rank|Nothing is waiting for you)$")).first
+            page.get_by_role("heading", name=re.compile("^(Annotate|Nothing is waiting for you)$")).first
         ).to_be_visible()
         expect(navigation.get_by_role("link")).to_have_count(0)
         assert page.request.get("/api/v1/projects/default/runs").status == 403
@@ -240,7 +240,7 @@ PAGES = (
     "/settings/tokens",
     "/settings/account",
     "/settings/audit",
-    "/settings/webhooks",
+    "/settings/notices",
     "/settings/project",
 )
 
@@ -260,13 +260,13 @@ def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world
         f"/models/{pipeline}.dt",
         f"/models/{pipeline}.reward",
     )
-    found: dict[str, Any] = {}
+    faults: dict[str, Any] = {}
     page.goto("/p/default")
     for path in (*PAGES, *deep):
         go(page, f"/p/default{path}")
         page.get_by_role("heading", level=1).wait_for()
-        found |= faults_of(page, path)
-    assert found == {}, told(found)
+        faults |= faults_of(page, path)
+    assert faults == {}, told(faults)
 
 
 @pytest.mark.long

@@ -94,7 +94,7 @@ def bring(page: Page, button: str, file: Path) -> None:
         dialog.get_by_role("button", name="Choose a file").click()
     chooser.value.set_files(file)
     dialog.get_by_role("button", name="Import", exact=True).click()
-    expect(dialog.get_by_role("alert").first).to_contain_text("are in")
+    expect(dialog.get_by_role("alert").first).to_contain_text("imported from")
     dialog.get_by_role("button", name="Done").click()
 
 
@@ -122,7 +122,7 @@ def test_files_of_answers_and_judgments_become_a_report_a_gate_and_preferences(p
     expect(page.get_by_text(f"{PROMPTS} prompts, no entrant yet")).to_be_visible()
     page.get_by_role("button", name="Create it without entrants").click()
     expect(page.get_by_role("heading", name="from-files")).to_be_visible()
-    expect(page.get_by_text("A comparison takes at least two entrants")).to_be_visible()
+    expect(page.get_by_text("A comparison needs at least two entrants")).to_be_visible()
 
     bring(page, "Answers from a file", answers(tmp_path, "better", "worse"))
     first = page.get_by_role("article", name="Prompt 1", exact=True)
@@ -246,6 +246,20 @@ def test_the_gate_passes_fails_and_says_what_is_wrong_with_a_rule(
     page.get_by_role("button", name="Decide").click()
     expect(page.get_by_text("Pass: every rule holds")).to_be_visible()
 
+    # A rule on a benchmark asks for its dataset; without a reward model to compare, it is on the accuracy itself.
+    rules.fill("")
+    world.import_rows("hard-pairs", "preferences", [{"prompt": "Tell.", "chosen": "Yes.", "rejected": "No."}])
+    page.reload()
+    adding.get_by_role("combobox", name="Metric").click()
+    page.get_by_role("option", name="accuracy on a benchmark").click()
+    expect(adding.get_by_role("button", name="Add the rule")).to_be_disabled()
+    adding.get_by_role("combobox", name="on", exact=True).click()
+    page.get_by_role("option", name="hard-pairs").click()
+    adding.get_by_role("button", name="Add the rule").click()
+    expect(rules).to_have_value(re.compile("metric: benchmark_accuracy, benchmark: hard-pairs, by: reward"))
+    page.get_by_role("button", name="Decide").click()
+    expect(page.get_by_text("the evaluation has no reward model", exact=True)).to_be_visible()
+
 
 def test_answers_of_models_arrive_while_one_looks(page: Page, world: World) -> None:
     made = world.client.post("pipelines", json={"text": RECIPE, "set": ["instructions=things"]})
@@ -269,7 +283,7 @@ def test_answers_of_models_arrive_while_one_looks(page: Page, world: World) -> N
     page.get_by_role("option", name="own temperature, length, guidance").click()
     chosen.get_by_label("Temperature").fill("-1")
     chosen.get_by_label("Maximum answer length").fill("8")
-    chosen.get_by_label("Answers to each prompt").fill("2")
+    chosen.get_by_label("Answers per prompt").fill("2")
     expect(page.get_by_text("3 prompts × 1 entrant: 6 answers will be made.")).to_be_visible()
     chosen.get_by_label("Name in the report").fill("no name")
     page.get_by_role("button", name="Start the evaluation").click()
@@ -295,10 +309,10 @@ def test_people_are_asked_by_link_and_their_progress_shows(
     dialog.get_by_role("button", name="Open the campaign").click()
     expect(dialog).to_be_hidden()
     card = page.get_by_role("region", name="Campaign tellings")
-    expect(card).to_contain_text("0 of 12 prompts have their ranking")
+    expect(card).to_contain_text("0 of 12 prompts are done")
     card.get_by_role("button", name="Invite an annotator").click()
     dialog.get_by_label("Name").fill("rosa")
-    dialog.get_by_role("button", name="Make the link").click()
+    dialog.get_by_role("button", name="Create the link").click()
     link = dialog.get_by_label("Invitation link").input_value()
     dialog.get_by_role("button", name="Done").click()
 
@@ -316,20 +330,36 @@ def test_people_are_asked_by_link_and_their_progress_shows(
     context.close()
 
     # No reload: the stream updates the page.
-    expect(card).to_contain_text("1 of 12 prompts have their ranking")
+    expect(card).to_contain_text("1 of 12 prompts are done")
     expect(card.get_by_role("table", name="Annotators of tellings").get_by_role("row").last).to_contain_text("rosa")
     card.get_by_role("button", name="Flags and skips (1)").click()
     expect(dialog).to_contain_text("names in it")
     page.keyboard.press("Escape")
     card.get_by_role("button", name="Gold prompts (0)").click()
-    dialog.get_by_label("Make a prompt a gold one").fill("1")
-    dialog.get_by_label("Right rank of better").fill("1")
-    dialog.get_by_label("Right rank of worse").fill("2")
-    dialog.get_by_role("button", name="These ranks are right").click()
+    dialog.get_by_label("Add a gold prompt").fill("1")
+    dialog.get_by_label("Correct rank of better").fill("1")
+    dialog.get_by_label("Correct rank of worse").fill("2")
+    dialog.get_by_role("button", name="Save these ranks").click()
     expect(dialog).to_contain_text("1. better, 2. worse")
     page.keyboard.press("Escape")
     card.get_by_role("button", name="Pause").click()
     expect(card.get_by_text("paused")).to_be_visible()
+
+
+def test_a_judges_endpoint_is_registered_without_leaving_its_dialog(page: Page, compared: str) -> None:
+    page.goto(f"/p/default/evaluations/{compared}?tab=judges&ask=true")
+    dialog = page.get_by_role("dialog", name="Ask a judge")
+    dialog.get_by_label("All answers at once").check()
+    dialog.get_by_role("radio", name="Pair by pair").check()
+    dialog.get_by_role("button", name="Register an endpoint").click()
+    for label, value in (("Name", "near"), ("Address", "https://judge.invalid/v1"), ("Model name", "a-judge")):
+        dialog.get_by_role("textbox", name=label, exact=False).first.fill(value)
+    dialog.get_by_role("button", name="Register").click()
+    expect(dialog.get_by_role("combobox", name="Endpoint")).to_have_value("near · a-judge")
+    expect(dialog.get_by_role("radio", name="Pair by pair")).to_be_checked()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(page).to_have_url(re.compile(r"tab=judges$"))
 
 
 @pytest.mark.long
@@ -354,7 +384,7 @@ def test_a_judge_out_of_reach_says_so_and_can_be_asked_again(page: Page, compare
     dialog.get_by_role("button", name="Ask it").click()
     expect(dialog).to_be_hidden()
     card = page.get_by_role("region", name="Judge unreachable")
-    again = card.get_by_role("button", name="Ask again what failed")
+    again = card.get_by_role("button", name="Retry what failed")
     expect(again).to_be_visible()
     again.click()
     expect(again).to_be_hidden()
@@ -384,8 +414,8 @@ def test_two_judges_become_a_jury_and_the_report_shows_what_their_word_is_worth(
     dialog.get_by_role("button", name="Create").click()
     jury = page.get_by_role("region", name="Jury panel")
     expect(jury).to_contain_text("first-pairwise, second-pairwise")
-    (found,) = world.get(f"evaluations/{compared}/report")["juries"]
-    pair = found["comparison"]["pairs"][0]
+    (reported,) = world.get(f"evaluations/{compared}/report")["juries"]
+    pair = reported["comparison"]["pairs"][0]
     assert (pair["wins"], pair["ties"]) == (PROMPTS - 3, 3)
     jury.get_by_role("button", name="Remove").click()
     expect(jury).to_be_hidden()
@@ -398,11 +428,11 @@ def test_evaluation_pages_pass_axe_and_fit_a_phone(page: Page, compared: str, wo
             world.client.post(f"evaluations/{compared}/judgments", files={"file": file}).raise_for_status()
     jury = {"name": "both", "judges": ["seen-pairwise", "heard-pairwise"]}
     world.client.post(f"evaluations/{compared}/juries", json=jury).raise_for_status()
-    found: dict[str, Any] = {}
+    faults: dict[str, Any] = {}
     tabs = [f"{compared}?tab={name}" for name in ("report", "answers", "people", "judges", "preferences", "gate")]
     page.goto("/p/default/evaluations")
-    for path in ("", "/new", *(f"/{one}" for one in tabs), f"/{compared}?tab=judges&judge=seen-pairwise"):
+    for path in ("", "/new", *(f"/{tab}" for tab in tabs), f"/{compared}?tab=judges&judge=seen-pairwise"):
         go(page, f"/p/default/evaluations{path}")
         page.get_by_role("heading", level=1).wait_for()
-        found |= faults_of(page, path)
-    assert found == {}, told(found)
+        faults |= faults_of(page, path)
+    assert faults == {}, told(faults)

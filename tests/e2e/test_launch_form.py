@@ -77,7 +77,7 @@ def test_a_setting_of_a_stage_that_was_renamed_can_be_cleared(form: Page) -> Non
 
 @pytest.mark.long
 def test_a_field_that_goes_takes_along_what_the_page_had_put_in(page: Page, world: World) -> None:
-    if not (known := [one for one in world.get("datasets")["items"] if one["kind"] == "prompts"]):
+    if not (known := [dataset for dataset in world.get("datasets")["items"] if dataset["kind"] == "prompts"]):
         world.import_rows("asked", "prompts", [{"prompt": row["prompt"]} for row in instructions()])
     assert len(known) < 2, "the page puts in the only one there is"
     page.goto("/p/default/launch?recipe=demo")

@@ -1,4 +1,4 @@
-"""A model from a folder of the visitor's machine, in the browser: checked, uploaded, and brought in by a run."""
+"""A model from a folder of the visitor's machine, in the browser: checked, uploaded, and imported by a run."""
 
 from __future__ import annotations
 

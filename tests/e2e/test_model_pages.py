@@ -50,7 +50,7 @@ def test_the_lineage_of_a_model_leads_back_to_the_people_and_the_judge_of_an_eva
     page = rows_page
     pairs, run = learned_from_an_evaluation(page, Evaluated(sessions, project, name="quokka", prompts=PROMPTS))
     page.goto("/p/default/models/aligned")
-    graph = page.get_by_role("group", name="From data to this model, and what was made of it")
+    graph = page.get_by_role("group", name="From data to this model, and what was made from it")
 
     def node(name: str, detail: str) -> Locator:
         return graph.get_by_role("link", name=re.compile(rf"^{re.escape(name)}\s*{detail}$"))
@@ -62,24 +62,24 @@ def test_the_lineage_of_a_model_leads_back_to_the_people_and_the_judge_of_an_eva
     )
     dataset, trained, model = node(pairs, "dataset · .*"), node(run, "run · .*"), node("aligned", "model · reward")
     columns = [evaluation, people, dataset, trained, model]
-    places = [left(one) for one in columns]
+    places = [left(column) for column in columns]
     assert places == sorted(set(places))
     assert left(judge) == left(people)
     # Evaluation to both, both to the pairs, pairs and start model to the run, run to the model.
     expect(graph.locator(".graph-edge")).to_have_count(7)
-    colors = [one.locator("rect").nth(1).get_attribute("fill") for one in (*columns, judge)]
+    colors = [node.locator("rect").nth(1).get_attribute("fill") for node in (*columns, judge)]
     assert colors[1] == colors[5]
     assert len(set(colors)) == 5
     faults = faults_of(page, "lineage")
 
-    for one, address, shows in (
+    for link, address, shows in (
         (evaluation, r"/evaluations/[^?]+$", page.get_by_role("heading", name="quokka")),
         (people, r"/evaluations/.*\?tab=people", page.get_by_role("region", name="Campaign readers")),
         (judge, r"/evaluations/.*\?tab=judges", page.get_by_role("region", name="Judge referee")),
         (dataset, "/datasets/", page.get_by_role("heading", name=pairs)),
         (trained, "/runs/", page.get_by_role("heading", name=run)),
     ):
-        one.click()
+        link.click()
         expect(shows).to_be_visible()
         expect(page).to_have_url(re.compile(address))
         page.go_back()

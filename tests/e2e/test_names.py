@@ -16,4 +16,4 @@ def test_no_two_tests_invite_the_same_person() -> None:
                 assert isinstance(call.args[0], ast.Constant | ast.JoinedStr), f"{place}: write the name in the call"
                 places[ast.unparse(call.args[0])].append(place)
     assert len(places) > 10
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+    assert {name: found_in for name, found_in in places.items() if len(found_in) > 1} == {}

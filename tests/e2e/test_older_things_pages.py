@@ -29,5 +29,5 @@ def many(sessions: sessionmaker[Session], project: Project) -> None:
 def test_a_dataset_that_is_older_than_the_newest_200_is_found_by_a_part_of_its_name(rows_page: Page) -> None:
     page = rows_page
     page.goto("/p/default/datasets")
-    page.get_by_role("textbox", name="Part of the name").fill("needle")
+    page.get_by_role("textbox", name="Search names, tags and notes").fill("needle")
     expect(page.get_by_role("link", name="needle-pairs")).to_be_visible()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dashboard_world import World
-from page_checks import faults_of, told
+from page_checks import faults_of, told, unfold
 from playwright.sync_api import Page, expect
 
 # The recipe is in lower case, so that the tokenizer writes the verdicts "A" and "B" alike.
@@ -46,8 +46,10 @@ def compared(world: World) -> dict[str, Any]:
     made.raise_for_status()
     name = made.json()["name"]
     world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ENDED, "the pipeline")
-    stages = {one["name"]: one for one in world.get(f"pipelines/{name}")["runs"]}
-    assert {one["state"] for one in stages.values()} == {"succeeded"}, [one["reason"] for one in stages.values()]
+    stages = {run["name"]: run for run in world.get(f"pipelines/{name}")["runs"]}
+    assert {stage["state"] for stage in stages.values()} == {"succeeded"}, [
+        stage["reason"] for stage in stages.values()
+    ]
     entrants = [{"model": f"{name}.start", "name": who, "decoding": how} for who, how in ENTRANTS]
     body = {"name": "two-starts", "prompts": {"dataset": "sides", "split": "all", "limit": 4}, "entrants": entrants}
     world.client.post("evaluations", json=body).raise_for_status()
@@ -61,8 +63,8 @@ def test_the_run_shows_the_tournament_that_decided(page: Page, world: World, com
     panel = page.get_by_role("tabpanel", name="Selection")
     expect(panel.get_by_role("heading", name="Tournament")).to_be_visible()
     expect(panel).to_contain_text("each answer meets up to 7 others")
-    found = world.get(f"runs/{compared['best']['id']}/selection")["tournament"]
-    expect(panel).to_contain_text(f"{found['flips']} of them")
+    tournament = world.get(f"runs/{compared['best']['id']}/selection")["tournament"]
+    expect(panel).to_contain_text(f"{tournament['flips']} of them")
     # A model of two steps goes by the position.
     expect(panel.get_by_role("alert")).to_contain_text("It depends on the position of the answers")
     expect(panel.get_by_role("table", name="Rewards", exact=True)).to_have_count(0)
@@ -104,12 +106,12 @@ def test_an_evaluation_asks_it_and_its_report_shows_its_verdicts(
     assert not faults, told(faults)
     dialog.get_by_role("button", name="Ask it").click()
     card = page.get_by_role("region", name=re.compile("^Judge .*prefers-preference"))
-    expect(card).to_contain_text("8 verdicts: 8 read")
+    expect(card).to_contain_text("8 verdicts: 8 parsed")
     card.get_by_role("button", name="Show the verdicts").click()
     expect(card.get_by_role("table")).to_contain_text("greedy vs sampled (sampled first)")
     faults = faults_of(page, "preference-judge")
     assert not faults, told(faults)
     page.goto("/p/default/evaluations/two-starts?tab=report")
-    page.get_by_role("region", name=re.compile("prefers-preference")).locator("summary").click()
+    unfold(page.get_by_role("region", name=re.compile("prefers-preference")))
     expect(page.get_by_role("main")).to_contain_text("preference model, two answers at a time in both orders")
     expect(page.get_by_role("main")).to_contain_text("both orders are averaged")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dashboard_world import World
-from page_checks import faults_of, told
+from page_checks import faults_of, told, unfold
 from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -22,9 +22,9 @@ PROMPTS = 24
 SCORES = {"alpha": (9, 9), "beta": (6, 7), "gamma": (7, 6), "delta": (4, 4), "epsilon": (3, 3), "zeta": (1, 2)}
 
 
-def rows(folder: Path, name: str, found: list[dict[str, object]]) -> Path:
+def rows(folder: Path, name: str, samples: list[dict[str, object]]) -> Path:
     path = folder / f"{name}.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in found))
+    path.write_text("".join(json.dumps(row) + "\n" for row in samples))
     return path
 
 
@@ -59,25 +59,42 @@ def test_the_report_answers_first_and_opens_its_sources_and_pairs(page: Page, si
     answer = page.get_by_role("region", name="Answer")
     expect(answer).to_contain_text("alpha wins: against beta, the closest of 5 rivals, its win rate is 100.0%")
     expect(answer).to_contain_text("judge first")
-    expect(answer).to_contain_text("The prompts were looked for in no training data.")
-    expect(page.get_by_role("table")).to_have_count(0)
-    assert page.evaluate("document.documentElement.scrollHeight") < 1700
-
+    expect(answer).to_contain_text("The prompts were not checked against training data.")
+    # What the answer is made of is open, and no other source.
+    expect(page.get_by_role("region", name="Entrants by every source").get_by_role("table")).to_be_visible()
     source = page.get_by_role("region", name=re.compile("^first"))
     expect(source).to_contain_text("alpha wins")
-    source.locator("summary").focus()
+    expect(source.get_by_role("table").first).to_be_visible()
+    second = page.get_by_role("region", name=re.compile("^second"))
+    expect(second.get_by_role("table")).to_have_count(0)
+    second.locator("summary").focus()
     page.keyboard.press("Enter")
+    expect(second.get_by_role("table").first).to_be_visible()
+
     matrix = source.get_by_role("table", name="Win rate of the row against the column")
     expect(matrix.get_by_role("row")).to_have_count(7)
-    cell = matrix.get_by_role("button", name=re.compile("^gamma against delta: 100.0%, significant"))
+    cell = matrix.get_by_role("button", name=re.compile("^gamma against delta: 100%, significant"))
     cell.focus()
     page.keyboard.press("Enter")
-    pair = source.get_by_role("region", name="gamma against delta")
+    pair = page.get_by_role("region", name="gamma against delta")
     expect(pair).to_contain_text(f"{PROMPTS} / 0 / 0")
+    # Next to its cell, which has the keyboard again when it is closed.
+    beside, at = pair.bounding_box(), cell.bounding_box()
+    assert beside is not None
+    assert at is not None
+    apart = beside["x"] - at["x"] - at["width"], at["x"] - beside["x"] - beside["width"]
+    assert 0 <= max(apart) < 60
+    page.keyboard.press("Escape")
+    expect(pair).to_have_count(0)
+    expect(cell).to_be_focused()
     matrix.get_by_role("button", name="delta against gamma").click()
-    expect(source.get_by_role("region", name="delta against gamma")).to_contain_text(f"0 / 0 / {PROMPTS}")
+    pair = page.get_by_role("region", name="delta against gamma")
+    expect(pair).to_contain_text(f"0 / 0 / {PROMPTS}")
     faults = faults_of(page, "report-matrix")
     assert not faults, told(faults)
+    pair.get_by_role("link", name=str(PROMPTS), exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text(f"{PROMPTS} items")
+    expect(page.get_by_role("article")).to_contain_text("gamma of 0.")
 
 
 def test_a_report_is_shared_by_a_link_and_the_link_is_revoked(
@@ -90,9 +107,9 @@ def test_a_report_is_shared_by_a_link_and_the_link_is_revoked(
     page.get_by_role("button", name="Share").click()
     dialog = page.get_by_role("dialog", name="Share the report")
     expect(dialog).to_contain_text("There are no active links.")
-    dialog.get_by_role("combobox", name="The link works for").click()
+    dialog.get_by_role("combobox", name="Valid for").click()
     page.get_by_role("option", name="30 days").click()
-    dialog.get_by_role("button", name="Make a link").click()
+    dialog.get_by_role("button", name="Create a link").click()
     address = dialog.get_by_label("Link", exact=True).input_value()
     expect(dialog.get_by_role("listitem")).to_have_count(1)
     faults = faults_of(page, "report-share")
@@ -129,8 +146,8 @@ def check_curve(page: Page, section: Locator, curve: dict[str, Any], of: str) ->
     assert box is not None
     for place, point in enumerate(curve["points"]):
         page.mouse.move(box["x"] + 2 + place / 2 * (box["width"] - 4), box["y"] + box["height"] / 2)
-        found = [float(text) for text in chart.locator(".u-series:not(.band-edge) .u-value").all_inner_texts()]
-        assert found == pytest.approx([point["requested"], point["achieved"]["value"]], abs=0.005), of
+        drawn = [float(text) for text in section.locator(".chart-legend [data-value]").all_inner_texts()]
+        assert drawn == pytest.approx([point["requested"], point["achieved"]["value"]], abs=0.005), of
 
 
 def test_each_reward_has_its_curve_and_the_matrix_their_correlations(
@@ -141,11 +158,13 @@ def test_each_reward_has_its_curve_and_the_matrix_their_correlations(
     page.goto("/p/default/evaluations/steered?tab=report")
     report = page.request.get("/api/v1/projects/default/evaluations/steered/report").json()
     shown = [(reward["reward_model"], reward["reward_model"], reward["curves"]) for reward in report["rewards"]]
-    shown += [(f"Sum: {one['name']}", one["name"], one["curves"]) for one in report["reward_sums"]]
+    shown += [
+        (f"Sum: {reward_sum['name']}", reward_sum["name"], reward_sum["curves"]) for reward_sum in report["reward_sums"]
+    ]
     assert [of for _, of, _ in shown] == ["helpful", "harmless", "both"]
     for title, of, curves in shown:
         section = page.get_by_role("region", name=title, exact=True)
-        section.locator("summary").first.click()
+        unfold(section)
         (curve,) = curves
         check_curve(page, section, curve, of)
     expect(page.get_by_role("region", name="Sum: both")).to_contain_text(
@@ -176,9 +195,8 @@ def test_a_win_rate_at_like_length_is_shown_where_it_is_over_fewer_prompts(
     page = rows_page
     page.goto("/p/default/evaluations/lengths?tab=report")
     section = page.get_by_role("region", name="Entrants by every source")
-    section.locator("summary").click()
     rows = section.get_by_role("table").get_by_role("row")
-    expect(rows.filter(has_text="long")).to_contain_text(re.compile(r"25\.0%.*n = 4at like length 0\.0%.*n = 3"))
-    expect(section.get_by_text("at like length")).to_have_count(1)
+    expect(rows.filter(has_text="long")).to_contain_text(re.compile(r"25\.0%.*n = 4length-matched 0\.0%.*n = 3"))
+    expect(section.get_by_text("length-matched")).to_have_count(1)
     faults = faults_of(page, "report-lengths")
     assert not faults, told(faults)

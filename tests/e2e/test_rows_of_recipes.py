@@ -66,7 +66,7 @@ def strict(world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
 def run_recipe(world: World, folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
     (folder / "checked.yaml").write_text(RECIPE)
     command = [str(Path(sys.executable).with_name("steerboard")), "run", str(folder / "checked.yaml")]
-    command += [part for one in ("preferences=pairs", *settings) for part in ("--set", one)]
+    command += [part for setting in ("preferences=pairs", *settings) for part in ("--set", setting)]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
     environment = {**clean, "STEERBOARD_HOME": str(world.home)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -78,8 +78,8 @@ def test_the_command_waits_for_the_checks_and_starts_nothing_that_would_fail(
     def finished() -> bool:
         # Other work on the machine may hold a check up for longer than the command waits.
         body = {"text": RECIPE, "set": [f"base={strict}", "preferences=pairs", "instructions=twice"]}
-        found = world.client.post("recipes/row-checks", json=body).raise_for_status().json()
-        return all(one["check"] is None or one["check"]["state"] == "succeeded" for one in found)
+        checks = world.client.post("recipes/row-checks", json=body).raise_for_status().json()
+        return all(check["check"] is None or check["check"]["state"] == "succeeded" for check in checks)
 
     world.wait(finished, "the checks")
     refused = run_recipe(world, tmp_path, f"base={strict}", "instructions=twice")
@@ -91,7 +91,7 @@ def test_the_command_waits_for_the_checks_and_starts_nothing_that_would_fail(
         r"alternate.*; row \d+: .*; row \d+: .*\. Correct or drop these rows, .* The same rows stop slow",
         refused.stderr,
     )
-    assert not [one for one in world.get("pipelines")["items"] if one["name"].startswith("checked-")]
+    assert not [pipeline for pipeline in world.get("pipelines")["items"] if pipeline["name"].startswith("checked-")]
     started = run_recipe(world, tmp_path, f"base={strict}", "instructions=halflong")
     assert started.returncode == 0, started.stderr
     assert "sft and slow: 50% of the 40 rows of halflong that were checked have more than 96 tokens" in started.stdout
@@ -117,7 +117,7 @@ def test_the_form_shows_each_stage_once_and_starts_nothing_that_would_fail(
     ).to_be_visible()
     expect(rows.get_by_text("again: its rows are sampled by `answers`; the run checks the rows.")).to_be_visible()
     expect(launch).to_be_disabled()
-    expect(page.get_by_text("The rows of sft, slow stop a launch.")).to_be_visible()
+    expect(page.get_by_text("The rows of sft, slow prevent the launch.")).to_be_visible()
     rows.get_by_role("button", name="1 stage fine").click()
     expect(rows.get_by_text("reward: none of 40 checked rows too long.")).to_be_visible()
     assert faults_of(page, "recipe with checked rows") == {}

@@ -6,7 +6,7 @@ import pytest
 import torch
 from engine_prompts import PROMPTS
 
-from steerboard_contracts.configs.base import BaseModelConfig
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.transformers_engine import TransformersEngine
 from steerboard_workers.stages.base import random_llama, train_tokenizer

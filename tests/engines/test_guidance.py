@@ -49,10 +49,10 @@ def test_greedy_guided_answers_equal_those_of_transformers(make_engine, model, r
 
 def test_a_guidance_of_one_gives_the_unguided_answers_and_zero_those_without_a_score(make_engine):
     plain = Decoding(temperature=0.9, n=2, max_new_tokens=30)
-    one = Decoding(temperature=0.9, n=2, max_new_tokens=30, guidance=1.0)
+    unguided = Decoding(temperature=0.9, n=2, max_new_tokens=30, guidance=1.0)
     none = Decoding(temperature=0.9, n=2, max_new_tokens=30, guidance=0.0)
-    unasked = [Request(one.row, one.prompt) for one in requests(12)]
-    assert ids_of(make_engine(), requests(12), one) == ids_of(make_engine(), requests(12), plain)
+    unasked = [Request(request.row, request.prompt) for request in requests(12)]
+    assert ids_of(make_engine(), requests(12), unguided) == ids_of(make_engine(), requests(12), plain)
     assert ids_of(make_engine(), requests(12), none) == ids_of(make_engine(), unasked, plain)
 
 
@@ -65,12 +65,12 @@ def test_batch_size_and_order_change_no_guided_answer(make_engine):
 
 def test_guided_answers_differ_by_what_is_asked_for_and_how_strongly(make_engine):
     asked = [Request(0, [{"role": "user", "content": PROMPTS[0]}], score) for score in SCORES]
-    found = {
-        tuple(ids_of(make_engine(), [one], Decoding(max_new_tokens=30, guidance=guidance))[0, 0])
-        for one in asked
+    answers = {
+        tuple(ids_of(make_engine(), [request], Decoding(max_new_tokens=30, guidance=guidance))[0, 0])
+        for request in asked
         for guidance in (1.0, 6.0)
     }
-    assert len(found) > 2
+    assert len(answers) > 2
 
 
 def test_guidance_of_a_model_without_scores_is_refused(make_engine):

@@ -65,19 +65,19 @@ class Scored:
         self.positions += inputs[0].numel()
 
     def rewards(self, sequences: list[Rendered], batch_tokens: int = 400) -> list[float]:
-        found: dict[int, float] = {}
+        rewards: dict[int, float] = {}
         self.positions = 0
         for places, values in self.engine.score(sequences, batch_tokens):
-            assert not found.keys() & set(places)
-            found |= zip(places, values, strict=True)
-        return [found[place] for place in range(len(sequences))]
+            assert not rewards.keys() & set(places)
+            rewards |= zip(places, values, strict=True)
+        return [rewards[place] for place in range(len(sequences))]
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_rewards_are_those_of_each_answer_by_itself(name):
     scored, sequences = Scored(CONFIGS[name]), answered(6, 4)
     together = scored.rewards(sequences)
-    alone = [scored.rewards([one])[0] for one in sequences]
+    alone = [scored.rewards([sequence])[0] for sequence in sequences]
     assert together == pytest.approx(alone, abs=1e-5)
     assert max(together) - min(together) > 1e-2
     # Again, for the model was left with another attention.
@@ -89,7 +89,7 @@ def test_a_prompt_is_computed_once_where_that_is_exact_and_it_is_said_where_not(
     scored, sequences = Scored(CONFIGS[name]), answered(6, 4)
     scored.rewards(sequences)  # tries out what the model allows
     scored.rewards(sequences)
-    tokens = sum(len(one.ids) for one in sequences)
+    tokens = sum(len(sequence.ids) for sequence in sequences)
     if name.startswith("narrow"):
         assert len(scored.notes) == 1
         assert "than the 24 tokens that attention sees" in scored.notes[0]
@@ -97,7 +97,7 @@ def test_a_prompt_is_computed_once_where_that_is_exact_and_it_is_said_where_not(
         assert scored.notes == ["this architecture cannot share prompts: each answer is computed with its own"]
         assert scored.positions >= tokens
     else:
-        prompts = sum(one.prompt_length for one in sequences)
+        prompts = sum(sequence.prompt_length for sequence in sequences)
         assert scored.positions <= tokens - prompts * 3 / 4 + 1
         assert not scored.notes
 
@@ -135,7 +135,7 @@ def test_an_architecture_that_fails_on_shared_prompts_is_given_each_answer_by_it
 
     scored.engine._passes.module.register_forward_pre_hook(refuse, with_kwargs=True)
     together = scored.rewards(sequences)
-    assert together == pytest.approx([scored.rewards([one])[0] for one in sequences], abs=1e-5)
+    assert together == pytest.approx([scored.rewards([sequence])[0] for sequence in sequences], abs=1e-5)
     assert scored.notes == ["this architecture cannot share prompts: each answer is computed with its own"]
 
 
@@ -154,21 +154,23 @@ class Read:
 
     def passes(self, drawn: list[Drawn], batch_tokens: int = 400) -> list[dict[int, float]]:
         return [
-            dict(zip(places, self.reader.read(*one), strict=True))
-            for places, *one in self.reader.passes(drawn, batch_tokens)
+            dict(zip(places, self.reader.read(*part), strict=True))
+            for places, *part in self.reader.passes(drawn, batch_tokens)
         ]
 
-    def plain(self, one: Drawn) -> float:
+    def plain(self, sample: Drawn) -> float:
         """By the model's own forward."""
         with torch.no_grad():
-            logits = self.model(torch.tensor([one.prompt + one.answer])).logits[0, len(one.prompt) - 1 : -1]
+            logits = self.model(torch.tensor([sample.prompt + sample.answer])).logits[0, len(sample.prompt) - 1 : -1]
         log_probs = (logits.double() / self.temperature).log_softmax(-1)
-        return float(log_probs.gather(1, torch.tensor(one.answer)[:, None]).sum())
+        return float(log_probs.gather(1, torch.tensor(sample.answer)[:, None]).sum())
 
 
 def drawn(prompts: int, answers: int) -> list[Drawn]:
     sequences = answered(prompts, answers)
-    return [Drawn(one.ids[: one.prompt_length], one.ids[one.prompt_length :]) for one in sequences]
+    return [
+        Drawn(sequence.ids[: sequence.prompt_length], sequence.ids[sequence.prompt_length :]) for sequence in sequences
+    ]
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
@@ -182,11 +184,13 @@ def test_log_probs_are_those_of_the_plain_forward(name, temperature):
     )
     read.passes(answers)  # tries out what the model allows
     positions.clear()
-    found = {place: value for one in read.passes(answers) for place, value in one.items()}
+    values = {place: value for part in read.passes(answers) for place, value in part.items()}
     hook.remove()
     plain = Read(CAUSAL[name], temperature)
-    assert [found[place] for place in range(len(answers))] == pytest.approx([plain.plain(a) for a in answers], abs=1e-5)
-    tokens = sum(one.tokens for one in answers)
+    assert [values[place] for place in range(len(answers))] == pytest.approx(
+        [plain.plain(a) for a in answers], abs=1e-5
+    )
+    tokens = sum(answer.tokens for answer in answers)
     if name == "full" or name.startswith("wide"):
         assert sum(positions) < 0.8 * tokens
         assert not read.notes
@@ -207,4 +211,4 @@ def test_passes_are_those_of_all_answers_and_one_of_them_gives_the_same_alone():
     planned = list(again.reader.passes(answers, 100))
     places, *last = planned[-1]
     assert dict(zip(places, again.reader.read(*last), strict=True)) == whole[-1]
-    assert sorted(place for one in whole for place in one) == list(range(len(answers)))
+    assert sorted(place for part in whole for place in part) == list(range(len(answers)))

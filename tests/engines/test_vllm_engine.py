@@ -34,10 +34,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tokenizer: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(folder: Path) -> dict[str, dict[str, Any]]:
+def outputs(folder: Path) -> dict[str, dict[str, Any]]:
     """What both engines say, by engine."""
     assert PYTHON is not None
-    found = {}
+    outputs = {}
     for engine, python in (("transformers", Path(sys.executable)), ("vllm", PYTHON)):
         variables = vllm.variables(PYTHON, folder) if engine == "vllm" else {}
         out = folder / f"{engine}.json"
@@ -48,8 +48,8 @@ def found(folder: Path) -> dict[str, dict[str, Any]]:
             text=True,
         )
         assert done.returncode == 0, done.stderr[-3000:]
-        found[engine] = json.loads(out.read_text())
-    return found
+        outputs[engine] = json.loads(out.read_text())
+    return outputs
 
 
 def first_difference(folder: Path, ours: list[Any], theirs: list[Any]) -> str | None:
@@ -69,45 +69,45 @@ def first_difference(folder: Path, ours: list[Any], theirs: list[Any]) -> str | 
 class TestSideBySide:
     pytestmark = long
 
-    def test_fifty_prompts_have_the_same_greedy_tokens(self, found: Any, folder: Path) -> None:
-        ours, theirs = found["transformers"]["greedy"], found["vllm"]["greedy"]
+    def test_fifty_prompts_have_the_same_greedy_tokens(self, outputs: Any, folder: Path) -> None:
+        ours, theirs = outputs["transformers"]["greedy"], outputs["vllm"]["greedy"]
         assert len(ours) == 50
         assert len({len(ids) for _, _, _, ids, _ in ours}) > 4, "the answers must end at different lengths"
         assert first_difference(folder, ours, theirs) is None
         assert theirs == ours
 
-    def test_an_adapter_is_served_without_merging_it(self, found: Any) -> None:
-        ours, theirs = found["transformers"]["adapted"], found["vllm"]["adapted"]
+    def test_an_adapter_is_served_without_merging_it(self, outputs: Any) -> None:
+        ours, theirs = outputs["transformers"]["adapted"], outputs["vllm"]["adapted"]
         assert theirs == ours
-        changed = sum(one[3] != other[3] for one, other in zip(ours, found["transformers"]["greedy"], strict=True))
+        changed = sum(one[3] != other[3] for one, other in zip(ours, outputs["transformers"]["greedy"], strict=True))
         assert changed > 25
 
     @pytest.mark.parametrize("how", ["stopped", "streamed", "cut", "unlimited", "greedy_twice", "refused"])
-    def test_limits_stops_and_pieces_are_the_same(self, found: Any, how: str) -> None:
-        assert found["vllm"][how] == found["transformers"][how]
+    def test_limits_stops_and_pieces_are_the_same(self, outputs: Any, how: str) -> None:
+        assert outputs["vllm"][how] == outputs["transformers"][how]
 
-    def test_streamed_pieces_add_up_to_the_answers(self, found: Any) -> None:
-        texts = {(row, n): text for row, n, text, _, _ in found["vllm"]["stopped"]}
-        assert {(row, n): text for row, n, text in found["vllm"]["streamed"]} == texts
+    def test_streamed_pieces_add_up_to_the_answers(self, outputs: Any) -> None:
+        texts = {(row, n): text for row, n, text, _, _ in outputs["vllm"]["stopped"]}
+        assert {(row, n): text for row, n, text in outputs["vllm"]["streamed"]} == texts
 
-    def test_samples_are_drawn_by_seed_row_and_number(self, found: Any) -> None:
-        drawn = {(row, n): text for row, n, text, _, _ in found["vllm"]["sampled"]}
+    def test_samples_are_drawn_by_seed_row_and_number(self, outputs: Any) -> None:
+        drawn = {(row, n): text for row, n, text, _, _ in outputs["vllm"]["sampled"]}
         assert len(drawn) == 150
-        assert found["vllm"]["sampled"] == found["vllm"]["sampled_again"]
+        assert outputs["vllm"]["sampled"] == outputs["vllm"]["sampled_again"]
         # Some answers end at once.
         assert sum(len({drawn[row, n] for n in range(3)}) == 3 for row in range(40)) > 30
-        shard = {(row, n): text for row, n, text, _, _ in found["vllm"]["sampled_shard"]}
+        shard = {(row, n): text for row, n, text, _, _ in outputs["vllm"]["sampled_shard"]}
         # Other batches round otherwise, so a draw between two almost equal tokens may fall the other way.
         assert sum(drawn[key] == text for key, text in shard.items()) >= len(shard) - 1
 
-    def test_more_prompts_than_a_step_reads_are_sampled_from(self, found: Any) -> None:
-        assert found["vllm"]["crowd"] == [[row, n] for row in range(64) for n in range(2)]
+    def test_more_prompts_than_a_step_reads_are_sampled_from(self, outputs: Any) -> None:
+        assert outputs["vllm"]["crowd"] == [[row, n] for row in range(64) for n in range(2)]
 
-    def test_answers_that_never_come_are_an_error(self, found: Any) -> None:
-        assert found["vllm"]["lost"] == "engine_failed: 4 answers never arrived"
+    def test_answers_that_never_come_are_an_error(self, outputs: Any) -> None:
+        assert outputs["vllm"]["lost"] == "engine_failed: 4 answers never arrived"
 
-    def test_rewards_differ_by_less_than_a_thousandth(self, found: Any) -> None:
-        ours, theirs = found["transformers"]["rewards"], found["vllm"]["rewards"]
+    def test_rewards_differ_by_less_than_a_thousandth(self, outputs: Any) -> None:
+        ours, theirs = outputs["transformers"]["rewards"], outputs["vllm"]["rewards"]
         assert len(theirs) == len(ours) == 601
         assert max(ours) - min(ours) > 1
         assert max(abs(one - other) for one, other in zip(ours, theirs, strict=True)) < 1e-3
@@ -119,7 +119,7 @@ def test_an_adapter_gets_room_of_a_rank_that_the_kernels_know(rank: int, room: i
 
 
 def test_an_adapter_of_a_larger_rank_is_refused_with_what_to_do() -> None:
-    with pytest.raises(BadInput, match="rank is 513, and vLLM takes at most 512") as caught:
+    with pytest.raises(BadInput, match="rank is 513, and vLLM supports at most 512") as caught:
         vllm_rank(513)
     assert (caught.value.code, "merged" in (caught.value.hint or "")) == ("engine_refused", True)
 
@@ -127,7 +127,7 @@ def test_an_adapter_of_a_larger_rank_is_refused_with_what_to_do() -> None:
 WATCHED = """
 import sys, time
 from pathlib import Path
-from steerboard_contracts.configs.mix import MixConfig
+from steerboard_contracts.run_kinds.mix import MixConfig
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.engines.vllm.watchdog import Watchdog
 from steerboard_workers.stages.runtime import EventWriter, Stage

@@ -15,9 +15,9 @@ import torch
 from engine_prompts import TEXTS
 
 from steerboard.platform.processes import vllm
-from steerboard_contracts.configs.evaluate import EvaluateConfig
-from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.run_kinds.evaluate import EvaluateConfig
+from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.sampling import stream_key
 from steerboard_workers.engines.transformers_engine import TransformersEngine

@@ -10,8 +10,8 @@ from typing import Any
 
 from engine_prompts import PROMPTS
 
-from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.engines.protocol import Request
@@ -28,7 +28,7 @@ def main(engine: str, folder: Path, out: Path) -> None:
         Request(row, [{"role": "user", "content": text}], SCORES[row % 3])
         for row, text in enumerate([*PROMPTS, " ".join(PROMPTS)])
     ]
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
 
     def opened(name: str, guidance: float, batch_size: int = 8) -> Any:
         config = GenerateConfig(
@@ -47,17 +47,17 @@ def main(engine: str, folder: Path, out: Path) -> None:
 
     with opened("policy", 3.0) as policy:
         for guidance in (0.0, 0.5, 3.0):
-            found[f"greedy_{guidance:g}"] = answers(policy, max_new_tokens=40, guidance=guidance)
-        stop = next(text[6:9] for _, _, text, _, _ in found["greedy_3"] if len(text) > 12)
-        found["stopped"] = answers(policy, max_new_tokens=40, guidance=3.0, stop=[stop])
-        found["unlimited"] = answers(policy, requests[-8:], guidance=3.0)
-        found["sampled"] = answers(policy, **SAMPLED)
-        found["sampled_shard"] = answers(policy, requests[1::3], **SAMPLED)
+            document[f"greedy_{guidance:g}"] = answers(policy, max_new_tokens=40, guidance=guidance)
+        stop = next(text[6:9] for _, _, text, _, _ in document["greedy_3"] if len(text) > 12)
+        document["stopped"] = answers(policy, max_new_tokens=40, guidance=3.0, stop=[stop])
+        document["unlimited"] = answers(policy, requests[-8:], guidance=3.0)
+        document["sampled"] = answers(policy, **SAMPLED)
+        document["sampled_shard"] = answers(policy, requests[1::3], **SAMPLED)
         # A host that may guide answers plain requests as any other.
-        found["unguided"] = answers(policy, max_new_tokens=40)
+        document["unguided"] = answers(policy, max_new_tokens=40)
     with opened("adapted", 1.5) as policy:
-        found["adapted"] = answers(policy, max_new_tokens=40, guidance=1.5)
-    out.write_text(json.dumps(found))
+        document["adapted"] = answers(policy, max_new_tokens=40, guidance=1.5)
+    out.write_text(json.dumps(document))
 
 
 if __name__ == "__main__":

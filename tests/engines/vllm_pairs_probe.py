@@ -15,7 +15,7 @@ from engine_prompts import TEXTS
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import SteerboardError
-from steerboard_workers.engines.answers import Asked, asked, end_ids
+from steerboard_workers.engines.answers import TokenisedRequest, asked, end_ids
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.vllm import host as hosts
 from steerboard_workers.engines.vllm.engine import VllmEngine
@@ -68,21 +68,30 @@ class Probe:
 
         self.scheduler._preempt_request = counted
 
-    def asked(self, decoding: Decoding, *, every: int = 1) -> list[Asked]:
-        """The prompts, of which each `every`th is guided."""
+    def asked(self, decoding: Decoding, *, every: int = 1) -> list[TokenisedRequest]:
+        """The prompts; each `every`th is guided."""
         requests = [Request(row, [{"role": "user", "content": text}], "5.00") for row, text in enumerate(TEXTS)]
-        found = asked(self.renderer, requests, decoding)
+        tokenised = asked(self.renderer, requests, decoding)
         return [
-            one if one.request.row % every == 0 else Asked(one.request, one.prompt, one.limit, None) for one in found
+            tokenised
+            if tokenised.request.row % every == 0
+            else TokenisedRequest(tokenised.request, tokenised.prompt, tokenised.limit, None)
+            for tokenised in tokenised
         ]
 
-    def answers(self, asked: list[Asked], decoding: Decoding) -> list[Any]:
+    def answers(self, asked: list[TokenisedRequest], decoding: Decoding) -> list[Any]:
         return sorted([c.row, c.n, c.token_ids] for c in self.engine.write(asked, decoding, 7))
 
     def left(self) -> list[int]:
         """What the scheduler holds of requests that have ended: nothing."""
-        found = self.scheduler
-        return [len(found.requests), len(found._pairs), len(found._admitted), len(found.running), len(found.waiting)]
+        scheduler = self.scheduler
+        return [
+            len(scheduler.requests),
+            len(scheduler._pairs),
+            len(scheduler._admitted),
+            len(scheduler.running),
+            len(scheduler.waiting),
+        ]
 
 
 @contextmanager
@@ -94,16 +103,16 @@ def opened(folder: Path, more: dict[str, Any]) -> Iterator[Probe]:
 
 def aborted(probe: Probe) -> list[Any]:
     """Others' answers when guided requests are ended early."""
-    for number, one in enumerate(probe.asked(GREEDY)[:8]):
-        params = probe.engine._params(one, GREEDY, 7, [0])
-        name = probe.host.add(f"gone-{number}", one.prompt, params)
+    for number, tokenised in enumerate(probe.asked(GREEDY)[:8]):
+        params = probe.engine._params(tokenised, GREEDY, 7, [0])
+        name = probe.host.add(f"gone-{number}", tokenised.prompt, params)
         if number % 2:
             probe.host.abort([name])
     outputs = probe.host.outputs()
     for _ in range(3):
         next(outputs)
     outputs.close()
-    probe.host.abort([one for one in list(probe.scheduler.requests) if "gone" in one])
+    probe.host.abort([request for request in list(probe.scheduler.requests) if "gone" in request])
     while probe.host._engine.has_unfinished_requests():
         probe.host._engine.step()
     return probe.left()
@@ -119,10 +128,10 @@ def refusal(folder: Path, more: dict[str, Any]) -> str:
 
 def main(folder: Path, out: Path) -> None:
     folder = folder / "policy"
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for name, more in ENGINES.items():
         with opened(folder, more) as probe:
-            found[name] = {
+            document[name] = {
                 "greedy": probe.answers(probe.asked(GREEDY), GREEDY),
                 "sampled": probe.answers(probe.asked(SAMPLED), SAMPLED),
                 "mixed": probe.answers(probe.asked(GREEDY, every=3), GREEDY),
@@ -131,11 +140,13 @@ def main(folder: Path, out: Path) -> None:
                 "preempted": probe.preempted,
                 "left": probe.left(),
                 "fill_blocks": sum(
-                    len(ids) % BLOCK == 1 for one in probe.asked(GREEDY) for ids in (one.prompt, one.against or [])
+                    len(ids) % BLOCK == 1
+                    for tokenised in probe.asked(GREEDY)
+                    for ids in (tokenised.prompt, tokenised.against or [])
                 ),
             }
-    found["tight"]["too_small"] = refusal(folder, {"num_gpu_blocks_override": 12})
-    out.write_text(json.dumps(found))
+    document["tight"]["too_small"] = refusal(folder, {"num_gpu_blocks_override": 12})
+    out.write_text(json.dumps(document))
 
 
 if __name__ == "__main__":

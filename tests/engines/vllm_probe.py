@@ -10,10 +10,10 @@ from typing import Any
 
 from engine_prompts import PROMPTS
 
-from steerboard_contracts.configs.generate import GenerateConfig
-from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.run_kinds.generate import GenerateConfig
+from steerboard_contracts.run_kinds.score import ScoreConfig
 from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.engines.protocol import Delta, Request
@@ -34,7 +34,7 @@ def main(engine: str, folder: Path, out: Path) -> None:
     stage = Stage(folder, spec, EventWriter(2))
     asked = [*PROMPTS, *(f"{prompt} Why?" for prompt in PROMPTS[:9]), " ".join(PROMPTS)]
     requests = [Request(row, [{"role": "user", "content": text}]) for row, text in enumerate(asked)]
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     with open_policy(stage, "policy", generating) as policy:
 
         def answers(decoding: Decoding, some: list[Request] = requests, on_delta: Any = None) -> list[Any]:
@@ -46,37 +46,37 @@ def main(engine: str, folder: Path, out: Path) -> None:
         def collect(delta: Delta) -> None:
             streamed[(delta.row, delta.n)] = streamed.get((delta.row, delta.n), "") + delta.text
 
-        found["greedy"] = answers(Decoding(max_new_tokens=40))
-        stop = next(text[6:9] for _, _, text, _, _ in found["greedy"] if len(text) > 12)
-        found["stopped"] = answers(Decoding(max_new_tokens=40, stop=[stop]), on_delta=collect)
-        found["streamed"] = sorted([row, n, text] for (row, n), text in streamed.items())
-        found["cut"] = answers(Decoding(max_new_tokens=3))
-        found["unlimited"] = answers(Decoding())
-        found["greedy_twice"] = answers(Decoding(max_new_tokens=6, n=2))
-        found["sampled"] = answers(SAMPLED)
-        found["sampled_again"] = answers(SAMPLED)
-        found["sampled_shard"] = answers(SAMPLED, requests[1::3])
+        document["greedy"] = answers(Decoding(max_new_tokens=40))
+        stop = next(text[6:9] for _, _, text, _, _ in document["greedy"] if len(text) > 12)
+        document["stopped"] = answers(Decoding(max_new_tokens=40, stop=[stop]), on_delta=collect)
+        document["streamed"] = sorted([row, n, text] for (row, n), text in streamed.items())
+        document["cut"] = answers(Decoding(max_new_tokens=3))
+        document["unlimited"] = answers(Decoding())
+        document["greedy_twice"] = answers(Decoding(max_new_tokens=6, n=2))
+        document["sampled"] = answers(SAMPLED)
+        document["sampled_again"] = answers(SAMPLED)
+        document["sampled_shard"] = answers(SAMPLED, requests[1::3])
         try:
             answers(Decoding(max_new_tokens=160))
         except SteerboardError as error:
-            found["refused"] = error.code
+            document["refused"] = error.code
         if engine == "vllm":
-            found["lost"] = lost(policy.engine, requests[:2])
+            document["lost"] = lost(policy.engine, requests[:2])
     with open_policy(stage, "policy", generating.model_copy(update={"batch_size": 64})) as policy:
         # Together more tokens than a step of vLLM takes, so that one of them would be read in parts.
         turned = [" ".join((PROMPTS * 3)[row : row + 20]) for row in range(64)]
         long = [Request(row, [{"role": "user", "content": text}]) for row, text in enumerate(turned)]
         made = policy.engine.generate(long, Decoding(temperature=1.0, n=2, max_new_tokens=2), 7)
-        found["crowd"] = sorted([c.row, c.n] for c in made)
+        document["crowd"] = sorted([c.row, c.n] for c in made)
     with open_policy(stage, "adapted", generating) as policy:
         made = policy.engine.generate(requests, Decoding(max_new_tokens=40), 7)
-        found["adapted"] = sorted([c.row, c.n, c.text, c.token_ids, c.finished] for c in made)
+        document["adapted"] = sorted([c.row, c.n, c.text, c.token_ids, c.finished] for c in made)
     with open_reward_model(stage, "reward", scoring, "fp32") as rewards:
         texts = [Scorable([{"role": "user", "content": a}], b * (1 + i % 5)) for i, (a, b) in enumerate(_pairs())]
         # One that fills the window to its last token.
         texts.append(Scorable([{"role": "user", "content": PROMPTS[0]}], " ".join(PROMPTS)))
-        found["rewards"] = score_texts(rewards, texts, 4096)
-    out.write_text(json.dumps(found))
+        document["rewards"] = score_texts(rewards, texts, 4096)
+    out.write_text(json.dumps(document))
 
 
 class Forgetful:
@@ -100,7 +100,7 @@ def lost(engine: Any, requests: list[Request]) -> str:
 
 
 def _pairs() -> list[tuple[str, str]]:
-    return [(one, other) for one in PROMPTS for other in PROMPTS[:15]]
+    return [(prompt, other) for prompt in PROMPTS for other in PROMPTS[:15]]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,10 +31,10 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.conditions.format import Attribute, ConditionFormat
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser, ScoreScale
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_contracts.stage.events import StageEvent
 from steerboard_workers.stages.__main__ import MODULES
 from steerboard_workers.stages.base import random_llama, train_tokenizer
@@ -45,7 +44,6 @@ from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.workspace import Workspace
-from support.patience import PATIENCE
 from support.rows.ended_run import ended_run
 from support.rows.other_token import token_headers
 from support.rows.run_world import World
@@ -174,7 +172,7 @@ class EvaluationWorld:
     def trained_on(self, model: str, *datasets: str, kind: str = "train", method: str = "sft") -> None:
         """As if a run with these datasets as its inputs had made the model."""
         with transaction(self.sessions) as session:
-            found = session.scalars(select(Model).where(Model.name == model)).one()
+            trained = session.scalars(select(Model).where(Model.name == model)).one()
             run = ended_run(
                 self.project.id,
                 name=f"train-{model}",
@@ -190,7 +188,7 @@ class EvaluationWorld:
                 dataset_id = self.client.get(self.url(f"datasets/{name}")).json()["id"]
                 name_ = "data" if number == 0 else f"data.{number}"
                 session.add(RunInput(run_id=run.id, name=name_, dataset_id=dataset_id))
-            found.run_id = run.id
+            trained.run_id = run.id
 
     def token(self, *scopes: str) -> dict[str, str]:
         """Headers of a token with less."""
@@ -235,9 +233,9 @@ class EvaluationWorld:
     def responses(self, name: str = "eval") -> dict[tuple[str, int, int], list[str]]:
         """Turns by (entrant, position, sample)."""
         return {
-            (one["entrant"], prompt["position"], one["sample"]): one["turns"]
+            (response["entrant"], prompt["position"], response["sample"]): response["turns"]
             for prompt in self.get(f"evaluations/{name}/prompts", limit=100)["items"]
-            for one in prompt["responses"]
+            for response in prompt["responses"]
         }
 
     # -- the work ---------------------------------------------------------------------------------------------------
@@ -316,10 +314,3 @@ class EvaluationWorld:
             attempt_outcomes.fail(session, run, Failure(code, "It went wrong."), 0.0, 0.0)
         settle_all(self.sessions)
         return run
-
-
-def wait(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)

@@ -87,14 +87,17 @@ def test_a_model_is_compared_with_its_base_and_its_sft_model_item_by_item(family
     ran(family, "sft", gsm8k([1] * 10 + [0] * 10))
     ran(family, "dt", gsm8k([1] * 15 + [0] * 5))
     (row,) = family.get("models/dt/academic")
-    found = {one["vs"]: one for one in row["differences"]}
-    assert {vs: (one["model"], one["theirs"], one["difference"]["value"]) for vs, one in found.items()} == {
+    by_vs = {difference["vs"]: difference for difference in row["differences"]}
+    assert {
+        vs: (difference["model"], difference["theirs"], difference["difference"]["value"])
+        for vs, difference in by_vs.items()
+    } == {
         "base": ("base", 0.0, 0.75),
         "sft": ("sft", 0.5, 0.25),
     }
-    assert 0 < found["sft"]["difference"]["low"] < 0.25 < found["sft"]["difference"]["high"]
+    assert 0 < by_vs["sft"]["difference"]["low"] < 0.25 < by_vs["sft"]["difference"]["high"]
     (row,) = family.get("models/sft/academic")
-    assert [one["vs"] for one in row["differences"]] == ["base"]
+    assert [difference["vs"] for difference in row["differences"]] == ["base"]
     assert family.get("models/base/academic")[0]["differences"] == []
 
 
@@ -125,7 +128,7 @@ def test_what_was_asked_or_scored_in_another_way_is_not_compared_and_it_says_why
     ran(family, "sft", gsm8k([0] * 20))
     ran(family, "sft", gsm8k([1] * 20, **other), harness=harness)
     (row,) = family.get("models/dt/academic")
-    assert [one["difference"]["value"] for one in row["differences"]] == [1.0]
+    assert [difference["difference"]["value"] for difference in row["differences"]] == [1.0]
     assert row["not_compared"] == []
 
 
@@ -167,7 +170,7 @@ def test_a_trial_decides_no_gate_unless_the_rule_lets_it(family: EvaluationWorld
     ran(family, "dt", trial([1] * 12))
     rule = {"benchmark": "gsm8k.strict", "entrant": "dt", "min": 0.7}
     verdict = family.post("evaluations/eval/gate", {"rules": [rule, {**rule, "partial": True}]}, status=200)
-    assert [one["outcome"] for one in verdict["rules"]] == ["invalid", "pass"]
+    assert [rule["outcome"] for rule in verdict["rules"]] == ["invalid", "pass"]
     assert "only 12 of the 1,319 items of gsm8k were answered" in verdict["rules"][0]["why"]
     page = family.client.get(family.url("evaluations/eval/report.html")).text
     assert "of 1319" in page
@@ -181,7 +184,7 @@ def test_the_report_and_the_gate_have_them_also_of_a_run_that_came_later(family:
     family.work_off()
     ran(family, "sft", gsm8k([1] * 10 + [0] * 10))
     ran(family, "dt", gsm8k([1] * 15 + [0] * 5))
-    shown = {one["entrant"]: one["rows"] for one in family.get("evaluations/eval/report")["academic"]}
+    shown = {section["entrant"]: section["rows"] for section in family.get("evaluations/eval/report")["academic"]}
     assert shown["dt"] == family.get("models/dt/academic")
     assert shown["sft"][0]["task"]["figures"][0]["value"] == 0.5
     page = family.client.get(family.url("evaluations/eval/report.html")).text
@@ -197,7 +200,7 @@ def test_the_report_and_the_gate_have_them_also_of_a_run_that_came_later(family:
 
 
 def of_entrant(world: EvaluationWorld, entrant: str = "served") -> list[dict[str, Any]]:
-    shown = {one["entrant"]: one["rows"] for one in world.get("evaluations/eval/report")["academic"]}
+    shown = {section["entrant"]: section["rows"] for section in world.get("evaluations/eval/report")["academic"]}
     return list(shown.get(entrant, []))
 
 

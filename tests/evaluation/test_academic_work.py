@@ -107,7 +107,7 @@ def test_two_models_are_asked_and_compared_and_other_folders_are_refused(
     (row,) = world.get("models/child/academic")
     strict, flexible = row["task"]["figures"]
     assert (strict["value"], row["task"]["items"], row["task"]["shots"]) == (STRICT, ITEMS, 0)
-    differences = {one["figure"]: one["difference"] for one in row["differences"]}
+    differences = {difference["figure"]: difference["difference"] for difference in row["differences"]}
     assert (differences["strict"]["value"], differences["flexible"]["value"]) == (0.0, pytest.approx(12 / ITEMS))
     assert differences["strict"]["low"] < 0 < differences["strict"]["high"]
     assert 0 < differences["flexible"]["low"] < flexible["value"]

@@ -47,7 +47,7 @@ def test_a_benchmark_ends_with_a_result_on_the_run_and_the_model(bench: Evaluati
     run = bench.get("runs/benchmark-1")
     result = documents(run)
     assert (result["pairs"], result["ties"], result["accuracy"]["n"]) == (8, 2, 8)
-    assert {one["source"]: (one["accuracy"]["n"], one["ties"]) for one in result["sources"]} == {
+    assert {source["source"]: (source["accuracy"]["n"], source["ties"]) for source in result["sources"]} == {
         "alpacaeval-easy": (4, 1),
         "my-own": (4, 1),
     }
@@ -55,8 +55,8 @@ def test_a_benchmark_ends_with_a_result_on_the_run_and_the_model(bench: Evaluati
     assert result["rewardbench"]["sections"]["Chat"] == result["accuracy"]["value"]
     assert (result["rewardbench"]["overall"], result["rewardbench"]["unknown"]) == (None, ["my-own"])
     assert (run["summary"]["pairs"], run["summary"]["accuracy"]) == (8, result["accuracy"]["value"])
-    (found,) = bench.get("models/reward/benchmarks")
-    assert (found["run_id"], found["dataset"], found["result"]) == (run["id"], "bench", result)
+    (benchmark,) = bench.get("models/reward/benchmarks")
+    assert (benchmark["run_id"], benchmark["dataset"], benchmark["result"]) == (run["id"], "bench", result)
     assert bench.get("models/sft/benchmarks") == []
     assert bench.get("models/nobody/benchmarks", status=404)["code"] == "unknown_model"
 
@@ -71,8 +71,8 @@ def test_an_equal_run_takes_the_result_over_also_of_the_same_weights_under_anoth
     assert (again["state"], again["reason_code"]) == ("succeeded", "reused")
     assert documents(again) == documents(bench.get("runs/benchmark-1"))
     ids = [bench.get(f"runs/benchmark-{number}")["id"] for number in (2, 1)]
-    assert [one["run_id"] for one in bench.get("models/twin/benchmarks")] == ids
-    assert [one["run_id"] for one in bench.get("models/reward/benchmarks", limit=1)] == ids[:1]
+    assert [benchmark["run_id"] for benchmark in bench.get("models/twin/benchmarks")] == ids
+    assert [benchmark["run_id"] for benchmark in bench.get("models/reward/benchmarks", limit=1)] == ids[:1]
 
 
 def test_wrong_inputs_are_refused_by_field(bench: EvaluationWorld) -> None:
@@ -92,7 +92,7 @@ def test_labelled_answers_need_groups(bench: EvaluationWorld) -> None:
     rows = [{"prompt": f"say {word}", "response": word, "reward": float(len(word))} for word in WORDS[:4]]
     bench.dataset("alone", rows, kind="labelled")
     problem = bench.post("runs", {**BENCHMARK, "inputs": {"reward": "reward", "pairs": "alone"}}, status=422)
-    assert [(one["location"], one["message"][:25]) for one in problem["errors"]] == [
+    assert [(error["location"], error["message"][:25]) for error in problem["errors"]] == [
         ("inputs.pairs", "needs rows with `group`; ")
     ]
     grouped = [{**row, "group": 0, "candidate": place, "prompt": "say red"} for place, row in enumerate(rows)]
@@ -100,8 +100,8 @@ def test_labelled_answers_need_groups(bench: EvaluationWorld) -> None:
     bench.dataset("grouped", grouped, kind="labelled")
     bench.post("runs", {**BENCHMARK, "inputs": {"reward": "reward", "pairs": "grouped"}})
     assert bench.work_off() == ["benchmark"]
-    (found,) = bench.get("models/reward/benchmarks")
-    assert (found["result"]["prompts"], found["result"]["chance"]) == (1, 0.5)
+    (benchmark,) = bench.get("models/reward/benchmarks")
+    assert (benchmark["result"]["prompts"], benchmark["result"]["chance"]) == (1, 0.5)
 
 
 def test_the_form_has_a_default_with_an_explanation_for_every_field(world: EvaluationWorld) -> None:
@@ -109,7 +109,7 @@ def test_the_form_has_a_default_with_an_explanation_for_every_field(world: Evalu
     fields = kind["config_schema"]["properties"]
     assert set(fields) == {"run", "batch_tokens", "precision", "engine", "vllm"}
     assert all(field["description"] and "default" in field for field in fields.values())
-    assert [(one["name"], one["allowed"]) for one in kind["inputs"]] == [
+    assert [(input_["name"], input_["allowed"]) for input_ in kind["inputs"]] == [
         ("reward", ["preference", "reward"]),
         ("pairs", ["labelled", "preferences"]),
     ]
@@ -140,7 +140,7 @@ def test_a_report_has_the_newest_on_each_dataset_also_one_that_came_after_it(ben
     bench.post("runs", {**BENCHMARK, "inputs": {"reward": "reward", "pairs": "other"}})
     bench.work_off()
     shown = bench.get("evaluations/eval/report")["rewards"][0]["benchmarks"]
-    assert [(one["dataset"], one["run_id"]) for one in shown] == [
+    assert [(benchmark["dataset"], benchmark["run_id"]) for benchmark in shown] == [
         ("other", bench.get("runs/benchmark-3")["id"]),
         ("bench", bench.get("runs/benchmark-2")["id"]),
     ]

@@ -21,26 +21,26 @@ def trained(world: EvaluationWorld) -> EvaluationWorld:
     world.dataset(
         "train", [*rows, {"prompt": "say red", "response": "x"}, {"prompt": LONG, "response": "x"}], "instructions"
     )
-    world.prompt_set("asked", [(one, []) for one in words])
+    world.prompt_set("asked", [(word, []) for word in words])
     world.trained_on("sft", "train")
     return world
 
 
 def seen(world: EvaluationWorld) -> dict[int, tuple[str, str]]:
     items = world.get("evaluations/eval/prompts", seen=True)["items"]
-    return {one["position"]: (one["seen"]["match"], one["seen"]["dataset"]) for one in items}
+    return {prompt["position"]: (prompt["seen"]["match"], prompt["seen"]["dataset"]) for prompt in items}
 
 
 def in_train(world: EvaluationWorld) -> dict[int, tuple[str, str]]:
     """What should be found: rows may have been held out, and those no one has learned from."""
     rows = world.get("datasets/train/samples", limit=100)["items"]
-    train = {one["sample"]["prompt"][0]["content"] for one in rows if one["split"] == "train"}
-    found = {}
+    train = {row["sample"]["prompt"][0]["content"] for row in rows if row["split"] == "train"}
+    expected = {}
     if "say red" in train:
-        found[0] = ("exact", "train")
+        expected[0] = ("exact", "train")
     if LONG in train:
-        found[1] = ("near", "train")
-    return found
+        expected[1] = ("near", "train")
+    return expected
 
 
 def test_prompts_of_the_training_data_are_flagged_and_counted(trained: EvaluationWorld) -> None:
@@ -49,11 +49,11 @@ def test_prompts_of_the_training_data_are_flagged_and_counted(trained: Evaluatio
     wanted = in_train(trained)
     assert wanted
     assert seen(trained) == wanted
-    assert [one["name"] for one in detail["checked"]] == ["train"]
+    assert [dataset["name"] for dataset in detail["checked"]] == ["train"]
     kinds = [match for match, _ in wanted.values()]
     assert (detail["exact"], detail["near"], detail["waiting"]) == (kinds.count("exact"), kinds.count("near"), False)
     others = trained.get("evaluations/eval/prompts", seen=False)["items"]
-    assert {one["position"] for one in others} == set(range(4)) - set(wanted)
+    assert {prompt["position"] for prompt in others} == set(range(4)) - set(wanted)
 
 
 def test_held_out_rows_are_no_training_data(trained: EvaluationWorld) -> None:
@@ -65,7 +65,7 @@ def test_held_out_rows_are_no_training_data(trained: EvaluationWorld) -> None:
 def test_named_datasets_are_looked_through_instead(trained: EvaluationWorld) -> None:
     trained.dataset("other", [{"prompt": f"zebra {n}"} for n in range(9)] + [{"prompt": "ZEBRA"}] * 1)
     trained.evaluate(prompts={"set": "asked"}, check_against=["other"])
-    assert [one["name"] for one in trained.detail()["contamination"]["checked"]] == ["other"]
+    assert [dataset["name"] for dataset in trained.detail()["contamination"]["checked"]] == ["other"]
     assert set(seen(trained)) <= {3}
 
 

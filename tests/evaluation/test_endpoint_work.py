@@ -13,7 +13,7 @@ from test_evaluation_processes import completion
 
 from steerboard.evaluation.entrants import endpoint_answers
 from steerboard.evaluation.entrants.endpoint_answers import EndpointGaveUp, Respondent, Target
-from steerboard.evaluation.voice import Voice
+from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.platform.settings import Settings
 from steerboard_contracts.decoding import Decoding
 from support.servers.other_server import Answer, OtherServer, Seen, other_server
@@ -29,7 +29,7 @@ def other() -> Iterator[OtherServer]:
 def respondent(other: OtherServer, monkeypatch: pytest.MonkeyPatch) -> Respondent:
     monkeypatch.setattr(endpoint_answers, "get_settings", lambda: Settings(allowed_private="127.0.0.1"))
     monkeypatch.setattr(endpoint_answers, "_SECONDS", 0.5)
-    return Respondent(Target(f"{other.url}/v1", "gpt-test", None, None), Voice(io.StringIO()))
+    return Respondent(Target(f"{other.url}/v1", "gpt-test", None, None), StageEventWriter(io.StringIO()))
 
 
 def ask(respondent: Respondent, text: str) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation_world import SAMPLED, EvaluationWorld, wait
+from evaluation_world import SAMPLED, EvaluationWorld
 from sqlalchemy import update
 
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
+from support.patience import wait_until
 from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
 KEY = "sk-very-secret"
@@ -24,14 +25,14 @@ LOCAL = {"allowed_private": "127.0.0.1"}
 def processes_of(run_id: object) -> list[int]:
     """The processes of a run's attempts, except for their guardian."""
     mark = f"STEERBOARD_STAGE={run_id}:".encode()
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (entry / "environ").read_bytes() and b"guardian.py" not in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
+                pids.append(int(entry.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 def kill_when(world: EvaluationWorld, run_id: object, enough: bytes) -> threading.Thread:
@@ -39,7 +40,7 @@ def kill_when(world: EvaluationWorld, run_id: object, enough: bytes) -> threadin
     kept = world.settings.home / "work" / str(run_id) / "checkpoints" / "a1-rows.jsonl"
 
     def work() -> None:
-        wait(lambda: kept.is_file() and enough in kept.read_bytes())
+        wait_until(lambda: kept.is_file() and enough in kept.read_bytes())
         for pid in processes_of(run_id):
             os.kill(pid, signal.SIGKILL)
 

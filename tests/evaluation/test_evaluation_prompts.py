@@ -66,10 +66,10 @@ def test_a_limit_draws_by_seed(world: EvaluationWorld) -> None:
     world.dataset("data", ROWS["prompts"])
     for name, seed in (("one", 0), ("two", 0), ("three", 1)):
         world.evaluate(name, prompts={"dataset": "data", "split": "all", "limit": 5, "seed": seed}, entrants=[])
-    one = first_words(world, "one")
-    assert len(one) == 5
-    assert one == first_words(world, "two") != first_words(world, "three")
-    assert one == sorted(one, key=lambda words: int(words.split()[1]))
+    drawn = first_words(world, "one")
+    assert len(drawn) == 5
+    assert drawn == first_words(world, "two") != first_words(world, "three")
+    assert drawn == sorted(drawn, key=lambda words: int(words.split()[1]))
 
 
 def test_system_messages_earlier_turns_and_references_stay(world: EvaluationWorld) -> None:
@@ -175,7 +175,7 @@ def test_names_are_taken_once(world: EvaluationWorld) -> None:
     world.evaluate("two")
     taken = world.client.patch(world.url("evaluations/two"), json={"name": "eval"})
     assert (taken.status_code, taken.json()["code"]) == (409, "name_taken")
-    assert [one["name"] for one in world.get("evaluations")["items"]] == ["two", "eval"]
+    assert [evaluation["name"] for evaluation in world.get("evaluations")["items"]] == ["two", "eval"]
 
 
 def test_the_same_model_twice_gets_names_of_its_own(world: EvaluationWorld) -> None:

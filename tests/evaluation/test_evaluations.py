@@ -21,7 +21,7 @@ NO_VLLM = {"vllm_python": Path("/no/python")}
 
 
 def entrants(world: EvaluationWorld, name: str = "eval") -> dict[str, Any]:
-    return {one["name"]: one for one in world.detail(name)["entrants"]}
+    return {entrant["name"]: entrant for entrant in world.detail(name)["entrants"]}
 
 
 def test_both_turns_are_answered_and_every_part_can_be_seen(world: EvaluationWorld) -> None:
@@ -29,15 +29,15 @@ def test_both_turns_are_answered_and_every_part_can_be_seen(world: EvaluationWor
     assert (made["prompts"], made["turns"], made["entrants"], made["state"]) == (2, 2, ["sft"], "answering")
     assert world.detail()["unfinished"][0].startswith("the answers of sft wait: ")
     assert world.work_off() == ["answer"]
-    found = world.responses()
-    assert sorted(found) == [("sft", 0, 0), ("sft", 1, 0)]
-    assert all(len(turns) == 2 for turns in found.values())
+    responses = world.responses()
+    assert sorted(responses) == [("sft", 0, 0), ("sft", 1, 0)]
+    assert all(len(turns) == 2 for turns in responses.values())
     detail = world.detail()
     assert (detail["state"], detail["unfinished"]) == ("answered", [])
     (entrant,) = detail["entrants"]
     assert (entrant["responses"], entrant["missing"], entrant["family"]) == (2, 0, "llama")
     assert entrant["content_hash"] == world.get("models/sft")["content_hash"]
-    assert [one["name"] for one in world.get("evaluations")["items"]] == ["eval"]
+    assert [evaluation["name"] for evaluation in world.get("evaluations")["items"]] == ["eval"]
     assert world.get("models/sft")["in_evaluations"] == [{"id": made["id"], "name": "eval"}]
 
 
@@ -59,8 +59,8 @@ def test_samples_differ_and_a_score_names_the_entrant(world: EvaluationWorld) ->
     assert list(entrants(world)) == ["dt_-5", "dt_5"]
     assert entrants(world)["dt_-5"]["score"] == -5
     world.work_off()
-    found = world.responses()
-    first = [found[("dt_-5", 0, sample)] for sample in range(3)]
+    responses = world.responses()
+    first = [responses[("dt_-5", 0, sample)] for sample in range(3)]
     assert len({str(turns) for turns in first}) == 3
     assert entrants(world)["dt_-5"]["responses"] == 6
 
@@ -68,8 +68,8 @@ def test_samples_differ_and_a_score_names_the_entrant(world: EvaluationWorld) ->
 def test_a_policy_of_two_attributes_enters_for_either_both_or_none(world: EvaluationWorld) -> None:
     world.register("steered", "steered")
     asked = ["verbosity:3", {"helpfulness": 1, "verbosity": 3}, "", None]
-    world.evaluate("eval", *({"model": "steered", "score": one, "decoding": SHORT} for one in asked))
-    assert {name: one["score"] for name, one in entrants(world).items()} == {
+    world.evaluate("eval", *({"model": "steered", "score": condition, "decoding": SHORT} for condition in asked))
+    assert {name: entrant["score"] for name, entrant in entrants(world).items()} == {
         "steered_verbosity3": "verbosity:3",
         "steered_helpfulness1_verbosity3": "helpfulness:1,verbosity:3",
         "steered_nothing": "",
@@ -80,11 +80,11 @@ def test_a_policy_of_two_attributes_enters_for_either_both_or_none(world: Evalua
     answers = {entrant: turns for (entrant, prompt, _), turns in world.responses().items() if prompt == 0}
     assert len({str(turns) for turns in answers.values()}) == 4, "every condition changes the answers"
     rows = {row["name"]: row["score"] for row in world.get("evaluations/eval/report")["entrants"]}
-    assert rows == {name: one["score"] for name, one in entrants(world).items()}
+    assert rows == {name: entrant["score"] for name, entrant in entrants(world).items()}
     rows = [json.loads(line) for line in world.client.get(world.url("evaluations/eval/answers")).text.splitlines()]
     exported = {row["model_id"]: row["condition"] for row in rows}
-    assert exported == {name: one["score"] for name, one in entrants(world).items()}
-    (run,) = [one for one in world.get("runs", kind="answer")["items"] if one["name"] == "eval.steered_helpfulness4"]
+    assert exported == {name: entrant["score"] for name, entrant in entrants(world).items()}
+    (run,) = [run for run in world.get("runs", kind="answer")["items"] if run["name"] == "eval.steered_helpfulness4"]
     assert world.get(f"runs/{run['id']}")["config"]["score"] == "helpfulness:4"
 
 
@@ -92,12 +92,12 @@ def test_reward_models_wait_for_all_answers_and_then_start_by_themselves(world: 
     world.evaluate("eval", {"model": "sft", "decoding": SHORT}, {"model": "dt", "decoding": SHORT}, rewards=["reward"])
     (assessment,) = world.detail()["reward_assessments"]
     assert (assessment["state"], assessment["values"]) == ("pending", 0)
-    assert assessment["run"]["reason"].startswith("waits for eval.sft, eval.dt_5")
+    assert assessment["run"]["reason"].startswith("waiting for eval.sft, eval.dt_5")
     assert world.work_off() == ["answer", "answer", "reward"]
     (assessment,) = world.detail()["reward_assessments"]
     assert (assessment["state"], assessment["values"], assessment["responses"]) == ("succeeded", 4, 4)
     (first, _) = world.get("evaluations/eval/prompts")["items"]
-    assert all(isinstance(one["rewards"]["reward"], float) for one in first["responses"])
+    assert all(isinstance(response["rewards"]["reward"], float) for response in first["responses"])
 
 
 def test_only_the_last_turn_is_scored_with_everything_before_it(world: EvaluationWorld) -> None:
@@ -308,3 +308,16 @@ def test_a_superseded_attempt_writes_nothing(world: EvaluationWorld) -> None:
     with pytest.raises(LeaseLost):
         world.work(before_end=lose_the_lease)
     assert world.responses() == {}
+
+
+def test_notices_tell_when_the_last_run_of_an_evaluation_has_ended(world: EvaluationWorld) -> None:
+    events = ["evaluation.succeeded", "evaluation.failed"]
+    world.post("notice-rules", {"name": "ci", "url": "https://ci.example/", "events": events})
+    made = world.evaluate("eval", {"model": "sft"}, {"model": "dt", "score": 5})
+    world.work()
+    assert world.get("notice-rules/ci/deliveries")["items"] == []
+    world.fail_next("bad_input")
+    (told,) = world.get("notice-rules/ci/deliveries")["items"]
+    assert (told["event"], told["payload"]["data"]["name"]) == ("evaluation.failed", "eval")
+    assert told["payload"]["data"]["reason"] == "1 failed, 1 succeeded"
+    assert told["payload"]["data"]["url"].endswith(f"/p/default/evaluations/{made['id']}")

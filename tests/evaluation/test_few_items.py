@@ -12,8 +12,8 @@ from steerboard_contracts.report.sections.comparison import Comparison, PairRow
 def comparison(items: int, *significant: bool) -> Comparison:
     rate = Estimate(value=0.9, n=items)
     pairs = [
-        PairRow(a="dpo", b=f"rival-{n}", wins=9, ties=0, losses=1, win_rate=rate, significant=one)
-        for n, one in enumerate(significant)
+        PairRow(a="dpo", b=f"rival-{n}", wins=9, ties=0, losses=1, win_rate=rate, significant=is_significant)
+        for n, is_significant in enumerate(significant)
     ]
     return Comparison(
         scores=[], pairs=pairs, friedman=None, bradley_terry=[], items=items, winner=None, why="Nothing is known."

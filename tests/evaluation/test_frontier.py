@@ -17,8 +17,8 @@ LONG = {"temperature": 1.0, "max_new_tokens": 24}
 
 
 def frontier(world: EvaluationWorld, name: str = "eval") -> dict[str, Any]:
-    found: dict[str, Any] = world.get(f"evaluations/{name}/report")["frontier"]
-    return {**found, "entrants": {one["entrant"]: one for one in found["entrants"]}}
+    section: dict[str, Any] = world.get(f"evaluations/{name}/report")["frontier"]
+    return {**section, "entrants": {entrant["entrant"]: entrant for entrant in section["entrants"]}}
 
 
 def log_ratios(world: EvaluationWorld, entrant: str) -> list[float | None]:
@@ -41,7 +41,7 @@ def test_sampled_answers_give_an_estimate_and_greedy_ones_say_why_they_do_not(wo
     )
     assert world.detail()["kl_to"] == "sft"
     inputs = {
-        run["name"]: {one["name"] for one in world.get(f"runs/{run['id']}")["inputs"]}
+        run["name"]: {input_["name"] for input_ in world.get(f"runs/{run['id']}")["inputs"]}
         for run in world.get("runs", kind="answer")["items"]
     }
     # All get a perplexity under it.
@@ -53,23 +53,23 @@ def test_sampled_answers_give_an_estimate_and_greedy_ones_say_why_they_do_not(wo
     ratios = log_ratios(world, "dt_5")
     assert len(ratios) == 6
     assert None not in ratios
-    found = frontier(world)
-    entrants = found["entrants"]
-    assert found["kl_to"] == "sft"
+    drawn = frontier(world)
+    entrants = drawn["entrants"]
+    assert drawn["kl_to"] == "sft"
     assert (entrants["sft"]["kind"], entrants["sft"]["kl"]["value"]) == ("same", 0.0)
     page = world.client.get(world.url("evaluations/eval/report.html")).text
     assert "KL to sft" in page
     assert "Best of n of sft by reward" in page
     estimate = entrants["dt_5"]["kl"]
     assert (entrants["dt_5"]["kind"], entrants["dt_5"]["why"], estimate["n"]) == ("estimate", None, 2)
-    assert estimate["value"] == pytest.approx(sum(one for one in ratios if one is not None) / 6)
+    assert estimate["value"] == pytest.approx(sum(ratio for ratio in ratios if ratio is not None) / 6)
     assert "greedy" in entrants["greedy"]["why"]
     assert "top_p" in entrants["cut"]["why"]
     assert entrants["greedy"]["kl"]["value"] is entrants["cut"]["kl"]["value"] is None
-    (curve,) = found["best_of_n"]
+    (curve,) = drawn["best_of_n"]
     assert (curve["entrant"], curve["reward_model"], curve["n"]) == ("sft", "reward", [1, 2, 4])
     assert curve["kl"] == pytest.approx([0.0, math.log(2) - 1 / 2, math.log(4) - 3 / 4])
-    rewards = [one["value"] for one in curve["reward"]]
+    rewards = [point["value"] for point in curve["reward"]]
     assert rewards == sorted(rewards)
 
 
@@ -97,7 +97,7 @@ def test_a_model_that_writes_no_answers_is_refused(world: EvaluationWorld) -> No
 
 
 def perplexities(world: EvaluationWorld, name: str = "eval") -> dict[str, Any]:
-    return {one["entrant"]: one for one in world.get(f"evaluations/{name}/report")["fluency"]["entrants"]}
+    return {entrant["entrant"]: entrant for entrant in world.get(f"evaluations/{name}/report")["fluency"]["entrants"]}
 
 
 def test_every_entrant_of_a_model_has_a_perplexity_however_it_answered(world: EvaluationWorld) -> None:
@@ -119,28 +119,28 @@ def test_every_entrant_of_a_model_has_a_perplexity_however_it_answered(world: Ev
         prompts={"set": "one-turn"},
     )
     world.work_off()
-    found = perplexities(world)
-    assert list(found) == ["sft", *ways]
-    assert [one["why"] for one in found.values()] == [None] * 7
-    for one in found.values():
-        assert one["perplexity"]["n"] == 3
-        assert one["perplexity"]["value"] > 1
+    measured = perplexities(world)
+    assert list(measured) == ["sft", *ways]
+    assert [row["why"] for row in measured.values()] == [None] * 7
+    for row in measured.values():
+        assert row["perplexity"]["n"] == 3
+        assert row["perplexity"]["value"] > 1
     with transaction(world.sessions) as session:
         rows = session.execute(
             select(func.sum(Response.log_prob), func.sum(Response.log_prob_tokens))
             .join(Entrant, Entrant.id == Response.entrant_id)
             .where(Entrant.name == "sampled")
         ).one()
-    assert found["sampled"]["perplexity"]["value"] == pytest.approx(math.exp(-rows[0] / rows[1]))
+    assert measured["sampled"]["perplexity"]["value"] == pytest.approx(math.exp(-rows[0] / rows[1]))
     # Greedily it writes what it finds likeliest.
-    assert found["sft"]["perplexity"]["value"] < found["sampled"]["perplexity"]["value"]
+    assert measured["sft"]["perplexity"]["value"] < measured["sampled"]["perplexity"]["value"]
     # Equal answers are taken over with their log-probs.
     world.evaluate("again", entrants[0], kl_to="sft", prompts={"set": "one-turn"})
     settle_all(world.sessions)
     assert world.work_off() == []
-    assert perplexities(world, "again")["greedy"]["perplexity"] == found["greedy"]["perplexity"]
+    assert perplexities(world, "again")["greedy"]["perplexity"] == measured["greedy"]["perplexity"]
     # Without a model to read them by, nothing is read.
     world.evaluate("plain", entrants[0], prompts={"set": "one-turn"})
     world.work_off()
     assert perplexities(world, "plain")["greedy"]["perplexity"]["value"] is None
-    assert perplexities(world, "plain")["greedy"]["empty"] == found["greedy"]["empty"]
+    assert perplexities(world, "plain")["greedy"]["empty"] == measured["greedy"]["empty"]

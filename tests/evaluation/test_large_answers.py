@@ -16,10 +16,10 @@ LARGE = 3 << 20
 @pytest.fixture
 def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
     """Every prompt has a large answer and a small one."""
-    found = Evaluated(sessions, project, prompts=8)
-    found.entrant("long", letters=LARGE)
-    found.entrant("short")
-    return found
+    evaluation = Evaluated(sessions, project, prompts=8)
+    evaluation.entrant("long", letters=LARGE)
+    evaluation.entrant("short")
+    return evaluation
 
 
 def test_a_page_of_large_answers_ends_early_and_all_pages_have_all_of_them(made: Evaluated, client: TestClient) -> None:
@@ -29,7 +29,10 @@ def test_a_page_of_large_answers_ends_early_and_all_pages_have_all_of_them(made:
         sizes.append(len(answer.content))
         for prompt in answer.json()["items"]:
             seen.append(prompt["position"])
-            assert [(one["entrant"], one["cut"]) for one in prompt["responses"]] == [("long", True), ("short", False)]
+            assert [(response["entrant"], response["cut"]) for response in prompt["responses"]] == [
+                ("long", True),
+                ("short", False),
+            ]
         if answer.json()["next"] is None:
             break
         after = answer.json()["next"]
@@ -41,5 +44,5 @@ def test_a_page_of_large_answers_ends_early_and_all_pages_have_all_of_them(made:
 def test_a_large_answer_is_there_as_a_whole_for_who_asks(made: Evaluated, client: TestClient) -> None:
     (prompt,) = client.get(URL, params={"after": 4, "limit": 1, "whole": True}).json()["items"]
     assert prompt["position"] == 5
-    assert [len(one["turns"][0]) for one in prompt["responses"]] == [LARGE, 10]
-    assert not any(one["cut"] for one in prompt["responses"])
+    assert [len(response["turns"][0]) for response in prompt["responses"]] == [LARGE, 10]
+    assert not any(response["cut"] for response in prompt["responses"])

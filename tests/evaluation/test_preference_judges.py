@@ -15,8 +15,8 @@ from steerboard.evaluation.tables import Entrant, Response
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import RunInput
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.engines.preferences import Preference
 from steerboard_workers.stages.base import random_llama, train_tokenizer
@@ -59,7 +59,10 @@ def by_hand(folder: Path, prompt: list[dict[str, str]], a: str, b: str) -> Prefe
 
 def verdicts(world: EvaluationWorld, judge: str = "compares-preference") -> dict[tuple[Any, ...], Any]:
     items = world.get(f"{JUDGES}/{judge}/verdicts", limit=500)["items"]
-    return {(one["position"], one["turn"], one["a"], one["b"], one["a_first"]): one for one in items}
+    return {
+        (verdict["position"], verdict["turn"], verdict["a"], verdict["b"], verdict["a_first"]): verdict
+        for verdict in items
+    }
 
 
 def report_of(world: EvaluationWorld) -> Any:
@@ -72,21 +75,21 @@ def test_it_compares_every_pair_in_both_orders_and_enters_the_report(judged: Eva
     made = judged.post(JUDGES, ASKED)
     assert (made["name"], made["model"], made["endpoint"]) == ("compares-preference", "compares", None)
     assert judged.work_off() == ["compare"]
-    found = verdicts(judged)
-    assert len(found) == 8
+    given = verdicts(judged)
+    assert len(given) == 8
     answers = judged.responses()
     for position, question in ((0, "say red"), (1, "say apple")):
         a, b = answers["sft", position, 0][0], answers["dt_5", position, 0][0]
         told = by_hand(comparing, [{"role": "user", "content": question}], a, b)
         for first, p in ((True, told.forth), (False, told.back)):
-            one = found[position, 1, "sft", "dt_5", first]
-            assert (one["status"], one["value"]) == ("ok", pytest.approx(p, abs=1e-5))
+            verdict = given[position, 1, "sft", "dt_5", first]
+            assert (verdict["status"], verdict["value"]) == ("ok", pytest.approx(p, abs=1e-5))
     report = report_of(judged)
     assert (report["verdicts"], report["valid"], report["trained"]) == (8, True, [])
     (pair,) = report["comparison"]["pairs"]
     assert pair["win_rate"]["n"] == 2
     both = [
-        [found[position, turn, "sft", "dt_5", first]["value"] for first in (True, False)]
+        [given[position, turn, "sft", "dt_5", first]["value"] for first in (True, False)]
         for position in (0, 1)
         for turn in (1, 2)
     ]
@@ -104,13 +107,13 @@ def test_later_turns_are_judged_with_the_conversation_before_them(judged: Evalua
             row.turns = turns
     judged.post(JUDGES, ASKED)
     judged.work_off()
-    found = verdicts(judged)
+    given = verdicts(judged)
     talk = [("user", "say red"), ("assistant", "same"), ("user", "say blue")]
     told = by_hand(comparing, [{"role": role, "content": text} for role, text in talk], "red", "pear")
-    assert found[0, 2, "sft", "dt_5", True]["value"] == pytest.approx(told.forth, abs=1e-5)
+    assert given[0, 2, "sft", "dt_5", True]["value"] == pytest.approx(told.forth, abs=1e-5)
     texts = [f"User: say apple\n\nAssistant: {one}\n\nUser: say pear\n\nAssistant: {two}" for one, two in talks[2:]]
     told = by_hand(comparing, [{"role": "user", "content": "say pear"}], *texts)
-    assert found[1, 2, "sft", "dt_5", False]["value"] == pytest.approx(told.back, abs=1e-5)
+    assert given[1, 2, "sft", "dt_5", False]["value"] == pytest.approx(told.back, abs=1e-5)
 
 
 def test_asked_again_it_compares_only_what_is_new(judged: EvaluationWorld) -> None:
@@ -125,7 +128,7 @@ def test_asked_again_it_compares_only_what_is_new(judged: EvaluationWorld) -> No
     assert judged.get(f"runs/{newest['id']}")["summary"]["comparisons"] == 8
     after = verdicts(judged)
     assert len(after) == 24
-    assert all(after[place] == one for place, one in before.items())
+    assert all(after[place] == verdict for place, verdict in before.items())
 
 
 def test_a_pair_that_does_not_fit_has_no_verdict_and_the_others_have_theirs(judged: EvaluationWorld) -> None:
@@ -135,7 +138,7 @@ def test_a_pair_that_does_not_fit_has_no_verdict_and_the_others_have_theirs(judg
         row.turns = ["house " * 300, "red"]
     judged.post(JUDGES, ASKED)
     judged.work_off()
-    statuses = [one["status"] for one in verdicts(judged).values()]
+    statuses = [verdict["status"] for verdict in verdicts(judged).values()]
     assert (statuses.count("error"), statuses.count("ok")) == (4, 4)
     assert "unfit" in verdicts(judged)[0, 1, "sft", "dt_5", True]["detail"]
     judged.post(f"{JUDGES}/compares-preference/retry", {}, status=200)

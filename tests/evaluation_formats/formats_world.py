@@ -69,9 +69,9 @@ class FormatsWorld:
         return dict(sent.json())
 
     def download(self, path: str, **query: str) -> bytes:
-        found = self.client.get(f"{ROOT}/{path}", params=query)
-        assert found.status_code == 200, found.text
-        return found.content
+        answer = self.client.get(f"{ROOT}/{path}", params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.content
 
     def entrants(self, *names: str, evaluation: str = "e", turns: int = 1) -> None:
         """They all answer question 81 and nothing else."""
@@ -85,19 +85,28 @@ class FormatsWorld:
         """{(position, sample): (turns, tokens)}"""
         with self.sessions() as session:
             mine = select(Response).join(Entrant, Entrant.id == Response.entrant_id).where(Entrant.name == entrant)
-            return {(one.position, one.sample): (one.turns, one.tokens) for one in session.scalars(mine)}
+            return {
+                (response.position, response.sample): (response.turns, response.tokens)
+                for response in session.scalars(mine)
+            }
 
     def verdicts(self, judge: str) -> list[tuple[Any, ...]]:
         """Everything in a verdict, in a fixed order: position, turn, a, b, a_first, value, weight, status, raw,
         superseded, second of the judgment."""
         with self.sessions() as session:
-            names = {one.id: one.name for one in session.scalars(select(Entrant))}
+            names = {entrant.id: entrant.name for entrant in session.scalars(select(Entrant))}
             mine = select(Verdict).join(Judge, Judge.id == Verdict.judge_id).where(Judge.name == judge)
-            found = [
+            rows = [
                 (
-                    *(one.position, one.turn, names[one.a], names.get(one.b) if one.b else None, one.a_first),
-                    *(one.value, one.weight, one.status, one.raw, one.superseded),
+                    *(
+                        verdict.position,
+                        verdict.turn,
+                        names[verdict.a],
+                        names.get(verdict.b) if verdict.b else None,
+                        verdict.a_first,
+                    ),
+                    *(verdict.value, verdict.weight, verdict.status, verdict.raw, verdict.superseded),
                 )
-                for one in session.scalars(mine)
+                for verdict in session.scalars(mine)
             ]
-        return sorted(found, key=repr)
+        return sorted(rows, key=repr)

@@ -28,16 +28,24 @@ def test_fastchat_answers_of_two_turns(world: FormatsWorld, published: Path) -> 
     both = b"".join(
         (published / FASTCHAT / "model_answer" / f"{name}.jsonl").read_bytes() for name in ("gpt-4", "claude-v1")
     )
-    found = world.answers(gzip.compress(both))
-    assert (found["rows"], found["matched"], found["unmatched_rows"], found["duplicates"]) == (160, 160, 0, 0)
-    assert [(one["name"], one["family"], one["responses"], one["missing"]) for one in found["entrants"]] == [
+    imported = world.answers(gzip.compress(both))
+    assert (imported["rows"], imported["matched"], imported["unmatched_rows"], imported["duplicates"]) == (
+        160,
+        160,
+        0,
+        0,
+    )
+    assert [
+        (entrant["name"], entrant["family"], entrant["responses"], entrant["missing"])
+        for entrant in imported["entrants"]
+    ] == [
         ("gpt-4", "gpt", 80, 0),
         ("claude-v1", "claude", 80, 0),
     ]
     truth = json.loads((published / FASTCHAT / "model_answer" / "gpt-4.jsonl").open().readline())
     assert world.responses("gpt-4")[0, 0][0] == truth["choices"][0]["turns"]
     detail = world.client.get(f"{ROOT}/evaluations/e").json()
-    assert [one["source"] for one in detail["entrants"]] == ["import", "import"]
+    assert [entrant["source"] for entrant in detail["entrants"]] == ["import", "import"]
 
 
 def test_arena_hard_and_vicuna_answers(world: FormatsWorld, published: Path) -> None:
@@ -45,15 +53,15 @@ def test_arena_hard_and_vicuna_answers(world: FormatsWorld, published: Path) -> 
     path = published / "arena_hard" / "arena-hard-v0.1" / "model_answer" / "gpt-3.5-turbo-0125.jsonl"
     assert world.answers(path, "arena")["matched"] == 500
     world.evaluation(published / "vicuna_blog" / "question.jsonl", name="vicuna")
-    found = world.answers(published / "vicuna_blog" / "answer" / "answer_bard.jsonl", "vicuna")
-    assert (found["entrants"][0]["name"], found["matched"]) == ("bard-20230327", 80)
+    imported = world.answers(published / "vicuna_blog" / "answer" / "answer_bard.jsonl", "vicuna")
+    assert (imported["entrants"][0]["name"], imported["matched"]) == ("bard-20230327", 80)
 
 
 def test_rows_without_a_prompt_are_counted_and_named(world: FormatsWorld) -> None:
     world.questions(3)
-    found = world.answers(jsonl([answer(82, "m", "b"), answer(999, "m", "x"), answer("81", "m", "a")]))
-    assert (found["rows"], found["matched"], found["unmatched_rows"]) == (3, 2, 1)
-    assert found["unmatched"] == [
+    imported = world.answers(jsonl([answer(82, "m", "b"), answer(999, "m", "x"), answer("81", "m", "a")]))
+    assert (imported["rows"], imported["matched"], imported["unmatched_rows"]) == (3, 2, 1)
+    assert imported["unmatched"] == [
         {
             "line": 2,
             "model": "m",
@@ -61,7 +69,7 @@ def test_rows_without_a_prompt_are_counted_and_named(world: FormatsWorld) -> Non
             "reason": "is about question 999, which is not one of the prompts",
         }
     ]
-    assert found["entrants"][0]["missing"] == 1
+    assert imported["entrants"][0]["missing"] == 1
     assert {place: turns for place, (turns, _) in world.responses("m").items()} == {(0, 0): ["a"], (1, 0): ["b"]}
 
 
@@ -81,8 +89,8 @@ def test_the_newest_of_repeated_answers_counts(world: FormatsWorld) -> None:
         answer(82, "m", "first", tstamp=5),
         answer(82, "m", "second", tstamp=5),
     ]
-    found = world.answers(jsonl(rows))
-    assert (found["matched"], found["duplicates"]) == (2, 2)
+    imported = world.answers(jsonl(rows))
+    assert (imported["matched"], imported["duplicates"]) == (2, 2)
     assert {place: turns for place, (turns, _) in world.responses("m").items()} == {(0, 0): ["new"], (1, 0): ["second"]}
 
 
@@ -90,8 +98,8 @@ def test_missing_turns_and_samples(world: FormatsWorld) -> None:
     """A turn that was never made ends the answer; turns beyond the prompt's are dropped."""
     world.questions(3, turns=2)
     two = {"question_id": 82, "model_id": "m", "choices": [{"turns": ["a", "b"]}, {"turns": ["c", "d"]}]}
-    found = world.answers(jsonl([answer(81, "m", "only", None), two, answer(83, "m", "x", "y", "z")]))
-    assert (found["short"], found["entrants"][0]["samples"], found["entrants"][0]["missing"]) == (1, 2, 2)
+    imported = world.answers(jsonl([answer(81, "m", "only", None), two, answer(83, "m", "x", "y", "z")]))
+    assert (imported["short"], imported["entrants"][0]["samples"], imported["entrants"][0]["missing"]) == (1, 2, 2)
     assert {place: turns for place, (turns, _) in world.responses("m").items()} == {
         (0, 0): ["only"],
         (1, 0): ["a", "b"],
@@ -107,8 +115,12 @@ def test_bad_rows_are_refused_or_left_out(world: FormatsWorld) -> None:
     assert problem["code"] in ("bad_row", "broken_json")
     assert [place["location"] for place in problem["errors"]] == ["line 2", "line 3", "line 4"]
     assert world.client.get(f"{ROOT}/evaluations/e").json()["entrants"] == []
-    found = world.answers(jsonl(rows), bad_rows="skip")
-    assert (found["matched"], found["skipped_rows"], [one["line"] for one in found["skipped"]]) == (1, 3, [2, 3, 4])
+    imported = world.answers(jsonl(rows), bad_rows="skip")
+    assert (imported["matched"], imported["skipped_rows"], [skipped["line"] for skipped in imported["skipped"]]) == (
+        1,
+        3,
+        [2, 3, 4],
+    )
 
 
 def test_alpaca_eval_is_matched_by_its_instructions(world: FormatsWorld) -> None:
@@ -119,9 +131,9 @@ def test_alpaca_eval_is_matched_by_its_instructions(world: FormatsWorld) -> None
         {"instruction": text, "output": out, "generator": "org/Model 7B"}
         for text, out in (("four", "4"), ("same", "a"), (" one\n", "1"), ("same", "b"), ("other", "?"))
     ]
-    found = world.answers(json.dumps(rows).encode())
-    assert found["entrants"][0]["name"] == "org-Model-7B"
-    assert (found["matched"], found["unmatched_rows"], found["unmatched"][0]["line"]) == (4, 1, 1)
+    imported = world.answers(json.dumps(rows).encode())
+    assert imported["entrants"][0]["name"] == "org-Model-7B"
+    assert (imported["matched"], imported["unmatched_rows"], imported["unmatched"][0]["line"]) == (4, 1, 1)
     assert {position: turns for (position, _), (turns, _) in world.responses("org-Model-7B").items()} == {
         3: ["4"],
         2: ["a"],
@@ -147,16 +159,16 @@ def test_rows_without_id_or_text_are_taken_by_their_places(world: FormatsWorld) 
 def test_places_say_nothing_after_a_row_that_cannot_be_read(world: FormatsWorld) -> None:
     world.questions(3)
     rows = [{"model_id": "m", "text": "0"}, {"model_id": "m"}, {"model_id": "m", "text": "2"}]
-    found = world.answers(jsonl([*rows, {"model_id": "m", "text": "3", "question_id": 83}]), bad_rows="skip")
+    imported = world.answers(jsonl([*rows, {"model_id": "m", "text": "3", "question_id": 83}]), bad_rows="skip")
     assert world.responses("m") == {(0, 0): (["0"], None), (2, 0): (["3"], None)}
-    assert (found["skipped_rows"], found["unmatched_rows"], found["unmatched"][0]["line"]) == (1, 1, 3)
+    assert (imported["skipped_rows"], imported["unmatched_rows"], imported["unmatched"][0]["line"]) == (1, 1, 3)
 
 
 def test_instructions_of_alpaca_have_their_input_below_them(world: FormatsWorld) -> None:
     rows = [{"instruction": "Sum up.", "input": "A text."}, {"instruction": "Sum up.", "input": "Another."}]
     world.evaluation(jsonl(rows), format="alpaca_eval")
     asked = world.client.get(f"{ROOT}/evaluations/e/prompts").json()["items"]
-    assert [one["messages"][0]["content"] for one in asked] == ["Sum up.\n\nA text.", "Sum up.\n\nAnother."]
+    assert [prompt["messages"][0]["content"] for prompt in asked] == ["Sum up.\n\nA text.", "Sum up.\n\nAnother."]
     world.answers(jsonl({**row, "output": row["input"], "generator": "m"} for row in reversed(rows)))
     assert world.responses("m") == {(0, 0): (["A text."], None), (1, 0): (["Another."], None)}
 
@@ -165,10 +177,10 @@ def test_names_of_entrants(world: FormatsWorld) -> None:
     world.questions(1)
     two = jsonl([answer(81, "a", "x"), answer(81, "b", "y")])
     assert world.refused("evaluations/e/answers", two, name="mine")["code"] == "several_models"
-    one = jsonl([answer(81, "a", "x")])
-    assert world.answers(one, name="mine", family="own")["entrants"][0]["family"] == "own"
-    assert world.refused("evaluations/e/answers", one, name="mine")["code"] == "name_taken"
-    assert world.refused("evaluations/e/answers", one, name="no name")["code"] == "invalid_name"
+    answers = jsonl([answer(81, "a", "x")])
+    assert world.answers(answers, name="mine", family="own")["entrants"][0]["family"] == "own"
+    assert world.refused("evaluations/e/answers", answers, name="mine")["code"] == "name_taken"
+    assert world.refused("evaluations/e/answers", answers, name="no name")["code"] == "invalid_name"
 
 
 def test_what_postgres_cannot_hold_is_replaced(world: FormatsWorld) -> None:
@@ -196,13 +208,13 @@ def test_exported_answers_import_as_the_same(world: FormatsWorld, format: str) -
     ]
     world.answers(jsonl(rows))
     file = world.download("evaluations/e/answers", format=format)
-    found = world.answers(file, "again")
-    assert (found["format"], found["unmatched_rows"], found["duplicates"]) == (format, 0, 0)
+    imported = world.answers(file, "again")
+    assert (imported["format"], imported["unmatched_rows"], imported["duplicates"]) == (format, 0, 0)
     assert world.download("evaluations/again/answers", format="fastchat").count(b"\n") == 5
     for name in ("a", "b"):
-        one = world.download("evaluations/e/answers", format=format, entrant=name)
+        downloaded = world.download("evaluations/e/answers", format=format, entrant=name)
         other = world.download("evaluations/again/answers", format=format, entrant=name)
-        assert texts(one) == texts(other)
+        assert texts(downloaded) == texts(other)
 
 
 def texts(file: bytes) -> list[Any]:

@@ -77,11 +77,9 @@ def test_rows_of_answers_that_are_left_out_are_told(weekly: Shell) -> None:
     assert "line 6" in refused.stderr
     printed = weekly("import-answers", "weekly", file, "--bad-rows", "skip").stdout.splitlines()
     assert printed[0] == "vicuna: 2 answers, 1 missing"
-    assert (
-        printed[1].strip().startswith("1 rows are about none of the prompts; the first, line 4, is about question 999")
-    )
+    assert printed[1].strip().startswith("1 rows match none of the prompts; the first, line 4, is about question 999")
     assert printed[2].strip().startswith("2 rows cannot be read; the first, line 5")
-    assert printed[3].strip() == "1 answers are there twice; the newest count"
+    assert printed[3].strip() == "1 answers are duplicates; the newest ones count"
     assert printed[4].strip() == "1 answers have fewer turns than their prompt"
 
 
@@ -95,7 +93,7 @@ def test_judgments_of_nobody_here_are_told_and_may_bring_their_models(weekly: Sh
     refused = weekly("import-judgments", "weekly", strange, code=1)
     assert "nothing_matches" in refused.stderr
     assert "--add-entrants" in refused.stderr
-    assert "entered: bard" in weekly("import-judgments", "weekly", strange, "--add-entrants").stdout
+    assert "new entrants: bard" in weekly("import-judgments", "weekly", strange, "--add-entrants").stdout
     judged = "judge gpt-4-single: succeeded, 2 verdicts, 1 unparsed, not valid: 1 of 2 verdicts cannot be used"
     assert judged in weekly("show", "weekly").stdout
 
@@ -213,7 +211,10 @@ def test_verdicts_become_pairs_with_one_command(weekly: Shell) -> None:
         weekly("import-answers", "weekly", weekly.file(f"{model}.jsonl", answers))
     assert "no judge has compared them" in weekly("pairs", "weekly", code=1).stderr
     for judge, scores in {"strict": (9, 3), "odd": (2, 4)}.items():
-        rows = [rating(*one) for one in (("vicuna", 81, scores[0]), ("alpaca", 81, scores[1]), ("vicuna", 82, 5))]
+        rows = [
+            rating(*arguments)
+            for arguments in (("vicuna", 81, scores[0]), ("alpaca", 81, scores[1]), ("vicuna", 82, 5))
+        ]
         weekly(
             "import-judgments", "weekly", weekly.file("some.jsonl", [*rows, rating("alpaca", 82, 1)]), "--name", judge
         )

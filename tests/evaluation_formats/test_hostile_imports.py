@@ -8,8 +8,8 @@ import psutil
 import pytest
 from formats_world import FormatsWorld, jsonl
 
-from steerboard.datasets.formats import jsonl as jsonl_reader
-from steerboard.evaluation.formats import rows as rows_reader
+from steerboard_figures.formats import rows as rows_reader
+from steerboard_files import jsonl as jsonl_reader
 
 ANSWER = {"question_id": 81, "model_id": "m", "choices": [{"index": 0, "turns": ["it says"]}]}
 GRADE = {"question_id": 81, "model": "m", "judge": ["g", "single-v1"], "score": 7, "turn": 1, "judgment": "[[7]]"}

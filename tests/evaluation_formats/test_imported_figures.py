@@ -48,14 +48,14 @@ def test_single_answers_with_numbers_as_texts_failures_duplicates_and_gaps(world
     chance.shuffle(rows)
     content = jsonl(rows[5:])
     world.judgments(content)
-    judge, found = judge_of(world), figures(tmp_path / "f.jsonl", content)
-    assert found["bad_rows"] == 0
-    assert judge["superseded"] == sum(one["superseded"] for one in found["models"]) > 3
-    assert judge["unparsed"] == sum(one["unparsed"] for one in found["models"]) > 10
-    imported = {one["entrant"]: (one["turn_1"], one["turn_2"], one["average"], one["n"]) for one in judge["single"]}
-    for one in found["models"]:
-        theirs = one["turns"]["1"], one["turns"]["2"], one["average"], one["n"]
-        assert imported[one["model"]] == pytest.approx(theirs, abs=1e-12)
+    judge, computed = judge_of(world), figures(tmp_path / "f.jsonl", content)
+    assert computed["bad_rows"] == 0
+    assert judge["superseded"] == sum(model["superseded"] for model in computed["models"]) > 3
+    assert judge["unparsed"] == sum(model["unparsed"] for model in computed["models"]) > 10
+    imported = {row["entrant"]: (row["turn_1"], row["turn_2"], row["average"], row["n"]) for row in judge["single"]}
+    for model_row in computed["models"]:
+        theirs = model_row["turns"]["1"], model_row["turns"]["2"], model_row["average"], model_row["n"]
+        assert imported[model_row["model"]] == pytest.approx(theirs, abs=1e-12)
 
 
 def test_pairs_in_both_orders_with_nulls_and_errors(world: FormatsWorld, tmp_path: Path) -> None:
@@ -70,13 +70,13 @@ def test_pairs_in_both_orders_with_nulls_and_errors(world: FormatsWorld, tmp_pat
             rows.append({**row, "g1_winner": "model_2", "g2_winner": "model_2", "tstamp": chance.choice([3, 4])})
     content = jsonl(rows)
     world.judgments(content)
-    judge, found = judge_of(world), figures(tmp_path / "f.jsonl", content)
+    judge, computed = judge_of(world), figures(tmp_path / "f.jsonl", content)
     (pair,) = judge["comparison"]["pairs"]
-    a = next(one for one in found["models"] if one["model"] == "a")
+    a = next(model for model in computed["models"] if model["model"] == "a")
     assert (pair["wins"], pair["ties"], pair["losses"]) == (a["wins"], a["ties"], a["losses"])
     assert pair["win_rate"]["value"] == pytest.approx(a["win_rate_adjusted"])
     assert judge["biases"]["flip_rate"]["value"] == pytest.approx(a["flip_rate"])
-    assert judge["superseded"] == 2 * found["superseded"] > 0
+    assert judge["superseded"] == 2 * computed["superseded"] > 0
     assert a["errors"] > 5
 
 
@@ -94,22 +94,24 @@ def test_arena_hard_games_with_nulls_and_repeated_rows(world: FormatsWorld, tmp_
                 rows.append({**row, "games": [{"score": "A>>B"}, {"score": "B>>A"}], "tstamp": 1.0})
     content = jsonl(rows)
     world.judgments(content)
-    judge, found = judge_of(world), figures(tmp_path / "f.jsonl", content)
-    assert found["baseline"] == "gpt-4-0314"
-    assert (found["bad_rows"], found["unparsed"]) == (0, judge["unparsed"] + judge["errors"])
-    assert judge["superseded"] == 2 * found["superseded"] > 0
-    imported = {one["entrant"]: (one["win_rate"], one["n"]) for one in judge["arena_hard"]}
-    for one in found["models"]:
-        assert imported[one["model"]] == pytest.approx((one["win_rate"], one["n"]), abs=1e-6)
+    judge, computed = judge_of(world), figures(tmp_path / "f.jsonl", content)
+    assert computed["baseline"] == "gpt-4-0314"
+    assert (computed["bad_rows"], computed["unparsed"]) == (0, judge["unparsed"] + judge["errors"])
+    assert judge["superseded"] == 2 * computed["superseded"] > 0
+    imported = {row["entrant"]: (row["win_rate"], row["n"]) for row in judge["arena_hard"]}
+    for model_row in computed["models"]:
+        assert imported[model_row["model"]] == pytest.approx((model_row["win_rate"], model_row["n"]), abs=1e-6)
 
 
 def test_alpaca_eval_annotations_in_which_one_instruction_stands_twice(world: FormatsWorld, tmp_path: Path) -> None:
     instructions = [f"do {number if number != 7 else 3}" for number in range(30)]
-    world.evaluation(json.dumps([{"instruction": one, "dataset": "d"} for one in instructions]).encode())
+    world.evaluation(
+        json.dumps([{"instruction": instruction, "dataset": "d"} for instruction in instructions]).encode()
+    )
     chance = random.Random(4)
     rows = [
         {
-            "instruction": one,
+            "instruction": instruction,
             "generator_1": "base",
             "output_1": f"{place} " + "b" * chance.randrange(50),
             "generator_2": "m",
@@ -117,12 +119,12 @@ def test_alpaca_eval_annotations_in_which_one_instruction_stands_twice(world: Fo
             "annotator": "w",
             "preference": chance.choice([1.75, "1.25", 0, 1, 2, None, 1.5, 1.9]),
         }
-        for place, one in enumerate(instructions)
+        for place, instruction in enumerate(instructions)
     ]
     content = json.dumps(rows).encode()
     world.judgments(content, add_entrants="true")
-    judge, found = judge_of(world), figures(tmp_path / "f.json", content)
-    (theirs,), (mine,) = found["models"], judge["alpaca_eval"]
+    judge, computed = judge_of(world), figures(tmp_path / "f.json", content)
+    (theirs,), (mine,) = computed["models"], judge["alpaca_eval"]
     assert (theirs["superseded"], theirs["n"] + theirs["nulls"]) == (0, 30)
     for name in ("win_rate", "standard_error", "discrete_win_rate"):
         assert mine[name] == pytest.approx(theirs[name], abs=1e-9)
@@ -145,9 +147,9 @@ def test_reviews_of_both_orders_count_once_and_have_a_flip_rate(world: FormatsWo
     world.judgments(jsonl(rows))
     judge = judge_of(world)
     assert (judge["ok"], judge["superseded"]) == (38, 0)
-    means = {one["entrant"]: one["mean"]["value"] for one in judge["comparison"]["scores"]}
+    means = {score["entrant"]: score["mean"]["value"] for score in judge["comparison"]["scores"]}
     assert means == {"a": (9 + 9 * 7.5) / 10, "b": (5 + 7 * 6.5 + 2 * 4.5) / 10}
-    assert {one["entrant"]: one["average"] for one in judge["single"]} == means
+    assert {row["entrant"]: row["average"] for row in judge["single"]} == means
     assert (judge["biases"]["flip_rate"]["value"], judge["biases"]["flip_rate"]["n"]) == (pytest.approx(7 / 9), 9)
     assert judge["biases"]["first_wins"]["value"] == pytest.approx((10 + 7) / 19)
     assert "1 questions were reviewed in one order only: their scores have position bias" in judge["warnings"]
@@ -167,7 +169,7 @@ def test_a_review_whose_other_order_was_not_parsed_has_no_score(world: FormatsWo
         rows.append({**turned, "score": [7, 5] if number > 81 else [-1, -1]})
     world.judgments(jsonl(rows))
     judge = judge_of(world)
-    means = {one["entrant"]: (one["mean"]["value"], one["mean"]["n"]) for one in judge["comparison"]["scores"]}
+    means = {score["entrant"]: (score["mean"]["value"], score["mean"]["n"]) for score in judge["comparison"]["scores"]}
     assert means == {"a": (7, 39), "b": (6, 39)}
     assert not any("one order only" in warning for warning in judge["warnings"])
     (theirs,) = figures(tmp_path / "review_a_b.jsonl", jsonl(rows))["files"]

@@ -27,16 +27,16 @@ def test_a_real_file_with_failed_and_repeated_judgments(world: FormatsWorld, pub
     world.evaluation(published / "fastchat" / "mt_bench" / "question.jsonl")
     path = published / "fastchat" / "mt_bench_single_llama3_with_errors.jsonl"
     assert world.refused("evaluations/e/judgments", path)["code"] == "nothing_matches"
-    found = world.judgments(path, add_entrants="true")
-    assert sorted(found["entrants_added"]) == ["Meta-Llama-3-8B-Instruct-Griffin", "Meta-Llama-3-8B-Instruct-Normal"]
-    assert (found["rows"], found["verdicts"], found["ok"], found["unparsed"], found["duplicates"]) == (
+    imported = world.judgments(path, add_entrants="true")
+    assert sorted(imported["entrants_added"]) == ["Meta-Llama-3-8B-Instruct-Griffin", "Meta-Llama-3-8B-Instruct-Normal"]
+    assert (imported["rows"], imported["verdicts"], imported["ok"], imported["unparsed"], imported["duplicates"]) == (
         330,
         330,
         320,
         0,
         10,
     )
-    judge = found["judge"]
+    judge = imported["judge"]
     assert (judge["model"], judge["style"], judge["family"], judge["superseded"]) == ("gpt-4", "single", "gpt", 10)
     rows = world.verdicts(judge["name"])
     old = [row for row in rows if row[9]]
@@ -56,8 +56,8 @@ def test_scores_are_kept_as_they_are_stored(world: FormatsWorld) -> None:
     assert [place["location"] for place in outside["errors"]] == ["line 2"]
     rows = [single(81 + n, "m", score) for n, score in enumerate((9.5, -1, None, 1, 10))]
     rows.append({**single(86, "m", -1), "judgment": "$ERROR$"})
-    found = world.judgments(jsonl(rows), name="j")
-    assert (found["ok"], found["unparsed"], found["errors"], found["refused"]) == (3, 2, 1, 0)
+    imported = world.judgments(jsonl(rows), name="j")
+    assert (imported["ok"], imported["unparsed"], imported["errors"], imported["refused"]) == (3, 2, 1, 0)
     assert [(row[5], row[7]) for row in sorted(world.verdicts("j"))] == [
         (9.5, "ok"),
         (None, "unparsed"),
@@ -74,8 +74,8 @@ def test_rows_that_were_left_out_count_against_the_judge(world: FormatsWorld) ->
     world.entrants("m")
     rows = [single(81 + n, "m", 5 if n < 18 else 11) for n in range(20)]
     unnamed = {**single(81, "m", 9), "question_id": None, "tstamp": 2000}
-    found = world.judgments(jsonl([*rows, unnamed]), name="j", bad_rows="skip")
-    assert (found["ok"], found["judge"]["valid"], found["judge"]["unparsed_rate"]) == (18, False, 0.1)
+    imported = world.judgments(jsonl([*rows, unnamed]), name="j", bad_rows="skip")
+    assert (imported["ok"], imported["judge"]["valid"], imported["judge"]["unparsed_rate"]) == (18, False, 0.1)
     (judge,) = world.client.get(f"{ROOT}/evaluations/e/report").json()["judges"]
     assert (judge["valid"], judge["unreadable"]) == (False, 2)
     assert "2 of 20 verdicts cannot be used (2 unreadable): more than 5%" in judge["invalid_because"]
@@ -86,16 +86,16 @@ def test_a_pair_with_its_roles_swapped_is_the_same_pair(world: FormatsWorld) -> 
     world.questions(1)
     world.entrants("a", "b")
     swapped = pair(81, "model_2", "model_2", model_1="b", model_2="a", tstamp=9.0)
-    found = world.judgments(jsonl([pair(81, "model_2", "model_2"), swapped]), name="j")
-    assert (found["ok"], found["duplicates"]) == (2, 2)
+    imported = world.judgments(jsonl([pair(81, "model_2", "model_2"), swapped]), name="j")
+    assert (imported["ok"], imported["duplicates"]) == (2, 2)
 
 
 def test_the_newest_judgment_counts_and_older_ones_are_superseded(world: FormatsWorld) -> None:
     world.questions(1)
     world.entrants("m")
     rows = [single(81, "m", 3, tstamp=30.0), single(81, "m", 2, tstamp=20.0), single(81, "m", -1, tstamp=10.0)]
-    found = world.judgments(jsonl(rows), name="j")
-    assert (found["verdicts"], found["duplicates"], found["ok"], found["unparsed"]) == (3, 2, 1, 0)
+    imported = world.judgments(jsonl(rows), name="j")
+    assert (imported["verdicts"], imported["duplicates"], imported["ok"], imported["unparsed"]) == (3, 2, 1, 0)
     assert {row[5]: row[9] for row in world.verdicts("j")} == {3.0: False, 2.0: True, None: True}
 
 
@@ -103,23 +103,23 @@ def test_everything_that_does_not_belong_is_named(world: FormatsWorld) -> None:
     world.questions(2)
     world.entrants("m")
     rows = [single(81, "m", 5), single(999, "m", 5), single(81, "nobody", 5), single(82, "m", 5, turn=2)]
-    found = world.judgments(jsonl(rows))
-    assert (found["rows"], found["verdicts"], found["unmatched_rows"]) == (4, 1, 3)
-    assert [(one["line"], one["reason"]) for one in found["unmatched"]] == [
+    imported = world.judgments(jsonl(rows))
+    assert (imported["rows"], imported["verdicts"], imported["unmatched_rows"]) == (4, 1, 3)
+    assert [(row["line"], row["reason"]) for row in imported["unmatched"]] == [
         (2, "is about question 999, which is not one of the prompts"),
         (3, "judges nobody, which is not an entrant"),
         (4, "judges turn 2 of a prompt that has 1"),
     ]
-    assert found["judge"]["imported"]["unmatched"] == 3
+    assert imported["judge"]["imported"]["unmatched"] == 3
 
 
 def test_pairs_are_two_verdicts_by_model(world: FormatsWorld) -> None:
     world.questions(4)
     world.entrants("a", "b")
     rows = [pair(81, "model_1", "model_2"), pair(82, "tie", "error"), pair(83, "model_2", None)]
-    found = world.judgments(jsonl([*rows, pair(84, "A", "tie")]), name="j", bad_rows="skip")
-    assert (found["verdicts"], found["ok"], found["unparsed"], found["skipped_rows"]) == (5, 4, 1, 1)
-    assert "model_1, model_2, tie or error" in found["skipped"][0]["reason"]
+    imported = world.judgments(jsonl([*rows, pair(84, "A", "tie")]), name="j", bad_rows="skip")
+    assert (imported["verdicts"], imported["ok"], imported["unparsed"], imported["skipped_rows"]) == (5, 4, 1, 1)
+    assert "model_1, model_2, tie or error" in imported["skipped"][0]["reason"]
     assert {(row[0], row[4]): (row[2], row[3], row[5]) for row in world.verdicts("j")} == {
         (0, True): ("a", "b", 1.0),
         (0, False): ("a", "b", 0.0),
@@ -135,9 +135,9 @@ def test_alpaca_eval_preferences(world: FormatsWorld) -> None:
     base = {"generator_1": "gpt4_turbo", "output_1": "base", "generator_2": "m", "output_2": "mine", "annotator": "w"}
     preferences = [1.9, 0, None, 1.25]
     rows = [{"instruction": f"do {n}", **base, "preference": p} for n, p in enumerate(preferences)]
-    found = world.judgments(json.dumps(rows).encode(), name="j", add_entrants="true")
-    assert (found["ok"], found["unparsed"], found["judge"]["model"]) == (3, 1, "w")
-    assert found["judge"]["settings"]["baseline"] == "gpt4_turbo"
+    imported = world.judgments(json.dumps(rows).encode(), name="j", add_entrants="true")
+    assert (imported["ok"], imported["unparsed"], imported["judge"]["model"]) == (3, 1, "w")
+    assert imported["judge"]["settings"]["baseline"] == "gpt4_turbo"
     assert [(row[2], row[3], row[4], row[5]) for row in sorted(world.verdicts("j"))] == [
         ("m", "gpt4_turbo", None, 1.9 - 1),
         ("m", "gpt4_turbo", None, 0.5),
@@ -166,8 +166,8 @@ def test_arena_hard_games(world: FormatsWorld, shape: str) -> None:
         {ids[shape]: "82", "model": "m", "games": [game("A=B"), game("B<<A")], **more},
         {ids[shape]: "83", "model": "m", "games": [game(None), None], **more},
     ]
-    found = world.judgments(jsonl(rows), name="j")
-    assert (found["ok"], found["unparsed"], found["errors"]) == (4, 1, 1)
+    imported = world.judgments(jsonl(rows), name="j")
+    assert (imported["ok"], imported["unparsed"], imported["errors"]) == (4, 1, 1)
     assert {(row[0], row[4]): (row[5], row[6], row[8]) for row in world.verdicts("j")} == {
         (0, False): (1.0, 3, "why"),
         (0, True): (1.0, 1, "why"),
@@ -191,10 +191,15 @@ def test_arena_bench_scores_have_no_judge(world: FormatsWorld, published: Path) 
     folder = published / "arena_hard" / "arena-bench-v1_single"
     with gzip.open(folder / "claude-2.1.jsonl.gz", "rt") as file:
         ids = [json.loads(line)["question_id"] for line in file]
-    world.evaluation(jsonl([{"question_id": one, "turns": [f"q {one}"]} for one in ids]))
-    found = world.judgments(folder / "claude-2.1.jsonl.gz", add_entrants="true", model="gpt-4-turbo")
-    assert (found["format"], found["verdicts"], found["ok"], found["unparsed"]) == ("arena_bench", 300, 299, 1)
-    assert (found["judge"]["model"], found["judge"]["style"]) == ("gpt-4-turbo", "single")
+    world.evaluation(jsonl([{"question_id": id_, "turns": [f"q {id_}"]} for id_ in ids]))
+    imported = world.judgments(folder / "claude-2.1.jsonl.gz", add_entrants="true", model="gpt-4-turbo")
+    assert (imported["format"], imported["verdicts"], imported["ok"], imported["unparsed"]) == (
+        "arena_bench",
+        300,
+        299,
+        1,
+    )
+    assert (imported["judge"]["model"], imported["judge"]["style"]) == ("gpt-4-turbo", "single")
 
 
 def test_reviews_know_models_by_their_answers(world: FormatsWorld, published: Path) -> None:
@@ -203,8 +208,13 @@ def test_reviews_know_models_by_their_answers(world: FormatsWorld, published: Pa
     world.answers(blog / "answer" / "answer_alpaca-13b.jsonl")
     world.answers(blog / "answer" / "answer_vicuna-7b-20230322-fp16.jsonl")
     path = blog / "review" / "vicuna-7b_20230322-fp16" / "review_alpaca-13b_vicuna-7b.jsonl"
-    found = world.judgments(path, name="j")
-    assert (found["verdicts"], found["ok"], found["judge"]["style"], found["entrants_added"]) == (160, 160, "multi", [])
+    imported = world.judgments(path, name="j")
+    assert (imported["verdicts"], imported["ok"], imported["judge"]["style"], imported["entrants_added"]) == (
+        160,
+        160,
+        "multi",
+        [],
+    )
     totals: Counter[str] = Counter()
     for row in world.verdicts("j"):
         totals[row[2]] += row[5]
@@ -215,8 +225,8 @@ def test_reviews_know_models_by_their_answers(world: FormatsWorld, published: Pa
 def test_reviews_without_answers_are_known_by_the_file_name(world: FormatsWorld, published: Path) -> None:
     blog = published / "vicuna_blog"
     world.evaluation(blog / "question.jsonl")
-    found = world.judgments(blog / "review" / "others" / "review_llama_alpaca-13b.jsonl", add_entrants="true")
-    assert (found["verdicts"], found["entrants_added"]) == (160, ["llama", "alpaca-13b"])
+    imported = world.judgments(blog / "review" / "others" / "review_llama_alpaca-13b.jsonl", add_entrants="true")
+    assert (imported["verdicts"], imported["entrants_added"]) == (160, ["llama", "alpaca-13b"])
 
 
 def test_a_review_of_which_one_answer_is_of_nobody_here_is_left_out_whole(world: FormatsWorld) -> None:
@@ -224,8 +234,8 @@ def test_a_review_of_which_one_answer_is_of_nobody_here_is_left_out_whole(world:
     world.entrants("a", "b")
     review = {"answer1_id": "1", "answer2_id": "2", "text": "t", "score": [8, 7], "model_1": "a"}
     rows = [{**review, "question_id": 81, "model_2": "b"}, {**review, "question_id": 82, "model_2": "nobody"}]
-    found = world.judgments(jsonl(rows))
-    assert (found["verdicts"], found["unmatched_rows"], found["unmatched"][0]["model"]) == (2, 1, "nobody")
+    imported = world.judgments(jsonl(rows))
+    assert (imported["verdicts"], imported["unmatched_rows"], imported["unmatched"][0]["model"]) == (2, 1, "nobody")
 
 
 def test_judgments_without_an_id_are_not_taken_by_their_place(world: FormatsWorld) -> None:
@@ -242,8 +252,8 @@ def test_of_several_judges_one_has_to_be_named(world: FormatsWorld) -> None:
     rows = [single(81, "m", 5), single(82, "m", 6), single(81, "m", 9, judge=["claude", "single-v1"])]
     refused = world.refused("evaluations/e/judgments", jsonl(rows))
     assert (refused["code"], "gpt-4 (2 rows), claude (1 rows)" in refused["detail"]) == ("several_judges", True)
-    found = world.judgments(jsonl(rows), model="claude")
-    assert (found["verdicts"], found["unmatched_rows"], found["judge"]["model"]) == (1, 2, "claude")
+    imported = world.judgments(jsonl(rows), model="claude")
+    assert (imported["verdicts"], imported["unmatched_rows"], imported["judge"]["model"]) == (1, 2, "claude")
 
 
 def test_judgments_of_a_judge_and_of_nobody_are_not_merged(world: FormatsWorld) -> None:
@@ -253,9 +263,9 @@ def test_judgments_of_a_judge_and_of_nobody_are_not_merged(world: FormatsWorld) 
     rows = [single(81, "m", 5), unnamed, single(83, "m", 7)]
     refused = world.refused("evaluations/e/judgments", jsonl(rows))
     assert (refused["code"], "gpt-4 (2 rows), not named (1 rows)" in refused["detail"]) == ("several_judges", True)
-    found = world.judgments(jsonl(rows), model="gpt-4")
-    assert (found["verdicts"], found["unmatched_rows"]) == (2, 1)
-    assert "names no judge" in found["unmatched"][0]["reason"]
+    imported = world.judgments(jsonl(rows), model="gpt-4")
+    assert (imported["verdicts"], imported["unmatched_rows"]) == (2, 1)
+    assert "names no judge" in imported["unmatched"][0]["reason"]
     assert world.judgments(jsonl([unnamed]), model="claude")["judge"]["model"] == "claude"
 
 
@@ -391,8 +401,8 @@ def test_verdicts_of_a_turn_that_nobody_knows_are_refused_or_count_against_the_j
     for damaged in (nameless, [{**row, "turn": 1} if row["question_id"] < 90 else row for row in rows]):
         refused = world.refused("evaluations/e/judgments", jsonl(damaged))
         assert "may be of another turn than the one that they count for" in str(refused)
-        found = world.judgments(jsonl(damaged), bad_rows="skip")
-        assert (found["judge"]["valid"], found["judge"]["imported"]["skipped"]) == (
+        imported = world.judgments(jsonl(damaged), bad_rows="skip")
+        assert (imported["judge"]["valid"], imported["judge"]["imported"]["skipped"]) == (
             False,
             20 if damaged is nameless else 9,
         )

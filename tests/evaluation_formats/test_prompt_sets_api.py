@@ -25,9 +25,10 @@ def test_benchmarks_are_listed_with_their_figures(world: FormatsWorld, published
         ("arena_hard/arena-hard-v2.0/question.jsonl", "arena"),
     ):
         assert world.send("prompt-sets", published / path, name=name).status_code == 201
-    items = {one["name"]: one for one in world.client.get(f"{ROOT}/prompt-sets").json()["items"]}
+    items = {prompt_set["name"]: prompt_set for prompt_set in world.client.get(f"{ROOT}/prompt-sets").json()["items"]}
     assert {
-        name: (one["format"], one["prompts"], one["turns"], len(one["categories"])) for name, one in items.items()
+        name: (prompt_set["format"], prompt_set["prompts"], prompt_set["turns"], len(prompt_set["categories"]))
+        for name, prompt_set in items.items()
     } == {
         "mt-bench": ("fastchat", 80, 2, 8),
         "vicuna": ("fastchat", 80, 1, 9),
@@ -50,7 +51,11 @@ def test_alpaca_eval_prompts_are_numbered_by_their_places(world: FormatsWorld) -
     array = json.dumps([{"instruction": f"do {i}", "dataset": "koala"} for i in range(3)], indent=1).encode()
     world.evaluation(array)
     items = world.client.get(f"{ROOT}/evaluations/e/prompts").json()["items"]
-    assert [(one["question_id"], one["category"]) for one in items] == [("0", "koala"), ("1", "koala"), ("2", "koala")]
+    assert [(prompt["question_id"], prompt["category"]) for prompt in items] == [
+        ("0", "koala"),
+        ("1", "koala"),
+        ("2", "koala"),
+    ]
 
 
 def test_bad_rows_are_named_by_line_and_nothing_is_kept(world: FormatsWorld) -> None:
@@ -152,6 +157,8 @@ def test_what_is_fetched_must_be_all_of_it(world: FormatsWorld, monkeypatch: pyt
 
 
 def test_known_sets_say_their_licence(world: FormatsWorld) -> None:
-    known = {one["name"]: one["licence"] for one in world.client.get(f"{ROOT}/prompt-sets/known").json()}
+    known = {
+        prompt_set["name"]: prompt_set["licence"] for prompt_set in world.client.get(f"{ROOT}/prompt-sets/known").json()
+    }
     assert known["mt-bench-80"] == "Apache-2.0"
     assert known["alpaca-eval-805"] == "CC-BY-NC-4.0"

@@ -22,10 +22,10 @@ Make = Callable[..., Evaluated]
 
 @pytest.fixture
 def made(evaluated: Make) -> Evaluated:
-    found = evaluated(prompts=24)
-    found.entrant("sft")
-    found.entrant("dt")
-    return found
+    evaluation = evaluated(prompts=24)
+    evaluation.entrant("sft")
+    evaluation.entrant("dt")
+    return evaluation
 
 
 def edited(made: Evaluated, *, flipped: int = 0, dropped: int = 0) -> Dataset:
@@ -54,7 +54,7 @@ def asked_on(made: Evaluated, dataset: Dataset, split: str) -> None:
 
 def reserved(report: EvaluationReport) -> list[str]:
     assert report.headline is not None
-    return [one.text for one in report.headline.reservations if one.code == "held_out_changed"]
+    return [reservation.text for reservation in report.headline.reservations if reservation.code == "held_out_changed"]
 
 
 def test_a_reward_models_accuracy_on_changed_pairs_is_marked_in_the_report_and_in_the_gate(made: Evaluated) -> None:
@@ -65,7 +65,7 @@ def test_a_reward_models_accuracy_on_changed_pairs_is_marked_in_the_report_and_i
     words = "1 flipped and 2 dropped in edited"
     assert reserved(report) == [f"Held-out rows were changed by people: {words}."]
     assert f"held-out rows were changed by people: {words}" in report.warnings
-    assert [(one.dataset, one.flipped) for one in report.rewards[0].held_out_changes] == [("edited", 1)]
+    assert [(change.dataset, change.flipped) for change in report.rewards[0].held_out_changes] == [("edited", 1)]
     rule = {"metric": "accuracy", "by": "reward", "op": ">", "value": 0.5}
     (result,) = decide(report, GateRules(rules=[rule], min_n=5)).rules
     assert (result.outcome, result.why) == ("pass", f"0.9 is > 0.5; people changed held-out pairs: {words}")

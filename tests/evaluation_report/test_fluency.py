@@ -36,7 +36,7 @@ def write(made: Evaluated, name: str, answers: Columns, samples: int = 1, **more
 def say(made: Evaluated, name: str, *texts: str | Sequence[str], **more: Any) -> None:
     """An entrant who answers so, a text or its turns for each prompt."""
     turns = [[text] if isinstance(text, str) else list(text) for text in texts]
-    write(made, name, {(at, 0): {"turns": one} for at, one in enumerate(turns)}, **more)
+    write(made, name, {(at, 0): {"turns": turn} for at, turn in enumerate(turns)}, **more)
 
 
 def compare_with(made: Evaluated, model: str) -> None:
@@ -66,15 +66,15 @@ def test_perplexity_is_over_all_tokens_with_an_interval_over_prompts(evaluated: 
     report = made.report()
     assert report.fluency is not None
     assert report.fluency.perplexity_by == "base"
-    found = rows_of(report)["dt"]
-    assert found.why is None
-    assert found.perplexity.n == 10
-    assert found.perplexity.value == pytest.approx(math.exp(nats / tokens))
-    assert found.perplexity.low is not None
-    assert found.perplexity.high is not None
+    row = rows_of(report)["dt"]
+    assert row.why is None
+    assert row.perplexity.n == 10
+    assert row.perplexity.value == pytest.approx(math.exp(nats / tokens))
+    assert row.perplexity.low is not None
+    assert row.perplexity.high is not None
     # The mean of ten prompts with 1 to 10 nats a token is known to about one: Student's 2.26 x 2.87 / 3.
-    assert math.log(found.perplexity.low) == pytest.approx(5.5 - 2.17, abs=0.3)
-    assert math.log(found.perplexity.high) == pytest.approx(5.5 + 2.17, abs=0.3)
+    assert math.log(row.perplexity.low) == pytest.approx(5.5 - 2.17, abs=0.3)
+    assert math.log(row.perplexity.high) == pytest.approx(5.5 + 2.17, abs=0.3)
 
 
 def test_an_answer_that_was_not_read_counts_for_no_perplexity(evaluated: Make) -> None:
@@ -97,11 +97,11 @@ def test_who_has_no_perplexity_has_the_reason(evaluated: Make) -> None:
     assert {row.why for row in rows_of(report).values()} == {None}
     assert "Perplexity" not in str(document_of(report))
     compare_with(made, "base")
-    found = rows_of(made.report())
-    assert "tokens of its answers are not known" in (found["theirs"].why or "")
-    assert "base did not read its answers" in (found["ours"].why or "")
-    assert "not there yet" in (found["waits"].why or "")
-    assert {row.perplexity.value for row in found.values()} == {None}
+    rows = rows_of(made.report())
+    assert "tokens of its answers are not known" in (rows["theirs"].why or "")
+    assert "base did not read its answers" in (rows["ours"].why or "")
+    assert "not there yet" in (rows["waits"].why or "")
+    assert {row.perplexity.value for row in rows.values()} == {None}
 
 
 def test_empty_answers_and_repeated_ones_are_shares_of_all(evaluated: Make) -> None:
@@ -110,29 +110,29 @@ def test_empty_answers_and_repeated_ones_are_shares_of_all(evaluated: Make) -> N
     run = "we all like this; "
     # Two are equal except for blanks, one repeats itself, two are empty: they are equal too, and counted once.
     say(made, "hacked", "Yes.", " Yes.\n", run * 3, run * 2, "", " \n\t")
-    found = rows_of(made.report())
-    assert (found["fluent"].empty, found["fluent"].repeated) == (0.0, 0.0)
-    assert (found["hacked"].empty, found["hacked"].repeated) == (pytest.approx(2 / 6), pytest.approx(3 / 6))
-    assert found["hacked"].answers == 6
+    rows = rows_of(made.report())
+    assert (rows["fluent"].empty, rows["fluent"].repeated) == (0.0, 0.0)
+    assert (rows["hacked"].empty, rows["hacked"].repeated) == (pytest.approx(2 / 6), pytest.approx(3 / 6))
+    assert rows["hacked"].answers == 6
 
 
 def test_equal_samples_of_one_prompt_are_not_repeated_and_other_entrants_do_not_count(evaluated: Make) -> None:
     made = evaluated(prompts=2)
     twice = {(at, n): {"turns": [f"Answer {at}."]} for at in range(2) for n in range(2)}
     write(made, "a", twice, samples=2)
-    write(made, "b", {place: one for place, one in twice.items() if place[1] == 0})
-    found = rows_of(made.report())
-    assert (found["a"].answers, found["a"].repeated, found["b"].repeated) == (4, 0.0, 0.0)
+    write(made, "b", {place: answer for place, answer in twice.items() if place[1] == 0})
+    rows = rows_of(made.report())
+    assert (rows["a"].answers, rows["a"].repeated, rows["b"].repeated) == (4, 0.0, 0.0)
     # Distinct n-grams are of the first answers, or more samples would look less varied.
-    assert found["a"].distinct_1 == found["b"].distinct_1 == pytest.approx(3 / 4)
+    assert rows["a"].distinct_1 == rows["b"].distinct_1 == pytest.approx(3 / 4)
 
 
 def test_any_turn_may_be_empty_or_repeat(evaluated: Make) -> None:
     made = evaluated(prompts=3, turns=2)
     say(made, "a", ("Yes.", ""), ("no no no no no no", "Fine."), ("Fine.", "Yes."))
-    found = rows_of(made.report())["a"]
-    assert (found.empty, found.repeated) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
-    assert found.distinct_2 == pytest.approx(1 / 5)
+    row = rows_of(made.report())["a"]
+    assert (row.empty, row.repeated) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert row.distinct_2 == pytest.approx(1 / 5)
 
 
 def test_tokens_and_cut_answers_are_known_or_not(evaluated: Make) -> None:
@@ -141,10 +141,10 @@ def test_tokens_and_cut_answers_are_known_or_not(evaluated: Make) -> None:
     write(made, "a", told)
     write(made, "b", {(at, 0): {"tokens": None, "finished": None} for at in range(2)})
     made.entrant("c", answered=0)
-    found = rows_of(made.report())
-    assert (found["a"].tokens, found["a"].cut) == (5.0, 0.5)
-    assert (found["b"].tokens, found["b"].cut) == (None, None)
-    nothing = found["c"]
+    rows = rows_of(made.report())
+    assert (rows["a"].tokens, rows["a"].cut) == (5.0, 0.5)
+    assert (rows["b"].tokens, rows["b"].cut) == (None, None)
+    nothing = rows["c"]
     assert (nothing.answers, nothing.empty, nothing.repeated, nothing.distinct_1) == (0, None, None, None)
 
 
@@ -161,7 +161,7 @@ def test_files_have_one_table_and_a_blind_report_has_none(evaluated: Make) -> No
     write(made, "dt", {(at, 0): {"log_prob": -2.0, "log_prob_tokens": 2} for at in range(2)}, source="model")
     made.entrant("theirs")
     report = made.report()
-    (fold,) = (one for one in document_of(report).folds if one.title == "Fluency")
+    (fold,) = (fold for fold in document_of(report).folds if fold.title == "Fluency")
     (grid,) = fold.blocks
     assert isinstance(grid, Grid)
     assert grid.heads[:2] == ("Entrant", "Perplexity under base")

@@ -23,22 +23,22 @@ def headline_of(report: EvaluationReport) -> Headline:
     return report.headline
 
 
-def against(found: Headline, code: str) -> Reservation:
-    return next(one for one in found.reservations if one.code == code)
+def against(headline: Headline, code: str) -> Reservation:
+    return next(reservation for reservation in headline.reservations if reservation.code == code)
 
 
-def codes(found: Headline) -> list[str]:
-    return [one.code for one in found.reservations]
+def codes(headline: Headline) -> list[str]:
+    return [reservation.code for reservation in headline.reservations]
 
 
 @pytest.fixture
 def made(evaluated: Make) -> Evaluated:
     """There is no reason to doubt what is found in it."""
-    found = evaluated(prompts=24)
-    found.entrant("sft")
-    found.entrant("dt")
-    found.seen()
-    return found
+    evaluation = evaluated(prompts=24)
+    evaluation.entrant("sft")
+    evaluation.entrant("dt")
+    evaluation.seen()
+    return evaluation
 
 
 def test_people_answer_before_judges_and_judges_before_rewards(made: Evaluated) -> None:
@@ -47,12 +47,12 @@ def test_people_answer_before_judges_and_judges_before_rewards(made: Evaluated) 
     made.scores({"sft": [7] * 24, "dt": [4] * 24})
     assert headline_of(made.report()).by == "judge"
     made.campaign({"ann": dict.fromkeys(range(24), BOTH)}, name="helpful")
-    found = headline_of(made.report())
-    assert (found.by, found.source, found.winner, found.over) == ("human", "helpful", "dt", ["sft"])
-    assert found.margin is not None
-    assert (found.margin.over, found.margin.win_rate.value, found.items) == ("sft", 1.0, 24)
-    assert found.text.startswith("dt wins: against sft, its only rival, its win rate is 100.0% [")
-    assert [(one.by, one.source, one.winner) for one in found.sources] == [
+    headline = headline_of(made.report())
+    assert (headline.by, headline.source, headline.winner, headline.over) == ("human", "helpful", "dt", ["sft"])
+    assert headline.margin is not None
+    assert (headline.margin.over, headline.margin.win_rate.value, headline.items) == ("sft", 1.0, 24)
+    assert headline.text.startswith("dt wins: against sft, its only rival, its win rate is 100.0% [")
+    assert [(source.by, source.source, source.winner) for source in headline.sources] == [
         ("human", "helpful", "dt"),
         ("judge", "judge", "sft"),
         ("reward", "rm", "sft"),
@@ -61,28 +61,28 @@ def test_people_answer_before_judges_and_judges_before_rewards(made: Evaluated) 
 
 def test_nothing_stands_against_a_clear_winner(made: Evaluated) -> None:
     made.campaign({"ann": dict.fromkeys(range(24), BOTH), "bob": dict.fromkeys(range(24), BOTH)})
-    found = headline_of(made.report())
-    assert (found.winner, found.reservations) == ("dt", [])
+    headline = headline_of(made.report())
+    assert (headline.winner, headline.reservations) == ("dt", [])
 
 
 def test_who_is_within_noise_is_named_and_nobody_wins(made: Evaluated) -> None:
     made.entrant("mle")
     made.scores({"sft": [5, 6] * 12, "dt": [6, 5] * 11 + [6, 6], "mle": [1] * 24})
-    found = headline_of(made.report())
-    assert (found.winner, found.leader, found.tied) == (None, "dt", ["sft"])
-    assert found.text.startswith("No winner: dt and sft are within noise. dt has the highest mean; against sft")
-    assert found.margin is not None
-    said = against(found, "not_significant")
-    assert said.value == found.margin.p_holm
+    headline = headline_of(made.report())
+    assert (headline.winner, headline.leader, headline.tied) == (None, "dt", ["sft"])
+    assert headline.text.startswith("No winner: dt and sft are within noise. dt has the highest mean; against sft")
+    assert headline.margin is not None
+    said = against(headline, "not_significant")
+    assert said.value == headline.margin.p_holm
     assert said.text == "dt does not differ significantly from sft."
 
 
 def test_the_closest_of_several_rivals_is_the_margin(made: Evaluated) -> None:
     made.entrant("mle")
     made.scores({"sft": [1] * 24, "dt": [9] * 24, "mle": [8] * 20 + [9] * 4})
-    found = headline_of(made.report())
-    assert (found.winner, found.over) == ("dt", ["sft", "mle"])
-    assert "against mle, the closest of 2 rivals, its win rate is 91.7%" in found.text
+    headline = headline_of(made.report())
+    assert (headline.winner, headline.over) == ("dt", ["sft", "mle"])
+    assert "against mle, the closest of 2 rivals, its win rate is 91.7%" in headline.text
 
 
 def test_few_items_and_an_open_campaign(evaluated: Make) -> None:
@@ -90,10 +90,10 @@ def test_few_items_and_an_open_campaign(evaluated: Make) -> None:
     made.entrant("sft")
     made.entrant("dt")
     made.campaign({"ann": dict.fromkeys(range(8), BOTH)}, name="helpful", state="open")
-    found = headline_of(made.report())
-    assert against(found, "few_items").value == 8
-    assert against(found, "campaign_open").text == "Campaign helpful is open: 8 of 8 items are ranked."
-    assert against(found, "contamination_unchecked").value is None
+    headline = headline_of(made.report())
+    assert against(headline, "few_items").value == 8
+    assert against(headline, "campaign_open").text == "Campaign helpful is open: 8 of 8 items are ranked."
+    assert against(headline, "contamination_unchecked").value is None
 
 
 @pytest.mark.parametrize(("ranked", "words"), [(1, "1 item is few: "), (2, "2 items are few: ")])
@@ -105,7 +105,11 @@ def test_few_items_are_counted_in_words(made: Evaluated, ranked: int, words: str
 def test_a_judge_that_prefers_another_than_people_do(made: Evaluated) -> None:
     made.campaign({"ann": dict.fromkeys(range(24), BOTH)})
     made.scores({"sft": [7] * 24, "dt": [4] * 24}, name="strict")
-    texts = [one.text for one in headline_of(made.report()).reservations if one.code == "sources_disagree"]
+    texts = [
+        reservation.text
+        for reservation in headline_of(made.report()).reservations
+        if reservation.code == "sources_disagree"
+    ]
     assert texts[0].startswith("Judge strict prefers sft: there the win rate of dt over it is 0.0%")
     assert texts[1].startswith("Judge strict gives the same verdict on only 0.0%")
 
@@ -115,8 +119,8 @@ def test_an_invalid_judge_neither_answers_nor_disagrees(made: Evaluated) -> None
     made.judge("single", unread, name="broken")
     assert headline_of(made.report()).by is None
     made.campaign({"ann": dict.fromkeys(range(24), BOTH)})
-    found = headline_of(made.report())
-    assert (found.source, codes(found)) == ("people", [])
+    headline = headline_of(made.report())
+    assert (headline.source, codes(headline)) == ("people", [])
 
 
 def test_a_winner_that_is_longer(evaluated: Make) -> None:
@@ -146,14 +150,14 @@ def test_the_highest_mean_that_is_behind_a_rival_has_its_figures_against_that_on
         for at in range(30)
     ]
     made.judge("pairwise", verdicts)
-    found = headline_of(made.report())
-    assert (found.winner, found.leader, found.tied) == (None, "a", ["b"])
-    assert found.margin is not None
-    assert (found.margin.over, found.margin.win_rate.value) == ("b", pytest.approx(14 / 30))
-    assert found.text.startswith("No winner: a has the highest mean (0.65), but ")
-    assert "not ahead of b. Against b its win rate is 46.7% [" in found.text
-    assert against(found, "length").text == "The answers of a are 4.00 times as long as those of b."
-    assert against(found, "not_significant").text == "a does not differ significantly from b."
+    headline = headline_of(made.report())
+    assert (headline.winner, headline.leader, headline.tied) == (None, "a", ["b"])
+    assert headline.margin is not None
+    assert (headline.margin.over, headline.margin.win_rate.value) == ("b", pytest.approx(14 / 30))
+    assert headline.text.startswith("No winner: a has the highest mean (0.65), but ")
+    assert "not ahead of b. Against b its win rate is 46.7% [" in headline.text
+    assert against(headline, "length").text == "The answers of a are 4.00 times as long as those of b."
+    assert against(headline, "not_significant").text == "a does not differ significantly from b."
 
 
 def test_prompts_of_the_training_data_and_a_circular_reward_model(evaluated: Make) -> None:
@@ -163,9 +167,9 @@ def test_prompts_of_the_training_data_and_a_circular_reward_model(evaluated: Mak
     made.entrant("best", decoding={"best_of": chosen})
     made.rewards({"sft": [0.0] * 24, "best": [1.0] * 24}, name="rm")
     made.seen({"match": "exact", "dataset": "things", "row": 1, "overlap": 1.0})
-    found = headline_of(made.report())
-    assert against(found, "contamination").value == pytest.approx(1 / 24)
-    assert against(found, "circular").text == (
+    headline = headline_of(made.report())
+    assert against(headline, "contamination").value == pytest.approx(1 / 24)
+    assert against(headline, "circular").text == (
         "Reward model rm is circular: best learned from it, or had answers chosen by it."
     )
 
@@ -185,19 +189,19 @@ def test_a_jury_of_a_judge_that_an_entrant_learned_from_is_circular(evaluated: M
     assert [jury.trained for jury in report.juries] == [["best"]]
     assert any(warning.startswith("circular: best learned from") for warning in report.juries[0].warnings)
     # An independent judge answers before it; where there is none it answers, with its reservation.
-    found = headline_of(report)
-    assert (found.by, found.source, codes(found)) == ("judge", "other", [])
+    told = headline_of(report)
+    assert (told.by, told.source, codes(told)) == ("judge", "other", [])
     report.judges = [judge for judge in report.judges if judge.trained]
-    found = headline(report)
-    assert (found.by, found.source) == ("jury", "panel")
-    assert against(found, "circular").text == (
+    told = headline(report)
+    assert (told.by, told.source) == ("jury", "panel")
+    assert against(told, "circular").text == (
         "Jury panel is circular: best learned from one of its judges, or had answers chosen by it."
     )
 
 
 def test_without_an_assessment_nobody_wins(made: Evaluated) -> None:
-    found = headline_of(made.report())
-    assert (found.text, found.by, found.winner) == ("No one has assessed the answers yet.", None, None)
+    headline = headline_of(made.report())
+    assert (headline.text, headline.by, headline.winner) == ("No one has assessed the answers yet.", None, None)
 
 
 def test_what_could_not_be_tested_is_told_in_the_words_of_the_comparison(evaluated: Make) -> None:
@@ -205,12 +209,12 @@ def test_what_could_not_be_tested_is_told_in_the_words_of_the_comparison(evaluat
     made.entrant("sft")
     made.entrant("dt")
     made.scores({"sft": [4] * 3, "dt": [7] * 3})
-    found = headline_of(made.report())
+    headline = headline_of(made.report())
     assert (
-        found.text
+        headline.text
         == "No winner: dt has the highest mean (7), but only 3 items compare it with sft, and a test needs 6."
     )
-    assert (found.margin, found.leader) == (None, "dt")
+    assert (headline.margin, headline.leader) == (None, "dt")
 
 
 def test_a_kept_report_has_its_headline(made: Evaluated) -> None:

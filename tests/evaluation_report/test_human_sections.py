@@ -103,5 +103,8 @@ def test_each_criterion_is_a_ranking_of_its_own(evaluated: Make) -> None:
     made = three(evaluated, prompts=3)
     made.campaign({"ann": {0: {"sft": 3, "rwr": 2, "dt": 1}}}, criteria=("richness", "clarity"))
     report = made.report()
-    assert [(one.campaign, one.criterion) for one in report.human] == [("people", "richness"), ("people", "clarity")]
+    assert [(section.campaign, section.criterion) for section in report.human] == [
+        ("people", "richness"),
+        ("people", "clarity"),
+    ]
     assert set(report.methods[0].human) == {"people: richness", "people: clarity"}

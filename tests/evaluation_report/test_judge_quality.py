@@ -35,7 +35,9 @@ def said(values: list[float]) -> list[dict[str, object]]:
 def seat(made: Evaluated, name: str, judges: list[uuid.UUID], rule: str = "majority") -> None:
     with transaction(made.sessions) as session:
         session.add(
-            Jury(evaluation_id=made.id, name=name, judges=[str(one) for one in judges], rule=rule, created_by="test")
+            Jury(
+                evaluation_id=made.id, name=name, judges=[str(judge) for judge in judges], rule=rule, created_by="test"
+            )
         )
 
 
@@ -48,21 +50,21 @@ def test_kappa_with_people_is_scikit_learns(evaluated: Make) -> None:
     made = two(evaluated, prompts=12)
     judge, people = [1, 1, 1, 0, 0, 0.5, 1, 0, 1, 1, 0.5, 0], [1, 1, 0, 0, 1, 0.5, 1, 0, 1, 0.5, 1, 0]
     made.judge("pairwise", said(judge))
-    ranks = {at: {"dt": 1 if one >= 0.5 else 2, "sft": 1 if one <= 0.5 else 2} for at, one in enumerate(people)}
+    ranks = {at: {"dt": 1 if vote >= 0.5 else 2, "sft": 1 if vote <= 0.5 else 2} for at, vote in enumerate(people)}
     made.campaign({"ann": ranks})
     quality = made.report().judges[0].quality
     assert quality is not None
-    (found,) = quality.people
+    (agreement,) = quality.people
     from sklearn.metrics import cohen_kappa_score  # slow to import, and every process collects this
 
-    expected = cohen_kappa_score([str(one) for one in judge], [str(one) for one in people])
-    assert found.source == "people"
-    assert found.kappa.value == pytest.approx(expected)
-    assert found.kappa.low < expected < found.kappa.high  # type: ignore[operator]
+    expected = cohen_kappa_score([str(verdict) for verdict in judge], [str(vote) for vote in people])
+    assert agreement.source == "people"
+    assert agreement.kappa.value == pytest.approx(expected)
+    assert agreement.kappa.low < expected < agreement.kappa.high  # type: ignore[operator]
     # Eight agree, in three one side has a tie, and one is turned round.
     same = sum(a == b for a, b in zip(judge, people, strict=True))
     half = sum((a == 0.5) != (b == 0.5) for a, b in zip(judge, people, strict=True))
-    assert found.agreement.value == pytest.approx((same + half / 2) / 12)
+    assert agreement.agreement.value == pytest.approx((same + half / 2) / 12)
 
 
 def test_kappa_covers_its_true_value_and_needs_two_labels() -> None:
@@ -71,8 +73,8 @@ def test_kappa_covers_its_true_value_and_needs_two_labels() -> None:
     for seed in range(60):
         truth = random.choice([-1.0, 1.0], size=(60, 1))
         other = np.where(random.random((60, 1)) < 0.8, truth, -truth)  # kappa 0.6
-        found = kappa_interval(truth, other, seed=seed)
-        covered += found.low <= 0.6 <= found.high  # type: ignore[operator]
+        interval = kappa_interval(truth, other, seed=seed)
+        covered += interval.low <= 0.6 <= interval.high  # type: ignore[operator]
     assert covered >= 53
     same = np.ones((20, 1))
     assert kappa_interval(same, same).value is None
@@ -131,7 +133,7 @@ def test_the_mean_of_judges_with_different_scales_weighs_them_alike(evaluated: M
     made.scores({"sft": [1, 9] * 5, "dt": [2, 10] * 5}, name="wide")
     made.scores({"sft": [5, 5.2] * 5, "dt": [5.1, 5.3] * 5}, name="narrow")
     report = made.report()
-    assert [one.judge for one in report.judges] == ["wide", "narrow"]
+    assert [judge.judge for judge in report.judges] == ["wide", "narrow"]
     with transaction(made.sessions) as session:
         ids = list(session.scalars(select(Judge.id).where(Judge.evaluation_id == made.id).order_by(Judge.id)))
     seat(made, "panel", ids, rule="mean")

@@ -91,7 +91,7 @@ def test_an_invalid_judge_has_no_figure_but_the_reason(evaluated: Make, style: s
         row |= {"value": None, "status": "unparsed"}
     made.judge(style, verdicts, name="mumbles", settings={"baseline": "sft"})
     report = made.report()
-    judge = next(one for one in report.judges if one.judge == "mumbles")
+    judge = next(judge for judge in report.judges if judge.judge == "mumbles")
     reason = "4 of 20 verdicts cannot be used (4 unparsed): more than 5%"
     assert (judge.valid, judge.invalid_because, judge.comparison.why) == (False, reason, reason)
     assert judge.invalid_entrants == {"sft": reason, "dt": reason}
@@ -208,10 +208,10 @@ def test_a_judge_of_the_same_family_is_shown_beside_the_others(evaluated: Make) 
     made.scores({"sft": [5] * 10, "dt": [8] * 10}, name="own", family="gpt")
     made.scores({"sft": [7] * 6 + [5] * 4, "dt": [6] * 10}, name="other", family="claude")
     report = made.report()
-    found = {judge.judge: judge.biases.self_preference for judge in report.judges}
-    own = found["own"]
+    preferences = {judge.judge: judge.biases.self_preference for judge in report.judges}
+    own = preferences["own"]
     assert own is not None
     assert own.family == "gpt"
     assert own.own.value == 1.0
     assert own.others["other"].value == pytest.approx(0.4)
-    assert found["other"] is None
+    assert preferences["other"] is None

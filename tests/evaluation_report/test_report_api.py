@@ -20,11 +20,11 @@ URL = "/api/v1/projects/default/evaluations"
 
 @pytest.fixture
 def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
-    found = Evaluated(sessions, project, prompts=12)
-    found.entrant("sft")
-    found.entrant("dt")
-    found.scores({"sft": [4] * 12, "dt": [6, 7] * 6})
-    return found
+    evaluation = Evaluated(sessions, project, prompts=12)
+    evaluation.entrant("sft")
+    evaluation.entrant("dt")
+    evaluation.scores({"sft": [4] * 12, "dt": [6, 7] * 6})
+    return evaluation
 
 
 def test_a_version_is_computed_once(made: Evaluated, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,10 +49,10 @@ def hostile() -> Document:
 
 
 def test_a_hostile_text_stays_a_text() -> None:
-    found = Tags(page_of(hostile()))
-    assert not found.tags & {"script", "img"}
-    assert not {name for name in found.attributes if name.startswith("on")} | found.attributes & {"src", "href"}
-    assert any("<script>alert(1)</script>" in text for text in found.texts)
+    page = Tags(page_of(hostile()))
+    assert not page.tags & {"script", "img"}
+    assert not {name for name in page.attributes if name.startswith("on")} | page.attributes & {"src", "href"}
+    assert any("<script>alert(1)</script>" in text for text in page.texts)
 
 
 def test_a_page_loads_and_runs_nothing(evaluated: Make) -> None:
@@ -121,14 +121,14 @@ def written(text: str) -> Document:
 
 def letters(pdf: bytes) -> list[tuple[str, str]]:
     """Each that is on the pages, with the font that it is set in, as a reader finds them."""
-    found, flags = [], ctypes.c_int()
+    runs, flags = [], ctypes.c_int()
     for page in pypdfium2.PdfDocument(pdf):
         read = page.get_textpage()
         for at in range(read.count_chars()):
             name = ctypes.create_string_buffer(200)
             pypdfium2.raw.FPDFText_GetFontInfo(read, at, name, len(name), flags)
-            found.append((read.get_text_range(at, 1), name.value.decode()))
-    return found
+            runs.append((read.get_text_range(at, 1), name.value.decode()))
+    return runs
 
 
 def title(pdf: bytes) -> str:
@@ -153,9 +153,9 @@ def test_a_pdf_has_every_script_in_a_font_that_has_it(text: str, font: str) -> N
     made = pdf_of(written(text))
     assert made == pdf_of(written(text))
     assert title(made) == text
-    found = letters(made)
-    assert any(font in name for _, name in found)
-    assert {letter for letter, name in found if ord(letter[:1] or " ") > 0x2FF and "Vera" in name} <= {"•"}
+    texts = letters(made)
+    assert any(font in name for _, name in texts)
+    assert {letter for letter, name in texts if ord(letter[:1] or " ") > 0x2FF and "Vera" in name} <= {"•"}
 
 
 def test_different_letters_look_different_in_a_pdf() -> None:

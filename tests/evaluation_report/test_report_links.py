@@ -36,24 +36,26 @@ SECRETS = (
 @pytest.fixture
 def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
     """Everything in it has a name that must not be shown while people rank."""
-    found = Evaluated(sessions, project, prompts=24)
-    found.entrant("zebra-sft", family="zebra-family", method="sft", letters=100)
+    evaluation = Evaluated(sessions, project, prompts=24)
+    evaluation.entrant("zebra-sft", family="zebra-family", method="sft", letters=100)
     chosen = {"n": 4, "reward": "zebra-rm", "content_hash": "zebra-hash"}
-    found.entrant("zebra-dt", family="other", method="zebra-method", decoding={"best_of": chosen}, letters=200)
-    found.entrant("zebra-third")
+    evaluation.entrant("zebra-dt", family="other", method="zebra-method", decoding={"best_of": chosen}, letters=200)
+    evaluation.entrant("zebra-third")
     table = {"zebra-sft": [4] * 24, "zebra-dt": [7] * 24, "zebra-third": [5] * 24}
-    found.scores(table, name="zebra-judge", model="zebra-model", family="zebra-family")
+    evaluation.scores(table, name="zebra-judge", model="zebra-model", family="zebra-family")
     against_one = [
         {"position": at, "a": name, "b": "zebra-sft", "a_first": True, "value": 1.0}
         for at in range(24)
         for name in ("zebra-dt", "zebra-third")
     ]
-    found.judge("alpaca_eval", against_one, name="zebra-judge-2")
-    found.rewards({name: list(map(float, values)) for name, values in table.items()}, name="zebra-rm")
+    evaluation.judge("alpaca_eval", against_one, name="zebra-judge-2")
+    evaluation.rewards({name: list(map(float, values)) for name, values in table.items()}, name="zebra-rm")
     ranks = {"zebra-sft": 3, "zebra-dt": 1, "zebra-third": 2}
-    found.campaign({"zebra-person": dict.fromkeys(range(24), ranks)}, name="zebra-campaign", state="open", salt="s")
-    found.seen({"match": "exact", "dataset": "zebra-data", "row": 1, "overlap": 1.0}, checked=("zebra-data",))
-    return found
+    evaluation.campaign(
+        {"zebra-person": dict.fromkeys(range(24), ranks)}, name="zebra-campaign", state="open", salt="s"
+    )
+    evaluation.seen({"match": "exact", "dataset": "zebra-data", "row": 1, "overlap": 1.0}, checked=("zebra-data",))
+    return evaluation
 
 
 @pytest.fixture
@@ -102,7 +104,7 @@ def test_the_command_shares_lists_and_revokes(made: Evaluated, steerboard: Steer
 def test_while_people_rank_no_name_is_told(made: Evaluated, client: TestClient, anybody: TestClient) -> None:
     page = anybody.get(share(client)).text
     assert [name for name in SECRETS if name in page] == []
-    letter = next(one for one in "ABC" if f"{one} wins: against" in page)
+    letter = next(candidate for candidate in "ABC" if f"{candidate} wins: against" in page)
     assert f"The answers of {letter} are 20.00 times as long as those of" in page
     assert "entrants are called A, B, C" in page
     with transaction(made.sessions) as session:
@@ -116,18 +118,18 @@ def test_while_people_rank_no_name_is_told(made: Evaluated, client: TestClient, 
 def test_letters_are_the_same_in_every_figure_and_tell_no_order(made: Evaluated) -> None:
     report = made.report()
     for salt in ("one", "two", "three"):
-        found = blinded(report, salt)
-        assert found.headline is not None
-        best = found.headline.winner
+        blind = blinded(report, salt)
+        assert blind.headline is not None
+        best = blind.headline.winner
         assert best is not None
-        assert [one.comparison.winner for one in (*found.human, *found.judges, *found.rewards)] == [best] * 3
-        assert found.human[0].campaign == "1"
+        assert [section.comparison.winner for section in (*blind.human, *blind.judges, *blind.rewards)] == [best] * 3
+        assert blind.human[0].campaign == "1"
         # A judge that only compares with a baseline would show which one that is.
-        assert [one.judge for one in found.judges] == ["1"]
-        for one in (*found.human, *found.judges, *found.rewards):
-            assert [row.entrant for row in one.comparison.scores] == ["A", "B", "C"]
-            assert all(row.a < row.b for row in one.comparison.pairs)
-            rates = {(row.a, row.b): row.win_rate.value for row in one.comparison.pairs}
+        assert [judge.judge for judge in blind.judges] == ["1"]
+        for section in (*blind.human, *blind.judges, *blind.rewards):
+            assert [row.entrant for row in section.comparison.scores] == ["A", "B", "C"]
+            assert all(row.a < row.b for row in section.comparison.pairs)
+            rates = {(row.a, row.b): row.win_rate.value for row in section.comparison.pairs}
             assert all(rate == 1.0 for (a, b), rate in rates.items() if a == best)
             assert all(rate == 0.0 for (a, b), rate in rates.items() if b == best)
     assert len({tuple(e.length.value for e in blinded(report, salt).entrants) for salt in map(str, range(12))}) > 1
@@ -157,8 +159,8 @@ def test_who_tries_many_links_has_to_wait_and_a_link_that_works_still_does(
     made: Evaluated, client: TestClient, anybody: TestClient
 ) -> None:
     path = share(client)
-    found = [anybody.get(f"/shared/guess-{at}").status_code for at in range(11)]
-    assert found == [404] * 10 + [429]
+    statuses = [anybody.get(f"/shared/guess-{at}").status_code for at in range(11)]
+    assert statuses == [404] * 10 + [429]
     refused = anybody.get("/shared/guess")
     assert (refused.json()["code"], int(refused.headers["retry-after"]) > 0) == ("too_many_attempts", True)
     assert anybody.get(path).status_code == 200
@@ -177,8 +179,8 @@ def test_links_are_kept_as_hashes_and_noted_in_the_audit_log(made: Evaluated, cl
     with transaction(made.sessions) as session:
         assert session.scalars(select(ReportLink.code_hash)).all() == [secret_hash(code)]
         noted = session.scalars(select(AuditEntry).where(AuditEntry.action.startswith("report_link"))).all()
-        assert [one.action for one in noted] == ["report_link.create", "report_link.revoke"]
-        assert not any(code in str(one.detail) + one.target for one in noted)
+        assert [entry.action for entry in noted] == ["report_link.create", "report_link.revoke"]
+        assert not any(code in str(entry.detail) + entry.target for entry in noted)
 
 
 def test_who_only_reads_makes_and_revokes_no_link(made: Evaluated, client: TestClient, project: Project) -> None:

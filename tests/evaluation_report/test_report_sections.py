@@ -10,12 +10,12 @@ import scipy
 
 from steerboard.evaluation.report.document.blocks import Grid
 from steerboard.evaluation.report.document.contents import document_of
-from steerboard.evaluation.report.sources import pair_of
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunInput
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
+from steerboard_contracts.report.sections.comparison import pair_of
 from steerboard_statistics.length_adjusted import length_adjusted
 from support.rows.ended_run import ended_run
 from support.rows.evaluation_rows import Evaluated
@@ -46,7 +46,7 @@ def test_rewards_are_averaged_over_samples_and_shown_in_z_and_raw(evaluated: Mak
     assert reward.units == "z"
     assert reward.raw[0].mean.value == pytest.approx((2 + 6) / 2)
     assert reward.comparison.scores[0].mean.value == pytest.approx(((2 - 1) / 2 + (6 - 1) / 2) / 2)
-    assert sum(one.n for one in reward.histogram_raw["sft"]) == 4
+    assert sum(bar.n for bar in reward.histogram_raw["sft"]) == 4
     assert (reward.histogram_z["sft"][0].low, reward.histogram_z["sft"][-1].high) == (0.0, 2.5)
 
 
@@ -64,7 +64,7 @@ def test_the_heat_map_and_the_best_of_n_are_over_the_samples_of_a_prompt(evaluat
     best = reward.best_of_n[0]
     assert best.n == [1, 2, 4]
     # The best of two of 0, 1, 2, 3 is 3, 3, 3, 2, 2, 1 with equal chances; of 0 to -3 it is 3 less.
-    assert [one.value for one in best.reward] == pytest.approx([0.0, (14 / 6 + 14 / 6 - 3) / 2, 1.5])
+    assert [point.value for point in best.reward] == pytest.approx([0.0, (14 / 6 + 14 / 6 - 3) / 2, 1.5])
 
 
 def test_accuracy_and_calibration_are_of_held_out_pairs(evaluated: Make) -> None:
@@ -75,7 +75,7 @@ def test_accuracy_and_calibration_are_of_held_out_pairs(evaluated: Make) -> None
     reward = made.report().rewards[0]
     assert (reward.accuracy.value, reward.accuracy.n) == (0.5, 4)
     assert reward.calibration is not None
-    assert sum(one.n for one in reward.calibration.bins) == 4
+    assert sum(bin_.n for bin_ in reward.calibration.bins) == 4
     assert any("may be chance" in warning for warning in reward.warnings)
 
 
@@ -94,15 +94,15 @@ def test_sources_are_compared_on_the_same_items(evaluated: Make) -> None:
 
 def test_a_pair_has_the_same_figures_whichever_of_the_two_is_entered_first(evaluated: Make) -> None:
     lengths = {"sft": [100] * 24, "dt": [110] * 15 + [300] * 9}
-    found = []
+    rows = []
     for order in (("sft", "dt"), ("dt", "sft")):
         made = evaluated(name="-".join(order), prompts=24)
         for name in order:
             made.entrant(name, letters=lengths[name])
         scores = {"sft": [5] * 24, "dt": [6, 7, 5, 8, 9, 4] * 4}
         made.scores({name: scores[name] for name in order})
-        found.append(pair_of(made.report().judges[0].comparison, "dt", "sft"))
-    one, other = (row.model_dump() for row in found if row is not None)
+        rows.append(pair_of(made.report().judges[0].comparison, "dt", "sft"))
+    one, other = (row.model_dump() for row in rows if row is not None)
     assert (one["wins"], one["ties"], one["losses"], one["length_matched"]["n"]) == (16, 4, 4, 15)
     for field, value in one.items():
         assert other[field] == pytest.approx(value), field
@@ -122,7 +122,7 @@ def test_lengths_missing_answers_and_seen_prompts_are_counted(evaluated: Make) -
     assert ratios["dt", "sft"].value == pytest.approx(1.5)
     assert ratios["dt", "sft"].n == 6
     seen = report.contamination
-    assert (seen.checked, seen.exact, seen.near, [one.question_id for one in seen.seen]) == (
+    assert (seen.checked, seen.exact, seen.near, [prompt.question_id for prompt in seen.seen]) == (
         ["things"],
         1,
         1,
@@ -239,7 +239,7 @@ def test_a_reward_model_of_weight_0_only_watched_and_is_independent_evidence(eva
         given = {name: [float(name == better)] * 20 for name in ("sft", "ppo")}
         made.rewards(given, name=model.name, content_hash=model.artifact_hash)
     report = made.report()
-    assert [one.trained for one in report.rewards] == [["ppo"], []]
+    assert [reward.trained for reward in report.rewards] == [["ppo"], []]
     row = hacking_of(report, "ppo")
     assert (row.alarm, row.independent_by) == (True, "reward model watcher")
 
@@ -337,7 +337,7 @@ def test_each_reward_has_its_own_curve_and_the_sum_that_was_trained_on_too(evalu
     (curve,) = total.curves
     # Means of (h - 1) / 2 - 0.5 k / 10, then in z units of the labelled sums.
     sums = [(2 - 1) / 2 - 1.5, (3 - 1) / 2 - 1.0, (7 - 1) / 2 - 0.5]
-    assert [point.achieved.value for point in curve.points] == pytest.approx([(one - 0.5) / 0.25 for one in sums])
+    assert [point.achieved.value for point in curve.points] == pytest.approx([(source - 0.5) / 0.25 for source in sums])
     together = report.reward_correlations
     assert together is not None
     assert (together.names, together.n) == (["helpful", "harmless"], 16)
@@ -346,7 +346,7 @@ def test_each_reward_has_its_own_curve_and_the_sum_that_was_trained_on_too(evalu
     assert together.spearman[1][0] == pytest.approx(scipy.stats.spearmanr(*flat)[0])
     assert [reward.trained for reward in report.rewards] == [total.trained] * 2, "neither is independent of dt"
     # A document has the same figures.
-    (fold,) = (one for one in document_of(report).folds if one.title == "Rewards together")
+    (fold,) = (fold for fold in document_of(report).folds if fold.title == "Rewards together")
     tables = {block.title: block for block in fold.blocks if isinstance(block, Grid)}
     shown = tables["our-dt: harmless by rm_score"]
     assert [(row[0].text, row[1].text) for row in shown.rows] == [("-5", "30.00"), ("0", "20.00"), ("5", "10.00")]
@@ -373,8 +373,8 @@ def test_a_model_has_a_curve_for_each_guidance_and_none_of_the_best_of_its_answe
         rewards[name] = [score * guidance] * 4
     made.rewards(rewards)
     (reward,) = made.report().rewards
-    found = [(curve.guidance, [point.achieved.value for point in curve.points]) for curve in reward.curves]
-    assert found == [(1.0, [-5.0, 5.0]), (3.0, [-15.0, 15.0])]
+    curves = [(curve.guidance, [point.achieved.value for point in curve.points]) for curve in reward.curves]
+    assert curves == [(1.0, [-5.0, 5.0]), (3.0, [-15.0, 15.0])]
 
 
 def test_a_sum_of_rewards_needs_all_its_reward_models_and_one_model_correlates_with_nothing(evaluated: Make) -> None:
@@ -419,10 +419,12 @@ def test_the_length_adjusted_win_rate_is_over_all_prompts_whatever_their_lengths
     won = [n % 3 != 1 for n in range(12)]
     made.entrant("sft", lengths={(n, 0): length for n, length in enumerate(ours)})
     made.entrant("dt", lengths={(n, 0): length for n, length in enumerate(theirs)})
-    made.rewards({"sft": {(n, 0): 1.0 for n in range(12)}, "dt": {(n, 0): 2.0 * one for n, one in enumerate(won)}})
+    made.rewards(
+        {"sft": {(n, 0): 1.0 for n in range(12)}, "dt": {(n, 0): 2.0 * is_won for n, is_won in enumerate(won)}}
+    )
     (pair,) = made.report().rewards[0].comparison.pairs
     assert pair.a == "sft"
-    wanted = length_adjusted([float(not one) for one in won], ours, theirs)
+    wanted = length_adjusted([float(not is_won) for is_won in won], ours, theirs)
     assert wanted.value is not None
     assert pair.length_adjusted == wanted
 

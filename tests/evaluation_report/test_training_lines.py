@@ -22,7 +22,7 @@ def facts(summary: Any, made_here: bool = True) -> TrainingFacts:
     return training_of(Model(info={"summary": summary}, run_id=uuid.uuid4() if made_here else None))
 
 
-def row(name: str, model: str | None, found: TrainingFacts) -> EntrantRow:
+def row(name: str, model: str | None, facts: TrainingFacts) -> EntrantRow:
     return EntrantRow(
         name=name,
         source="model",
@@ -35,9 +35,9 @@ def row(name: str, model: str | None, found: TrainingFacts) -> EntrantRow:
         missing=0,
         length=Estimate(value=1.0, n=1),
         truncated=None,
-        condition_gain=found.condition_gain,
-        condition_gain_step=found.step,
-        kept=found.kept,
+        condition_gain=facts.condition_gain,
+        condition_gain_step=facts.step,
+        kept=facts.kept,
     )
 
 

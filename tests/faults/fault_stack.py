@@ -9,7 +9,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,13 +32,13 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
 from steerboard_contracts.run_config import RUN_CONFIG
 from steerboard_contracts.stage.spec import StageSpec
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.processes.surroundings import surroundings
 
 ROWS = 120
 ENDED = ("succeeded", "failed", "cancelled")
 # What a clock measures differs from run to run.
-CLOCKED = frozenset({"tokens_per_second"})
+CLOCKED = frozenset({"tokens_per_second", "device_seconds", "wall_seconds"})
 BASE = {
     "run": "base",
     "source": "random:tiny-llama",
@@ -225,7 +224,7 @@ class Stack:
             )
             rows = session.execute(
                 select(Metric.name, Metric.step, Metric.value).where(
-                    Metric.run_id == run_id, Metric.name.not_in(CLOCKED)
+                    Metric.run_id == run_id, Metric.name.not_in(CLOCKED), Metric.name.not_like("device/%")
                 )
             )
             return Result(str(weights), {(name, step): value for name, step, value in rows})
@@ -298,12 +297,10 @@ class Stack:
         self.wait(lambda: self.checkpoint_step(run_id) >= step, seconds, f"no checkpoint of step {step}", pause=0.002)
 
     def wait(self, condition: Callable[[], bool], seconds: float, complaint: str, pause: float = 0.05) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > end:
-                logs = "\n".join(worker.log.read_text()[-3000:] for worker in self.workers)
-                raise AssertionError(f"{complaint}\n{logs}")
-            time.sleep(pause)
+        def with_logs() -> str:
+            return "\n".join([complaint, *(worker.log.read_text()[-3000:] for worker in self.workers)])
+
+        wait_until(condition, with_logs, seconds=seconds, pause=pause)
 
 
 def _environments() -> Iterator[tuple[int, bytes]]:

@@ -59,7 +59,7 @@ def test_a_worker_hears_wake_ups_again_after_the_broker_was_restarted(stack: Sta
     stack.start_worker("only", **NEVER)
     connected(stack, 1)
     broker.stop()
-    time.sleep(0.5)
+    time.sleep(0.5)  # an outage, not only a lost connection
     broker.start(postgres=False)
     connected(stack, 2)
     assert stack.finish(stack.create("after", QUICK))[0].state == "succeeded"

@@ -132,7 +132,7 @@ def test_the_stage_of_a_frozen_worker_ends_within_its_lease_though_the_clock_jum
     worker.signal(signal.SIGSTOP)
     assert stack.stage_pids(run_id)
     clock.jump(by)
-    time.sleep(3)
+    time.sleep(3)  # what is left of the lease by a right clock
     assert stack.stage_pids(run_id), "it ended long before its lease"
     # A lease of ten seconds, of which the stage has eight.
     stack.wait(lambda: not stack.stage_pids(run_id), 8, "the stage outlived its lease")
@@ -152,7 +152,7 @@ def test_who_waits_for_a_home_that_is_in_use_gives_up_in_time(clock: WrongClock,
             env={**os.environ, **clock.environment},
         )
         try:
-            time.sleep(2)
+            time.sleep(2)  # half of its patience
             clock.jump(by)
             assert waits.communicate(timeout=10)[0] == b"locked\n"
         finally:

@@ -68,7 +68,7 @@ def test_a_cut_of_postgres_that_is_shorter_than_the_lease_costs_nothing(
     expected = stack.undisturbed(LONGER)
     run_id, _ = begin(stack, STEERBOARD_LEASE_SECONDS="40")
     with database.cut(kind):
-        time.sleep(15)
+        time.sleep(15)  # well within the lease
     (run,) = stack.finish(run_id)
     assert (run.state, run.attempt) == ("succeeded", 1), run.reason
     assert stack.timeline(run_id) == ["pending", "queued", "running", "succeeded"]
@@ -87,7 +87,7 @@ def test_a_worker_that_was_cut_off_from_postgres_for_longer_ends_its_stage_and_a
         cut = time.monotonic()
         stack.wait(lambda: not stack.stage_pids(run_id), 15, "the stage outlived its lease")
         assert time.monotonic() - cut > 3, "the stage was ended while its lease was good"
-        time.sleep(max(0, 30 - (time.monotonic() - cut)))
+        time.sleep(max(0, 30 - (time.monotonic() - cut)))  # past all timeouts of the connection
     stack.start_worker("other", STEERBOARD_LEASE_SECONDS="6")
     (run,) = stack.finish(run_id)
     assert (run.state, run.attempt) == ("succeeded", 2), run.reason
@@ -105,7 +105,7 @@ def test_a_cut_of_redis_costs_nothing_and_wake_ups_are_heard_again(stack: Stack,
     expected = stack.undisturbed(LONGER)
     run_id, _ = begin(stack, **NEVER)
     with broker.cut(kind):
-        time.sleep(30)
+        time.sleep(30)  # past all timeouts of the connection
     (run,) = stack.finish(run_id)
     assert (run.state, run.attempt) == ("succeeded", 1), run.reason
     assert stack.result(run_id) == expected

@@ -47,16 +47,16 @@ class Up:
 
     def processes(self) -> list[int]:
         """All that belong to this home, by their command lines."""
-        found = []
+        pids = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 try:
                     # A zombie that no one has reaped yet has no command line any more.
                     if str(self.home).encode() in (entry / "cmdline").read_bytes():
-                        found.append(int(entry.name))
+                        pids.append(int(entry.name))
                 except OSError:
                     continue
-        return found
+        return pids
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ _RUNS: list[dict[str, Any]] = [
 def payloads() -> dict[str, list[dict[str, Any]]]:
     normaliser = {"mean": 0.1, "sd": 1.5, "n": 100, "reward_source": "reward", "reward_model_hash": "ef"}
     dataset = {"name": "data", "path": "data.jsonl", "kind": "labelled", "rows": 9, "content_hash": "ab"}
-    model = {"name": "sft", "path": "model", "content_hash": "cd", "cost_seconds": 1.5, "shared_seconds": 2.0}
+    model = {"name": "sft", "path": "model", "content_hash": "cd"}
     policy = {"role": "policy", "method": "decision_transformer", "architecture": "LlamaForCausalLM"}
     sizes = {"parameters": 1000, "max_length": 512, "lora": _LORA, "lineage": {"parent": "ab"}}
     spec = StageSpec(

@@ -76,10 +76,10 @@ def upgraded(
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))
     if in_place:
-        found = manifest.load(source, manifest.newest(source))
+        backup = manifest.load(source, manifest.newest(source))
         with engine.begin() as connection:
-            restore.fill(connection, found, source, None)
-        assert found.revision != migrations.newest_revision(), "or nothing would be upgraded"
+            restore.fill(connection, backup, source, None)
+        assert backup.revision != migrations.newest_revision(), "or nothing would be upgraded"
         migrations.migrate(engine)
     else:
         restore.restore(engine, ArtifactStore(settings.artifact_url), source, home=home)
@@ -95,7 +95,7 @@ def upgraded(
 
 
 def test_datasets_keep_their_rows(upgraded: Upgraded) -> None:
-    known = {one["name"]: (one["kind"], one["rows"]) for one in upgraded.get("datasets")["items"]}
+    known = {dataset["name"]: (dataset["kind"], dataset["rows"]) for dataset in upgraded.get("datasets")["items"]}
     assert known["dialogues"] == ("instructions", 40)
     assert known["pairs"] == ("preferences", 40)
     assert known["small-1.labelled"] == ("labelled", 12)
@@ -106,7 +106,7 @@ def test_datasets_keep_their_rows(upgraded: Upgraded) -> None:
 
 
 def test_models_keep_their_files(upgraded: Upgraded) -> None:
-    models = {one["name"]: one["role"] for one in upgraded.get("models")["items"]}
+    models = {model["name"]: model["role"] for model in upgraded.get("models")["items"]}
     assert models == {"small-1.base": "base", "small-1.sft": "sft", "small-1.reward": "reward", "small-1.dt": "policy"}
     for file in upgraded.get("models/small-1.dt")["files"]:
         content = upgraded.client.get(f"/api/v1/projects/default/models/small-1.dt/files/{file['path']}").content
@@ -148,7 +148,7 @@ def test_people_secrets_and_collections_are_there(upgraded: Upgraded) -> None:
     members = {member["user"]: member["role"] for member in upgraded.get("members")["items"]}
     assert members["ann"] == "annotator"
     assert members["vera"] == "viewer"
-    assert [one["name"] for one in upgraded.get("collections")] == ["kept"]
+    assert [collection["name"] for collection in upgraded.get("collections")] == ["kept"]
     with transaction(upgraded.sessions) as session:
         sealed = session.scalars(select(Endpoint)).one().api_key_sealed
     assert sealed is not None

@@ -28,8 +28,9 @@ PARSE: dict[str, Callable[[Any], BaseModel]] = {
     "judge_settings": JudgeSettings.model_validate,
     "playground_decoding": PlaygroundDecoding.model_validate,
 }
-# Fields that have no effect any more: draws of an evaluate run, whose intervals are those of its evaluation.
-DROPPED = {"bootstrap"}
+# Fields that have no effect any more: draws of an evaluate run, whose intervals are those of its evaluation, and what
+# an input model cost, which the server adds up.
+DROPPED = {"bootstrap", "cost_seconds", "shared_seconds"}
 RELEASES = sorted(Path(__file__).parent.glob("payloads-*.json"))
 
 

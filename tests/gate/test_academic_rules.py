@@ -69,8 +69,8 @@ def report(evaluated: Callable[..., Evaluated]) -> EvaluationReport:
     made = evaluated(prompts=2)
     made.entrant("sft")
     made.entrant("dpo")
-    found = made.report()
-    found.academic = [
+    document = made.report()
+    document.academic = [
         EntrantAcademic(
             entrant="dpo",
             rows=[
@@ -81,7 +81,7 @@ def report(evaluated: Callable[..., Evaluated]) -> EvaluationReport:
             ],
         )
     ]
-    return found
+    return document
 
 
 def held(report: EvaluationReport, **rule: Any) -> GateRuleResult:
@@ -113,10 +113,10 @@ def held(report: EvaluationReport, **rule: Any) -> GateRuleResult:
 def test_a_rule_of_a_benchmark_holds_or_not(
     report: EvaluationReport, rule: dict[str, Any], outcome: str, value: float | None
 ) -> None:
-    found = held(report, **rule)
-    assert found.outcome == outcome, found
+    result = held(report, **rule)
+    assert result.outcome == outcome, result
     if value is not None:
-        assert found.value == pytest.approx(value)
+        assert result.value == pytest.approx(value)
 
 
 def test_the_verdict_says_which_figure_and_what_is_missing(report: EvaluationReport) -> None:

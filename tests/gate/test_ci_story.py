@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from pydantic import ValidationError
 
 from steerboard.evaluation.gate.rules import METRICS, GateRules, parse_rules
 from steerboard.evaluation.schemas import EvaluationCreate
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.servers.running_up import client_token, running_up
 
 DOCS = (Path(__file__).parents[2] / "docs" / "ci.md").read_text()
@@ -139,22 +138,24 @@ def test_one_command_ends_with_the_verdict_though_its_worker_is_killed_in_the_mi
     (tmp_path / "recipe.yaml").write_text(recipe)
     rules = [HOLDS, {"metric": "length_mean", "entrant": "sft", "op": ">=", "value": 0}]
     (tmp_path / "gate.yaml").write_text(yaml.safe_dump({"rules": rules}))
-    given = [part for one in ("instructions=things", "preferences=pairs", "prompts=asked") for part in ("--set", one)]
+    given = [
+        part for setting in ("instructions=things", "preferences=pairs", "prompts=asked") for part in ("--set", setting)
+    ]
     command = ["steerboard", "run", "recipe.yaml", *given, "--gate", "gate.yaml", "--json", "--report", "report.json"]
     with (tmp_path / "said").open("w") as said:
         running = subprocess.Popen(command, cwd=tmp_path, env=up, stdout=subprocess.PIPE, stderr=said, text=True)
-    killed: str | None = None
-    while running.poll() is None:
-        if killed is None and (stages := api.get(f"{mine}/runs/whole-1.report")).status_code == 200:
-            killed = next((part["id"] for part in stages.json()["shards"] if part["state"] == "running"), None)
-            if killed is not None:
-                workers = api.get(f"{up['STEERBOARD_URL']}/api/v1/system/workers").json()
-                pid = next(one["pid"] for one in workers if one["alive"] and one["pool"] == "default")
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.05)
-    printed = running.stdout.read() if running.stdout else ""
+
+    def running_shard() -> str | None:
+        stage = api.get(f"{mine}/runs/whole-1.report")
+        shards = stage.json()["shards"] if stage.status_code == 200 else []
+        return next((shard["id"] for shard in shards if shard["state"] == "running"), None)
+
+    killed = wait_until(running_shard, (tmp_path / "said").read_text, seconds=900, pause=0.05, process=running)
+    workers = api.get(f"{up['STEERBOARD_URL']}/api/v1/system/workers").json()
+    pid = next(worker["pid"] for worker in workers if worker["alive"] and worker["pool"] == "default")
+    os.kill(pid, signal.SIGKILL)
+    printed, _ = running.communicate()
     assert running.returncode == 0, (tmp_path / "said").read_text()
-    assert killed is not None
     assert api.get(f"{mine}/runs/{killed}").json()["attempt"] == 2
     verdict = json.loads(printed)
     assert (verdict["evaluation"], verdict["verdict"]) == ("whole-1.report", "pass")

@@ -29,11 +29,11 @@ INVALID = {"metric": "accuracy", "op": ">", "value": 0.6}
 
 @pytest.fixture
 def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
-    found = Evaluated(sessions, project, prompts=20)
-    found.entrant("sft")
-    found.entrant("dt")
-    found.scores({"sft": [4] * 20, "dt": [6, 7] * 10})
-    return found
+    evaluated = Evaluated(sessions, project, prompts=20)
+    evaluated.entrant("sft")
+    evaluated.entrant("dt")
+    evaluated.scores({"sft": [4] * 20, "dt": [6, 7] * 10})
+    return evaluated
 
 
 def written(folder: Path, document: Any) -> str:
@@ -186,3 +186,21 @@ def test_evaluations_are_shown_and_their_report_printed_or_written(
     assert (unknown.returncode, "steerboard evaluations list" in unknown.stderr) == (1, True)
     assert steerboard(url, token, "evaluations", "show").returncode == 64
     assert steerboard(url, token, "evaluations", "dance").returncode == 64
+
+
+@pytest.mark.usefixtures("made")
+def test_notices_tell_of_each_verdict_once(client: TestClient) -> None:
+    project = "/api/v1/projects/default"
+    rule = {"name": "ci", "url": "https://ci.example/", "events": ["gate.passed", "gate.failed"]}
+    assert client.post(f"{project}/notice-rules", json=rule).status_code == 201
+    for rules in ([PASS], [PASS], [PASS, FAIL], [PASS, FAIL, INVALID], [PASS, FAIL]):
+        assert client.post(f"{project}/evaluations/vicuna/gate", json={"rules": rules}).status_code == 200
+    told = client.get(f"{project}/notice-rules/ci/deliveries").json()["items"][::-1]
+    assert [each["event"] for each in told] == ["gate.passed", "gate.failed"]
+    data = told[1]["payload"]["data"]
+    assert (data["name"], data["project"], [rule["outcome"] for rule in data["rules"]]) == (
+        "vicuna",
+        "default",
+        ["pass", "fail"],
+    )
+    assert "length_ratio" in data["reason"]

@@ -46,7 +46,7 @@ def held(report: EvaluationReport, *rules: dict[str, Any], **given: Any) -> Gate
     return decide(report, GateRules(rules=list(rules), **given))
 
 
-def one(report: EvaluationReport, metric: str, op: str = ">", value: Any = 0, **fields: Any) -> GateRuleResult:
+def judged(report: EvaluationReport, metric: str, op: str = ">", value: Any = 0, **fields: Any) -> GateRuleResult:
     return held(report, rule(metric, op, value, **fields)).rules[0]
 
 
@@ -80,17 +80,18 @@ def test_every_metric_reads_its_figure_from_the_report(report: EvaluationReport)
     }
     for metric, (value, fields) in expected.items():
         op, bound = ("==", False) if metric == "reward_hacking" else (">=", 0)
-        found = one(report, metric, op, bound, **fields)
-        assert found.value == pytest.approx(value), metric
-        assert found.outcome == "pass", metric
-    correlation = one(report, "rank_correlation", by=["human", "judge"])
+        result = judged(report, metric, op, bound, **fields)
+        assert result.value == pytest.approx(value), metric
+        assert result.outcome == "pass", metric
+    correlation = judged(report, "rank_correlation", by=["human", "judge"])
     assert (correlation.value, correlation.outcome) == (pytest.approx(1.0), "pass")
-    assert one(report, "rank_correlation", by=["human", "judge"], stat="kendall").value == pytest.approx(1.0)
-    strength = one(report, "bradley_terry", **both, by="judge")
+    assert judged(report, "rank_correlation", by=["human", "judge"], stat="kendall").value == pytest.approx(1.0)
+    strength = judged(report, "bradley_terry", **both, by="judge")
     # Maximum likelihood of 16 wins in 20 with two entrants is 4 to 1.
     assert strength.value == pytest.approx(4.0, rel=1e-4)
     # Benchmarks and gains have tests of their own.
-    named = {*expected, "rank_correlation", "bradley_terry", "lc_win_rate", "benchmark", "condition_gain"}
+    named = {*expected, "rank_correlation", "bradley_terry", "lc_win_rate", "condition_gain"}
+    named |= {"benchmark", "benchmark_accuracy"}
     assert named == set(METRICS)
 
 
@@ -101,21 +102,21 @@ def test_a_length_controlled_win_rate_is_a_share(evaluated: Make) -> None:
     verdicts = [{"position": at, "a": "new", "b": "base", "value": 0.9 if at % 4 else 0.2} for at in range(30)]
     made.judge("alpaca_eval", verdicts, settings={"baseline": "base"})
     report = made.report()
-    found = one(report, "lc_win_rate", entrant="new", value=0.5)
+    result = judged(report, "lc_win_rate", entrant="new", value=0.5)
     controlled = report.judges[0].alpaca_eval[0].length_controlled
     assert controlled is not None
-    assert found.value == pytest.approx(controlled / 100)
-    assert found.outcome == "pass"
+    assert result.value == pytest.approx(controlled / 100)
+    assert result.outcome == "pass"
 
 
 def test_each_stat_is_another_figure_of_the_same_pair(report: EvaluationReport) -> None:
     row = report.judges[0].comparison.pairs[0]
     assert row.win_rate.high is not None
-    found = {
-        stat: one(report, "win_rate", ">=", 0, entrant="dt", vs="sft", by="judge", stat=stat).value
+    figures = {
+        stat: judged(report, "win_rate", ">=", 0, entrant="dt", vs="sft", by="judge", stat=stat).value
         for stat in ("ci_low", "n", "p", "p_holm")
     }
-    assert found == {"ci_low": pytest.approx(1 - row.win_rate.high), "n": 20, "p": row.p, "p_holm": row.p_holm}
+    assert figures == {"ci_low": pytest.approx(1 - row.win_rate.high), "n": 20, "p": row.p, "p_holm": row.p_holm}
 
 
 @pytest.mark.parametrize(
@@ -130,9 +131,9 @@ def test_each_stat_is_another_figure_of_the_same_pair(report: EvaluationReport) 
     ],
 )
 def test_operators_mean_what_they_say(report: EvaluationReport, op: str, bound: float, outcome: str) -> None:
-    found = one(report, "win_rate", op, bound, entrant="dt", vs="sft", by="judge")
-    assert found.outcome == outcome
-    assert found.text == f"win_rate of dt vs sft by judge judge {op} 0.8"
+    result = judged(report, "win_rate", op, bound, entrant="dt", vs="sft", by="judge")
+    assert result.outcome == outcome
+    assert result.text == f"win_rate of dt vs sft by judge judge {op} 0.8"
 
 
 def test_invalid_beats_fail_and_fail_beats_pass(report: EvaluationReport) -> None:
@@ -142,7 +143,7 @@ def test_invalid_beats_fail_and_fail_beats_pass(report: EvaluationReport) -> Non
     assert held(report, good, bad).verdict == "fail"
     verdict = held(report, good, bad, unknown)
     assert verdict.verdict == "invalid"
-    assert [found.outcome for found in verdict.rules] == ["pass", "fail", "invalid"]
+    assert [rule.outcome for rule in verdict.rules] == ["pass", "fail", "invalid"]
     assert verdict.rules[2].why == "the evaluation has no judge 'nobody'; it has judge"
 
 
@@ -181,14 +182,14 @@ def test_what_another_source_has_not_finished_leaves_a_rule_alone(report: Evalua
 def test_an_open_campaign_concerns_the_rules_about_any_of_its_criteria(report: EvaluationReport) -> None:
     report.unfinished_parts = [Unfinished(words="1 item is left", by="human", source="round-1")]
     for source, concerned in ((None, True), ("round-1", True), ("round-1: helpful", True), ("round-10", False)):
-        why = one(report, "win_rate", entrant="dt", by="human", source=source).why
+        why = judged(report, "win_rate", entrant="dt", by="human", source=source).why
         assert ("1 item is left" in why) is concerned
 
 
 def test_too_few_items_are_invalid(report: EvaluationReport) -> None:
     given = {"entrant": "dt", "by": "human"}
-    assert one(report, "win_rate", value=0.5, **given).outcome == "pass"
-    few = one(report, "win_rate", value=0.5, min_n=19, **given)
+    assert judged(report, "win_rate", value=0.5, **given).outcome == "pass"
+    few = judged(report, "win_rate", value=0.5, min_n=19, **given)
     assert (few.outcome, few.why) == ("invalid", "18 are too few to decide on; 19 are needed")
     assert held(report, rule("win_rate", value=0.5, **given), min_n=19).verdict == "invalid"
 
@@ -196,25 +197,25 @@ def test_too_few_items_are_invalid(report: EvaluationReport) -> None:
 def test_a_judge_that_tells_too_little_is_invalid(report: EvaluationReport) -> None:
     judge = report.judges[0]
     judge.valid, judge.invalid_because = False, "4 of 40 verdicts cannot be used (4 unparsed): more than 5%"
-    found = one(report, "win_rate", entrant="dt", by="judge")
-    assert (found.outcome, found.why) == ("invalid", f"judge judge is not valid: {judge.invalid_because}")
-    assert one(report, "unparsed_rate", "<", 0.05).outcome == "invalid"
-    assert one(report, "rank_correlation", by=["human", "judge"]).outcome == "invalid"
-    assert one(report, "win_rate", entrant="dt", by="human").outcome == "pass"
+    result = judged(report, "win_rate", entrant="dt", by="judge")
+    assert (result.outcome, result.why) == ("invalid", f"judge judge is not valid: {judge.invalid_because}")
+    assert judged(report, "unparsed_rate", "<", 0.05).outcome == "invalid"
+    assert judged(report, "rank_correlation", by=["human", "judge"]).outcome == "invalid"
+    assert judged(report, "win_rate", entrant="dt", by="human").outcome == "pass"
 
 
 def test_missing_answers_are_invalid_beyond_a_share(report: EvaluationReport) -> None:
     report.entrants[1].missing, report.entrants[1].responses = 2, 18
     given = {"entrant": "dt", "by": "judge"}
-    assert one(report, "win_rate", **given).why == "2 of 20 answers of dt are missing, more than 5%"
-    assert one(report, "win_rate", max_missing=0.1, **given).outcome == "pass"
-    assert one(report, "responses_missing", "<=", 1, entrant="dt").outcome == "fail"
+    assert judged(report, "win_rate", **given).why == "2 of 20 answers of dt are missing, more than 5%"
+    assert judged(report, "win_rate", max_missing=0.1, **given).outcome == "pass"
+    assert judged(report, "responses_missing", "<=", 1, entrant="dt").outcome == "fail"
 
 
 def test_an_alarm_that_cannot_be_told_is_invalid(report: EvaluationReport) -> None:
     report.hacking[0].alarm, report.hacking[0].reasons = None, ["no evidence"]
-    found = one(report, "reward_hacking", "==", False, entrant="dt")
-    assert (found.outcome, found.why) == ("invalid", "no evidence")
+    result = judged(report, "reward_hacking", "==", False, entrant="dt")
+    assert (result.outcome, result.why) == ("invalid", "no evidence")
 
 
 def test_without_a_name_a_rule_must_hold_for_every_source_of_its_kind(evaluated: Make) -> None:
@@ -224,10 +225,10 @@ def test_without_a_name_a_rule_must_hold_for_every_source_of_its_kind(evaluated:
     made.scores({"sft": [5] * 12, "dt": [7] * 12}, name="kind")
     made.scores({"sft": [5] * 12, "dt": [3] * 12}, name="harsh")
     report = made.report()
-    both = one(report, "win_rate", value=0.5, entrant="dt", by="judge")
+    both = judged(report, "win_rate", value=0.5, entrant="dt", by="judge")
     assert (both.outcome, both.value) == ("fail", 0.0)
     assert both.text.startswith("win_rate of dt vs sft by judge harsh")
-    assert one(report, "win_rate", value=0.5, entrant="dt", by="judge", source="kind").outcome == "pass"
+    assert judged(report, "win_rate", value=0.5, entrant="dt", by="judge", source="kind").outcome == "pass"
 
 
 def test_a_pinned_baseline_must_be_those_weights(report: EvaluationReport) -> None:
@@ -276,7 +277,7 @@ def test_a_rule_that_cannot_be_used_is_refused_by_its_place(
 def test_rules_and_pins_without_sense_are_refused(report: EvaluationReport) -> None:
     with pytest.raises(BadInput) as refused:
         held(report, baselines={"nobody": {"model": "x"}, "sft": {"model": "x", "content_hash": "y"}})
-    assert [found.location for found in refused.value.errors] == ["baselines.nobody", "baselines.sft", "rules"]
+    assert [fault.location for fault in refused.value.errors] == ["baselines.nobody", "baselines.sft", "rules"]
 
 
 def test_junit_has_one_case_a_rule(report: EvaluationReport) -> None:
@@ -307,9 +308,9 @@ def test_a_gain_by_the_condition_is_that_of_the_entrants_training(evaluated: Mak
     made.entrant("dt", source="model", model_id=trained.id, content_hash="a")
     made.entrant("theirs", source="model", model_id=imported.id, content_hash="b")
     report = made.report()
-    found = one(report, "condition_gain", stat="ci_low", value=0.2, entrant="dt")
-    assert (found.outcome, found.value) == ("pass", 0.25)
-    assert one(report, "condition_gain", value=0.4, entrant="dt").outcome == "fail"
-    missing = one(report, "condition_gain", entrant="theirs")
+    result = judged(report, "condition_gain", stat="ci_low", value=0.2, entrant="dt")
+    assert (result.outcome, result.value) == ("pass", 0.25)
+    assert judged(report, "condition_gain", value=0.4, entrant="dt").outcome == "fail"
+    missing = judged(report, "condition_gain", entrant="theirs")
     assert (missing.outcome, missing.value) == ("invalid", None)
     assert "no gain by its condition was measured in the training of theirs" in missing.why

@@ -14,15 +14,16 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
+from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.evaluation.judge_tables import JudgeAnswer, Verdict
 from steerboard.evaluation.judges import process
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
-from steerboard.evaluation.voice import Voice
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.runs.state import attempt_outcomes, claims
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run, RunAttempt, RunLog
+from steerboard_contracts.errors import SteerboardError
 from support.servers.other_server import Answer, OtherServer, Seen
 
 SECRET = "sk-judge-4711-secret"
@@ -113,9 +114,9 @@ class JudgeWorld:
 
     def claim(self, owner: str = "w") -> Claim:
         with transaction(self.sessions) as session:
-            found = claims.claim_next(session, pool="default", owner=owner, worker=owner, devices=1, lease_seconds=60)
-        assert found is not None
-        return found
+            claim = claims.claim_next(session, pool="default", owner=owner, worker=owner, devices=1, lease_seconds=60)
+        assert claim is not None
+        return claim
 
     def work(self) -> list[dict[str, Any]]:
         """Do the queued run, as its process would, and end it as its worker would. Returns its events, in order."""
@@ -124,8 +125,8 @@ class JudgeWorld:
         try:
             with transaction(self.sessions) as session:
                 job = process.load(session, claim.run_id, claim.attempt)
-            result = process.work(self.engine, self.sessions, self.settings, job, Voice(said))
-        except (process.BudgetReached, process.EndpointDown, process.SteerboardError) as error:
+            result = process.work(self.engine, self.sessions, self.settings, job, StageEventWriter(said))
+        except (process.BudgetReached, process.EndpointDown, SteerboardError) as error:
             last = process.failure_of(error)
             failure = attempt_outcomes.Failure(last.code, last.detail, last.hint, retryable=last.retryable)
             with transaction(self.sessions) as session:

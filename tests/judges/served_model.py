@@ -10,14 +10,13 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 _WORDS = ["<unk>", "<end>", "<assistant>", "Rating:", "Hm.", *(f"[[{score}]]" for score in (2, 4, 6.5, 8, 9))]
 _TEMPLATE = (
@@ -93,16 +92,15 @@ def served(folder: Path) -> Iterator[str]:
 
 def wait_until_served(url: str, folder: Path, seconds: float = PATIENCE) -> None:
     """Also until the model is loaded: the server loads it before it listens."""
-    end = time.monotonic() + seconds
-    while True:
+
+    def is_healthy() -> bool:
         try:
-            if httpx.get(f"{url}/health", timeout=5).is_success:
-                return
+            return httpx.get(f"{url}/health", timeout=5).is_success
         except httpx.HTTPError:
-            pass
-        if time.monotonic() > end:
-            raise AssertionError(f"the server did not start: {(folder / 'server.log').read_text()[-2000:]}")
-        time.sleep(0.1)
+            return False
+
+    log = folder / "server.log"
+    wait_until(is_healthy, lambda: f"the server did not start: {log.read_text()[-2000:]}", seconds=seconds, pause=0.1)
 
 
 if __name__ == "__main__":

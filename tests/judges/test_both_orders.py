@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steerboard.evaluation.judges.both_orders import PAIR_STYLES, Said, together
+from steerboard.evaluation.judges.both_orders import PAIR_STYLES, OrderedVerdict, together
 from steerboard.evaluation.report.data import Verdicts
 from steerboard.evaluation.report.verdict_tables import pair_units
 
@@ -33,16 +33,16 @@ def test_one_pair_has_the_value_that_it_has_in_the_report(
         ok=np.array([value is not None for _, _, value, _ in verdicts]),
     )
     units = pair_units(table, 2, style)
-    found = together(
+    verdict = together(
         (
-            Said(value if value is None or not swapped else 1 - value, turned=first == swapped, weight=weight)
+            OrderedVerdict(value if value is None or not swapped else 1 - value, turned=first == swapped, weight=weight)
             for swapped, first, value, weight in verdicts
         ),
         style,
     )
-    if found is None:
+    if verdict is None:
         assert (len(units.value), units.half) == (0, 0)
-    elif found.half:
+    elif verdict.half:
         assert (len(units.value), units.half) == (0, 1)
     else:
-        assert units.value == pytest.approx([found.value])
+        assert units.value == pytest.approx([verdict.value])

@@ -38,9 +38,9 @@ def test_a_judge_is_right_on_a_share_of_the_known_pairs(world: JudgeWorld) -> No
     assert made.status_code == 201, made.text
     assert made.json()["evaluation"] == "calibration-pairs"
     world.work()
-    (found,) = report(world)["quality"]["calibrations"]
-    assert (found["dataset"], found["pairs"], found["accuracy"]["n"]) == ("pairs", 20, 20)
-    assert found["accuracy"]["value"] == pytest.approx(0.75)
+    (calibration,) = report(world)["quality"]["calibrations"]
+    assert (calibration["dataset"], calibration["pairs"], calibration["accuracy"]["n"]) == ("pairs", 20, 20)
+    assert calibration["accuracy"]["value"] == pytest.approx(0.75)
     asked = len(world.server.seen)
     again = calibrate(world, "one").json()
     assert again["judge"]["id"] == made.json()["judge"]["id"]
@@ -89,10 +89,10 @@ def test_a_judge_that_fails_its_calibration_stays_invalid(world: JudgeWorld) -> 
     world.judged("pairwise", name="one", calibration_threshold=0.8)
     calibrate(world, "one")
     world.work()
-    found = report(world)
-    assert not found["valid"]
+    judge = report(world)
+    assert not judge["valid"]
     said = "accuracy on 20 known pairs of pairs is 75.0% (95% interval from 53.1%), and has to be at least 80%"
-    assert found["invalid_because"] == world.look("one")["invalid_because"] == said
+    assert judge["invalid_because"] == world.look("one")["invalid_because"] == said
 
 
 def test_a_judge_has_to_pass_on_every_set_by_the_lower_end_and_on_the_largest_draw(world: JudgeWorld) -> None:
@@ -110,8 +110,8 @@ def test_a_judge_has_to_pass_on_every_set_by_the_lower_end_and_on_the_largest_dr
     world.server.answer = lambda seen: completion("nothing to tell")
     calibrate(world, "one", dataset="even", seed=1)
     world.work()
-    found = report(world)
-    assert (found["valid"], "pairs of even cannot be used" in found["invalid_because"]) == (False, True)
+    judge = report(world)
+    assert (judge["valid"], "pairs of even cannot be used" in judge["invalid_because"]) == (False, True)
 
 
 STYLES = [
@@ -139,8 +139,8 @@ def test_a_judge_is_not_told_which_side_is_right(world: JudgeWorld, style: str, 
     assert not [text for text in texts if "chosen" in text or "rejected" in text]
     # By a drawn order neither side is always the first.
     assert 0.2 < sum(_first_is_good(seen) for seen in asked) / len(asked) < 0.8
-    (found,) = report(world)["quality"]["calibrations"]
-    assert (found["accuracy"]["n"], found["accuracy"]["value"]) == (20, 1.0)
+    (calibration,) = report(world)["quality"]["calibrations"]
+    assert (calibration["accuracy"]["n"], calibration["accuracy"]["value"]) == (20, 1.0)
     # The order is the same every time, so that the same questions are known.
     path = f"{PROJECT}/evaluations/{made['evaluation']}/judges/{made['judge']['name']}"
     assert world.client.delete(path).status_code == 204

@@ -102,7 +102,7 @@ def test_a_judge_waits_for_answers_that_are_being_made(world: JudgeWorld) -> Non
         )
         session.execute(update(Entrant).where(Entrant.name == "anna").values(run_id=upstream.id))
     judge = world.judge("single", name="one")
-    assert (judge["state"], judge["run"]["reason"]) == ("pending", "waits for answers")
+    assert (judge["state"], judge["run"]["reason"]) == ("pending", "waiting for answers")
 
 
 def test_a_judge_is_deleted_when_it_does_not_work_and_what_it_paid_for_stays(world: JudgeWorld) -> None:

@@ -61,7 +61,7 @@ def texts(question: Question) -> tuple[str, str]:
 
 
 def name_of(of: JudgeInputs, id_: uuid.UUID | None) -> str:
-    return next(one.name for one in of.entrants if one.id == id_)
+    return next(entrant.name for entrant in of.entrants if entrant.id == id_)
 
 
 @pytest.mark.parametrize("turns", [1, 2])
@@ -70,7 +70,7 @@ def name_of(of: JudgeInputs, id_: uuid.UUID | None) -> str:
 def test_mt_benchs_prompts_are_fastchats_to_the_letter(kind: str, turns: int, with_reference: bool) -> None:
     if not TEMPLATES.is_file():
         pytest.skip(f"no {TEMPLATES}")
-    templates = {one["name"]: one for one in map(json.loads, TEMPLATES.read_text().splitlines())}
+    templates = {template["name"]: template for template in map(json.loads, TEMPLATES.read_text().splitlines())}
     name = {"single": "single-{}", "pair": "pair-{}"}[kind].format(
         "math-v1" if with_reference else {"single": "v1", "pair": "v2"}[kind]
     )
@@ -116,7 +116,7 @@ def test_multi_in_paper_mode_has_the_papers_prompt_names_and_order() -> None:
     places = [user.index(f"The answer of Assistant {name}:\n<{name} 0.1>") for name in ("DT", "PPO", "MLE")]
     assert places == sorted(places)
     scores = outcomes(question, Completion("Assistant DT: 9\nAssistant PPO: 8\nMLE: 7\nAssistant SFT: 5"))
-    assert [(name_of(of, one.place.a), one.value, one.status) for one in scores] == [
+    assert [(name_of(of, score.place.a), score.value, score.status) for score in scores] == [
         ("DT", 9.0, "ok"),
         ("PPO", 8.0, "ok"),
         ("MLE", 7.0, "ok"),
@@ -185,8 +185,8 @@ def test_arena_hard_asks_in_both_orders_and_weighs_clear_verdicts() -> None:
         ("ppo", False),
         ("ppo", True),
     ]
-    found = [outcomes(question, Completion("My final verdict is: [[A>>B]]"))[0] for question in asked[:2]]
-    assert [(one.value, one.weight) for one in found] == [(0.0, 3), (1.0, 3)]
+    verdicts = [outcomes(question, Completion("My final verdict is: [[A>>B]]"))[0] for question in asked[:2]]
+    assert [(verdict.value, verdict.weight) for verdict in verdicts] == [(0.0, 3), (1.0, 3)]
 
 
 def test_benchmarks_of_one_turn_judge_the_last_of_a_conversation() -> None:

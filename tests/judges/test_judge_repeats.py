@@ -18,8 +18,8 @@ from steerboard_contracts.report.sections.judges import JudgeReport
 def report(world: JudgeWorld) -> JudgeReport:
     with transaction(world.sessions) as session:
         id_ = session.scalars(select(Evaluation.id)).one()
-    (found,) = assembly.compute(world.sessions, id_).judges
-    return found
+    (judge,) = assembly.compute(world.sessions, id_).judges
+    return judge
 
 
 def test_the_same_question_is_asked_again_and_a_judge_that_wavers_is_seen(world: JudgeWorld) -> None:
@@ -35,12 +35,12 @@ def test_the_same_question_is_asked_again_and_a_judge_that_wavers_is_seen(world:
     judge = world.judged("single", name="one", repeat_share=1.0, concurrency=1)
     assert (judge["requests"], judge["verdicts"], judge["ok"]) == (40, 20, 20)
     assert set(asked.values()) == {2}
-    found = report(world)
-    assert found.quality is not None
-    assert found.quality.repeatability.value == pytest.approx(0.5)
-    assert found.quality.repeatability.n == 10
+    judged = report(world)
+    assert judged.quality is not None
+    assert judged.quality.repeatability.value == pytest.approx(0.5)
+    assert judged.quality.repeatability.n == 10
     # The first verdict counts, and it alone.
-    assert {row.mean.value for row in found.comparison.scores} == {7.0}
+    assert {row.mean.value for row in judged.comparison.scores} == {7.0}
 
 
 @pytest.mark.long

@@ -24,8 +24,8 @@ def test_single_answers_are_graded_in_both_turns(world: JudgeWorld) -> None:
     assert (judge["prompt_tokens"], judge["completion_tokens"]) == (800, 56)
     assert (judge["valid"], judge["unparsed_rate"], judge["failures"]) == (True, 0.0, {})
     assert (judge["model"], judge["family"], judge["endpoint"]) == ("gpt-x", "gpt", "gpt-judge")
-    found = {(row["a"], row["position"], row["turn"]): row["value"] for row in world.verdicts("one")}
-    assert found == {
+    values = {(row["a"], row["position"], row["turn"]): row["value"] for row in world.verdicts("one")}
+    assert values == {
         (who, position, turn): score
         for who, score in (("anna", 9.5), ("bert", 4.0))
         for position in (0, 1)
@@ -88,5 +88,5 @@ def test_arena_hard_keeps_value_and_weight(world: JudgeWorld) -> None:
         "[[A>>B]]" if "anna says" in seen.json["messages"][1]["content"].split("Assistant B")[0] else "[[B>A]]"
     )
     world.judged("arena_hard", name="arena", baseline="bert")
-    found = {(row["a_first"], row["value"], row["weight"]) for row in world.verdicts("arena")}
-    assert found == {(True, 1.0, 3), (False, 1.0, 1)}
+    verdicts = {(row["a_first"], row["value"], row["weight"]) for row in world.verdicts("arena")}
+    assert verdicts == {(True, 1.0, 3), (False, 1.0, 1)}

@@ -21,7 +21,7 @@ def test_a_jury_is_a_source_of_the_report_until_it_is_deleted(world: JudgeWorld)
     assert made.status_code == 201, made.text
     assert (made.json()["judges"], made.json()["rule"]) == (["one", "two"], "mean")
     report = world.client.get(f"{PROJECT}/evaluations/e/report").json()
-    assert [(one["jury"], one["valid"]) for one in report["juries"]] == [("panel", True)]
+    assert [(panel["jury"], panel["valid"]) for panel in report["juries"]] == [("panel", True)]
     (listed,) = world.client.get(JURIES).json()["items"]
     assert listed == made.json()
     assert world.client.delete(f"{JURIES}/panel").status_code == 204
@@ -38,8 +38,8 @@ def test_a_deleted_judge_leaves_its_jury(world: JudgeWorld) -> None:
     jury(world, "one", "two")
     assert world.client.delete(f"{PROJECT}/evaluations/e/judges/two").status_code == 204
     assert world.client.get(JURIES).json()["items"][0]["judges"] == ["one"]
-    (found,) = world.client.get(f"{PROJECT}/evaluations/e/report").json()["juries"]
-    assert not found["valid"]
+    (panel,) = world.client.get(f"{PROJECT}/evaluations/e/report").json()["juries"]
+    assert not panel["valid"]
 
 
 def test_what_makes_no_jury_is_refused(world: JudgeWorld) -> None:

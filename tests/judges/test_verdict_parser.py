@@ -20,10 +20,10 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def rows(pattern: str) -> Iterator[dict[str, Any]]:
-    found = sorted(DATA.glob(pattern))
-    if not found:
+    paths = sorted(DATA.glob(pattern))
+    if not paths:
         pytest.skip(f"no {pattern} in {DATA}")
-    for path in found:
+    for path in paths:
         content = path.read_bytes()
         yield from map(json.loads, (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines())
 

@@ -17,6 +17,7 @@ from steerboard.maintenance import database_catalogue
 from steerboard.maintenance.backup import Backup, back_up
 from steerboard.maintenance.manifest import BackupManifest
 from steerboard.maintenance.restore import restore
+from steerboard.notices.tables import NoticeRule
 from steerboard.platform.database import transaction
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
@@ -29,7 +30,6 @@ from steerboard.registry.tables import Model
 from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Metric, RunLog, RunOutput
-from steerboard.webhooks.tables import Webhook
 from steerboard_contracts.run_config import RUN_CONFIG
 from support.models.model_folders import write_model
 
@@ -60,7 +60,7 @@ class KeptWorld:
                 EndpointCreate(name="judge", base_url="https://example.org/v1", model="m", api_key=API_KEY),
             )
             hook = {"name": "hook", "url": "https://example.org", "events": ["run.ended"], "active": True}
-            session.add(Webhook(project_id=project.id, secret_sealed=self.secrets.seal("hush"), **hook))
+            session.add(NoticeRule(project_id=project.id, secret_sealed=self.secrets.seal("hush"), **hook))
             run = lifecycle.create_run(
                 session,
                 project,

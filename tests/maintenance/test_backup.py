@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,7 @@ from steerboard.registry import service as registry
 from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
+from support.patience import wait_until
 from support.servers.s3_server import BUCKET, S3Server
 
 
@@ -64,12 +64,10 @@ def test_what_is_written_meanwhile_is_in_it_whole_or_not_at_all(place: Place) ->
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        while len(written) < 3:
-            time.sleep(0.01)
+        wait_until(lambda: len(written) >= 3, pause=0.01)
         place.back_up()
         seen = len(written)
-        while len(written) < seen + 3:
-            time.sleep(0.01)
+        wait_until(lambda: len(written) >= seen + 3, pause=0.01)
     finally:
         stop.set()
         writer.join()
@@ -95,8 +93,7 @@ def test_a_migration_under_way_is_waited_for_and_a_key_that_is_changed_meanwhile
         migration.execute(text("ALTER TABLE run_logs ALTER COLUMN attempt TYPE bigint"))
         thread = threading.Thread(target=lambda: made.append(place.back_up(keys=place.world.secrets)))
         thread.start()
-        while thread.is_alive() and not somebody_waits(place.engine):
-            time.sleep(0.01)
+        wait_until(lambda: not thread.is_alive() or somebody_waits(place.engine), pause=0.01)
         key_rotation.rotate(place.engine, place.world.secrets, home)
         migration.commit()
     thread.join()
@@ -115,8 +112,8 @@ def test_a_blob_is_copied_once_for_all_backups(place: Place) -> None:
     place.world.model("second", b"others")
     third = place.back_up()
     assert 0 < third.copied < first.copied
-    found = place.restore(first.manifest.name)
-    assert found.name == first.manifest.name
+    restored = place.restore(first.manifest.name)
+    assert restored.name == first.manifest.name
     with Session(place.empty) as session:
         assert session.query(Model).count() == 1
 

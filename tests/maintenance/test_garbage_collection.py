@@ -27,6 +27,7 @@ from steerboard.platform.storage.protocol import Stored
 from steerboard.registry import service as registry
 from steerboard.registry.tables import Artifact, Model
 from support.models.model_folders import write_model
+from support.patience import wait_until
 from support.servers.s3_server import BUCKET, S3Server
 
 NOW = dt.timedelta(0)
@@ -147,15 +148,15 @@ def test_what_was_referred_to_since_the_references_were_asked_stays(
     world: KeptWorld, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.store.put_folder(write_model(world.folder / "orphan", weights=b"of the late one"))
-    found = list(world.store.blobs())
+    before = list(world.store.blobs())
 
     def blobs() -> Iterator[tuple[str, Stored]]:
         world.model("late", b"of the late one")
-        yield from found
+        yield from before
 
     monkeypatch.setattr(world.store, "blobs", blobs)
     collect(engine, world.store, age=NOW)
-    assert {sha256 for sha256, _ in found} <= hashes_of_models(world)
+    assert {sha256 for sha256, _ in before} <= hashes_of_models(world)
 
 
 def test_who_stores_what_is_just_being_removed_stores_it_again(
@@ -167,8 +168,7 @@ def test_who_stores_what_is_just_being_removed_stores_it_again(
 
     def remove_slowly(batch: list[str]) -> None:
         writer.start()
-        while writer.is_alive() and not somebody_waits(engine):
-            time.sleep(0.01)
+        wait_until(lambda: not writer.is_alive() or somebody_waits(engine), pause=0.01)
         remove(batch)
 
     monkeypatch.setattr(world.store, "remove", remove_slowly)

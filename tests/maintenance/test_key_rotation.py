@@ -17,11 +17,11 @@ from sqlalchemy.orm import Session
 from steerboard.app.tables import metadata
 from steerboard.maintenance import key_rotation
 from steerboard.maintenance.key_rotation import KeysNeeded
+from steerboard.notices.tables import NoticeRule
 from steerboard.platform.security.secrets import Secrets, SecretUnreadable
 from steerboard.platform.settings import Settings
 from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint
-from steerboard.webhooks.tables import Webhook
 from support.patience import PATIENCE
 
 KILL_AT = {
@@ -40,7 +40,7 @@ def settle(home: Path) -> None:
 def assert_all_opens(engine: Engine, keys: Secrets) -> None:
     with Session(engine) as session:
         assert key_of(keys, session.query(Endpoint).one()) == API_KEY
-        assert keys.open(session.query(Webhook).one().secret_sealed) == "hush"
+        assert keys.open(session.query(NoticeRule).one().secret_sealed) == "hush"
         answers = session.execute(text("SELECT body->>'sealed' FROM idempotency_keys WHERE body ? 'sealed'")).scalars()
         assert [keys.open(sealed) for sealed in answers] == ["an answer"]
 
@@ -99,14 +99,14 @@ def test_the_old_key_is_forgotten_later_and_what_it_still_seals_is_sealed_anew(s
 def test_a_key_is_not_forgotten_while_something_opens_with_none(sealed: Engine, home: Path) -> None:
     lost = Secrets(Settings(home=home, secret_key=SecretStr("lost"))).seal("x")
     with sealed.begin() as connection:
-        connection.execute(text("UPDATE webhooks SET secret_sealed = :lost"), {"lost": lost})
+        connection.execute(text("UPDATE notice_rules SET secret_sealed = :lost"), {"lost": lost})
     keys = Secrets(Settings(home=home))
     assert key_rotation.rotate(sealed, keys, home).unreadable == 1
     settle(home)
     with pytest.raises(KeysNeeded, match="1 stored secrets"):
         key_rotation.forget(sealed, keys, home)
     with sealed.connect() as connection:
-        assert connection.execute(text("SELECT secret_sealed FROM webhooks")).scalar_one() == lost
+        assert connection.execute(text("SELECT secret_sealed FROM notice_rules")).scalar_one() == lost
 
 
 def test_with_variables_the_given_key_seals_and_the_previous_one_opens(sealed: Engine, home: Path) -> None:

@@ -29,7 +29,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "maintenance.md"
 
 
 def commands_of(text: str) -> list[str]:
-    return [found.partition("#")[0].strip() for found in re.findall(r"^    (steerboard .+)$", text, re.MULTILINE)]
+    return [command.partition("#")[0].strip() for command in re.findall(r"^    (steerboard .+)$", text, re.MULTILINE)]
 
 
 class Shell:
@@ -113,7 +113,7 @@ def test_the_documented_commands_do_what_they_say(shell: Shell) -> None:
     assert shell.run("steerboard restore /backups/steerboard --home restored").returncode == 1
     assert "[not_empty]" in shell.run("steerboard restore /backups/steerboard --home restored").stderr
     told = shell.run("steerboard backup /backups/steerboard")
-    assert "sealed secrets and not their key" in told.stdout
+    assert "sealed secrets but not their key" in told.stdout
 
 
 @pytest.mark.parametrize("command", [pytest.param("up --port 0", marks=pytest.mark.long), "backup /backups"])

@@ -22,7 +22,7 @@ from steerboard.runs.tables import Run
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.workspace import Workspace
 from steerboard_workers.work_cleaning import keep_clean
-from support.patience import PATIENCE
+from support.patience import wait_until
 
 NOW = dt.timedelta(0)
 OLD = dt.timedelta(days=30)
@@ -138,10 +138,7 @@ def test_a_worker_removes_folders_of_ended_runs_by_itself(
     try:
         with engine.begin() as connection:
             connection.execute(text("UPDATE runs SET state = 'failed', ended_at = now() - interval '40 days'"))
-        until = time.monotonic() + PATIENCE
-        while work.exists() and time.monotonic() < until:
-            time.sleep(0.02)
-        assert not work.exists()
+        wait_until(lambda: not work.exists())
     finally:
         stopping.set()
         worker.join()

@@ -24,33 +24,33 @@ COLUMN = '"kto_tag"'
 @cache
 def sources() -> dict[str, tuple[str, str]]:
     """Text by name of the file, and in small letters."""
-    found: dict[str, tuple[str, str]] = {}
+    by_file: dict[str, tuple[str, str]] = {}
     for place in PLACES:
         for path in sorted((ROOT / place).rglob("*")):
             name = path.relative_to(ROOT).as_posix()
             generated = name.endswith("schema.d.ts") or ".test." in name
             if path.suffix in SOURCES and not generated and not name.startswith(METHOD_FOLDERS):
                 text = path.read_text()
-                found[name] = (text, text.lower())
-    return found
+                by_file[name] = (text, text.lower())
+    return by_file
 
 
 def names_of(spec: MethodSpec) -> tuple[list[str], set[str]]:
     """Patterns that only this method's name, class or title matches, and what every match has, in small letters."""
-    found = [rf"""["'`]{spec.name}["'`]""", rf"\b{spec.config.__name__}\b"]
+    patterns = [rf"""["'`]{spec.name}["'`]""", rf"\b{spec.config.__name__}\b"]
     spellings: set[str] = set()
     if spec.name not in ("sft", "reward_model", "preference_model"):
         spellings = {spec.name, spec.name.replace("_", "-"), spec.name.replace("_", " "), spec.label.lower()}
         spellings |= {spec.title.lower(), spec.name.replace("_", "")}
-        found += [rf"(?i:\b{re.escape(spelling)})" for spelling in sorted(spellings)]
-    return found, spellings | {spec.name.lower(), spec.config.__name__.lower()}
+        patterns += [rf"(?i:\b{re.escape(spelling)})" for spelling in sorted(spellings)]
+    return patterns, spellings | {spec.name.lower(), spec.config.__name__.lower()}
 
 
 @pytest.mark.parametrize("name", methods())
 def test_nothing_outside_its_two_files_names_a_method(name: str) -> None:
     named, spellings = names_of(methods()[name])
     patterns = [re.compile(pattern) for pattern in named]
-    found = []
+    violations = []
     for file, (text, small) in sources().items():
         if not any(spelling in small for spelling in spellings):  # much faster than the patterns
             continue
@@ -59,8 +59,8 @@ def test_nothing_outside_its_two_files_names_a_method(name: str) -> None:
                 continue
             if (name == "sft" and file == ROLE) or (name == "reward_model" and "lineage" in line):
                 continue
-            found.append(f"{file}:{number}: {line.strip()}")
-    assert not found, "\n".join(found)
+            violations.append(f"{file}:{number}: {line.strip()}")
+    assert not violations, "\n".join(violations)
 
 
 @pytest.mark.parametrize("name", methods())

@@ -24,9 +24,9 @@ def table() -> str:
 
 
 def test_the_table_is_fresh() -> None:
-    found = PLACE.search(PAGE.read_text())
-    assert found is not None
-    assert found[0] == table(), f"stale: python {Path(__file__).relative_to(PAGE.parents[1])}"
+    match = PLACE.search(PAGE.read_text())
+    assert match is not None
+    assert match[0] == table(), f"stale: python {Path(__file__).relative_to(PAGE.parents[1])}"
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from support.source_tree import SourceTree
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = {
     "steerboard_contracts": "backend/steerboard_contracts",
+    "steerboard_figures": "backend/steerboard_figures",
+    "steerboard_files": "backend/steerboard_files",
     "steerboard_statistics": "backend/steerboard_statistics",
     "steerboard_workers": "workers/steerboard_workers",
 }

@@ -150,23 +150,23 @@ def test_a_server_lists_it_offers_its_form_and_starts_it_by_run_and_recipe(
     )
     assert done.returncode == 0, done.stderr
     listed, described, started, refused, piped = json.loads(done.stdout)
-    packages = {one["name"]: (one["package"], one["version"]) for one in listed[1]["methods"]}
+    packages = {method["name"]: (method["package"], method["version"]) for method in listed[1]["methods"]}
     assert packages["unlikelihood"] == ("steerboard-unlikelihood", "0.1.0")
     assert packages["sft"] == (None, None)
-    (form,) = [one for one in described[1] if (one["training"] or {}).get("name") == "unlikelihood"]
+    (form,) = [entry for entry in described[1] if (entry["training"] or {}).get("name") == "unlikelihood"]
     assert form["config_schema"]["properties"]["alpha"]["default"] == 0.5
     assert (started[0], started[1]["method"], started[1]["config"]["alpha"]) == (201, "unlikelihood", 0.25)
     assert refused[0] == 422
     assert "alpha" in json.dumps(refused[1]["errors"])
     assert piped[0] == 201
-    (tuned,) = [one for one in world.get("runs")["items"] if one["name"] == "tuned"]
+    (tuned,) = [run for run in world.get("runs")["items"] if run["name"] == "tuned"]
     assert (tuned["method"], tuned["pipeline"]) == ("unlikelihood", {name: piped[1][name] for name in ("id", "name")})
 
 
 @pytest.mark.long
 def test_the_command_line_trains_by_it(world: Any, tmp_path: Path) -> None:
     inputs = ["--input", "model=tiny", "--input", "data=graded"]
-    settings = [part for one in ["alpha=0.25", *SMALL] for part in ("--set", one)]
+    settings = [part for setting in ["alpha=0.25", *SMALL] for part in ("--set", setting)]
     out = world.steerboard("runs", "start", "unlikelihood", *inputs, *settings, "--wait", "--json")
     run = json.loads(out)
     assert (run["state"], run["method"], run["config"]["alpha"]) == ("succeeded", "unlikelihood", 0.25)
@@ -223,7 +223,7 @@ def test_a_run_finds_the_log_probs_that_another_has_computed(world: Any) -> None
     inputs = ["--input", "model=tiny", "--input", "data=graded"]
     lines = []
     for beta in (0.5, 0.25):
-        settings = [part for one in [f"beta={beta}", *SMALL] for part in ("--set", one)]
+        settings = [part for setting in [f"beta={beta}", *SMALL] for part in ("--set", setting)]
         out = world.steerboard("runs", "start", "anchored", *inputs, *settings, "--wait", "--json")
         run = json.loads(out)
         assert run["state"] == "succeeded"
@@ -240,8 +240,8 @@ def test_the_recipe_of_the_page_trains_by_it(world: Any, tmp_path: Path) -> None
     recipe = tmp_path / "unlikely.yaml"
     recipe.write_text(blocks("yaml")[0])
     given = ("policy=tiny", "graded=graded")
-    world.steerboard("run", str(recipe), *(part for one in given for part in ("--set", one)), "--wait")
-    tuned = next(one for one in world.get("runs")["items"] if one["name"] == "tuned")
+    world.steerboard("run", str(recipe), *(part for setting in given for part in ("--set", setting)), "--wait")
+    tuned = next(run for run in world.get("runs")["items"] if run["name"] == "tuned")
     assert (tuned["state"], tuned["method"]) == ("succeeded", "unlikelihood")
 
 
@@ -260,8 +260,8 @@ def test_the_form_shows_its_fields_and_starts_it(world: Any) -> None:
             page.set_default_timeout(1000 * PATIENCE)
             follow(page, world.sign_in_link())
             page.goto("/p/default/datasets/graded")
-            page.get_by_role("button", name="Use it").click()
-            page.get_by_role("menuitem", name="Train Unlikelihood training on it").click()
+            page.get_by_role("link", name="Use it").click()
+            page.get_by_role("link", name="Train Unlikelihood training on it").click()
             page.wait_for_url("**/launch/unlikelihood**")
             page.get_by_role("main").get_by_label(re.compile("^model")).click()
             page.get_by_role("option", name=re.compile("^tiny")).click()
@@ -281,8 +281,8 @@ def test_the_form_shows_its_fields_and_starts_it(world: Any) -> None:
     with ThreadPoolExecutor(1) as thread:
         run = thread.submit(launched).result()
     world.wait(lambda: world.get(f"runs/{run}")["state"] in ("succeeded", "failed"), "the run")
-    found = world.get(f"runs/{run}")
-    assert (found["state"], found["config"]["threshold"], found["config"]["max_steps"]) == ("succeeded", 0.5, 2)
+    detail = world.get(f"runs/{run}")
+    assert (detail["state"], detail["config"]["threshold"], detail["config"]["max_steps"]) == ("succeeded", 0.5, 2)
 
 
 def test_its_objective_is_that_of_the_paper(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

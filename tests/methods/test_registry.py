@@ -55,9 +55,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("package")
 def test_a_method_of_another_package_stands_behind_the_platforms_own() -> None:
     own = [*methods.methods().values()]
-    found = methods.gather(own, [entry("toy", "toy_specs:SPEC")])
-    assert [*found.methods] == [*methods.methods(), "toy"]
-    assert found.faults == ()
+    gathered = methods.gather(own, [entry("toy", "toy_specs:SPEC")])
+    assert [*gathered.methods] == [*methods.methods(), "toy"]
+    assert gathered.faults == ()
 
 
 @pytest.mark.usefixtures("package")
@@ -72,9 +72,9 @@ def test_a_method_of_another_package_stands_behind_the_platforms_own() -> None:
 )
 def test_a_method_that_cannot_be_used_is_left_out_with_its_reason(point: EntryPoint, code: str, words: str) -> None:
     own = [*methods.methods().values()]
-    found = methods.gather(own, [point])
-    assert [*found.methods] == [*methods.methods()]
-    (fault,) = found.faults
+    gathered = methods.gather(own, [point])
+    assert [*gathered.methods] == [*methods.methods()]
+    (fault,) = gathered.faults
     assert (fault.name, fault.code) == (point.name, code)
     assert words in fault.detail
 
@@ -82,17 +82,17 @@ def test_a_method_that_cannot_be_used_is_left_out_with_its_reason(point: EntryPo
 @pytest.mark.parametrize("body", ["raise SystemExit(3)", "1 / 0", "import nothing_like_it"])
 def test_a_package_that_breaks_when_it_is_imported_takes_nobody_with_it(package: Path, body: str) -> None:
     (package / "toy_specs.py").write_text(body + "\n")
-    found = methods.gather([*methods.methods().values()], [entry("toy", "toy_specs:SPEC")])
-    assert found.faults[0].code == "method_not_importable"
-    assert [*found.methods] == [*methods.methods()]
+    gathered = methods.gather([*methods.methods().values()], [entry("toy", "toy_specs:SPEC")])
+    assert gathered.faults[0].code == "method_not_importable"
+    assert [*gathered.methods] == [*methods.methods()]
 
 
 @pytest.mark.usefixtures("package")
 def test_of_two_methods_of_one_name_the_platforms_own_stays() -> None:
     mine = toy(title="The platform's own")
-    found = methods.gather([mine], [entry("toy", "toy_specs:SPEC")])
-    assert found.methods["toy"] is mine
-    assert found.faults[0].code == "method_name_taken"
+    gathered = methods.gather([mine], [entry("toy", "toy_specs:SPEC")])
+    assert gathered.methods["toy"] is mine
+    assert gathered.faults[0].code == "method_name_taken"
     twice = methods.gather([], [entry("toy", "toy_specs:ANOTHER"), entry("toy", "toy_specs:SPEC")])
     assert [*twice.methods] == ["toy"]
     assert [fault.code for fault in twice.faults] == ["method_name_taken"]
@@ -143,4 +143,4 @@ def test_a_description_gives_inputs_and_words() -> None:
     assert [*further.slots] == ["model", "data", "texts", "reference"]
     assert further.slots["texts"] == datasets("instructions", required=False)
     assert (spec.slots["reference"].thing, spec.slots["reference"].allowed) == ("model", {"sft", "policy"})
-    assert (spec.title, spec.label, spec.short, spec.use) == ("Toy", "TOY", "TOY", "Train TOY on it")
+    assert (spec.title, spec.label, spec.use) == ("Toy", "TOY", "Train TOY on it")

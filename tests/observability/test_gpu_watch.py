@@ -20,6 +20,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         "nvmlDeviceGetMemoryInfo": lambda handle: SimpleNamespace(used=5 << 30, total=80 << 30),
         "nvmlDeviceGetUtilizationRates": lambda handle: SimpleNamespace(gpu=25 if handle == "first" else 100),
         "nvmlDeviceGetName": lambda handle: f"card {handle}",
+        "nvmlDeviceGetPowerUsage": lambda handle: 350_500,
     }
     for name, answer in answers.items():
         setattr(module, name, answer)
@@ -28,8 +29,14 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_each_device_of_the_worker_is_told_and_no_other(nvml: ModuleType) -> None:
-    assert GpuWatch(["1"]).sample() == [GpuUse("1", "card second", 1.0, 5 << 30, 80 << 30)]
+    assert GpuWatch(["1"]).sample() == [GpuUse("1", "card second", 1.0, 5 << 30, 80 << 30, 350.5)]
     assert [gpu.utilization for gpu in GpuWatch(["0", "1"]).sample()] == [0.25, 1.0]
+
+
+def test_a_card_that_does_not_tell_its_power_has_its_other_figures(nvml: ModuleType) -> None:
+    del nvml.nvmlDeviceGetPowerUsage
+    (gpu,) = GpuWatch(["0"]).sample()
+    assert (gpu.power, gpu.utilization) == (None, 0.25)
 
 
 def test_a_driver_that_fails_ends_the_figures_and_not_the_worker(nvml: ModuleType) -> None:

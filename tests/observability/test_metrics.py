@@ -36,8 +36,8 @@ def samples(app: FastAPI, **headers: str) -> Samples:
     }
 
 
-def figure(found: Samples, metric: str, /, **labels: str) -> float:
-    return found[metric, tuple(sorted(labels.items()))]
+def figure(values: Samples, metric: str, /, **labels: str) -> float:
+    return values[metric, tuple(sorted(labels.items()))]
 
 
 def add_runs(session: Session, project: Project, pool: str, state: str, count: int, waited: float = 0) -> None:
@@ -86,20 +86,20 @@ def busy(sessions: sessionmaker[Session], project: Project) -> None:
 
 
 def test_queues_runs_workers_and_gpus_are_those_of_the_database(app: FastAPI, busy: None) -> None:
-    found = samples(app)
-    assert figure(found, "steerboard_runs", pool="gpu", state="queued") == 3
-    assert figure(found, "steerboard_runs", pool="gpu", state="running") == 1
-    assert figure(found, "steerboard_runs", pool="default", state="succeeded") == 2
-    assert figure(found, "steerboard_queue_due_runs", pool="gpu") == 2
-    assert 120 <= figure(found, "steerboard_queue_oldest_seconds", pool="gpu") < 180
-    assert figure(found, "steerboard_workers", pool="gpu", state="busy") == 1
-    assert figure(found, "steerboard_workers", pool="default", state="idle") == 1
-    gpus = {labels: value for (name, labels), value in found.items() if name == "steerboard_gpu_utilization_ratio"}
+    values = samples(app)
+    assert figure(values, "steerboard_runs", pool="gpu", state="queued") == 3
+    assert figure(values, "steerboard_runs", pool="gpu", state="running") == 1
+    assert figure(values, "steerboard_runs", pool="default", state="succeeded") == 2
+    assert figure(values, "steerboard_queue_due_runs", pool="gpu") == 2
+    assert 120 <= figure(values, "steerboard_queue_oldest_seconds", pool="gpu") < 180
+    assert figure(values, "steerboard_workers", pool="gpu", state="busy") == 1
+    assert figure(values, "steerboard_workers", pool="default", state="idle") == 1
+    gpus = {labels: value for (name, labels), value in values.items() if name == "steerboard_gpu_utilization_ratio"}
     assert list(gpus.values()) == [0.75]
     about = {"worker": "with", "pool": "gpu", "device": "0", "name": "H100"}
-    assert figure(found, "steerboard_gpu_memory_used_bytes", **about) == 30 << 30
-    assert figure(found, "steerboard_gpu_memory_bytes", **about) == 80 << 30
-    assert figure(found, "steerboard_database_up") == 1
+    assert figure(values, "steerboard_gpu_memory_used_bytes", **about) == 30 << 30
+    assert figure(values, "steerboard_gpu_memory_bytes", **about) == 80 << 30
+    assert figure(values, "steerboard_database_up") == 1
 
 
 def test_stage_seconds_survive_a_restart(
@@ -108,15 +108,15 @@ def test_stage_seconds_survive_a_restart(
     before = samples(app)
     restarted = samples(create_app(settings, sessions=sessions))
     about = {"kind": "train", "outcome": "succeeded"}
-    for found in (before, restarted):
-        assert figure(found, "steerboard_stage_seconds_count", **about) == 3
-        assert figure(found, "steerboard_stage_seconds_sum", **about) == pytest.approx(100_403)
+    for values in (before, restarted):
+        assert figure(values, "steerboard_stage_seconds_count", **about) == 3
+        assert figure(values, "steerboard_stage_seconds_sum", **about) == pytest.approx(100_403)
         by_bound = {
-            bound: figure(found, "steerboard_stage_seconds_bucket", le=bound, **about)
+            bound: figure(values, "steerboard_stage_seconds_bucket", le=bound, **about)
             for bound in (*(f"{bound:.1f}" for bound in STAGE_BUCKETS), "+Inf")
         }
         assert [by_bound[bound] for bound in ("1.0", "5.0", "300.0", "900.0", "86400.0", "+Inf")] == [0, 1, 1, 2, 2, 3]
-        assert figure(found, "steerboard_stage_seconds_count", kind="train", outcome="out_of_memory") == 1
+        assert figure(values, "steerboard_stage_seconds_count", kind="train", outcome="out_of_memory") == 1
 
 
 def test_requests_are_counted_by_the_template_of_their_route(app: FastAPI, token: str) -> None:
@@ -130,12 +130,12 @@ def test_requests_are_counted_by_the_template_of_their_route(app: FastAPI, token
         client.get("/api/v1/nothing-like-this")
         client.get("/p/somebody-typed-this")
         client.request("BREW", "/api/v1/projects")
-    found = samples(app)
-    assert figure(found, name, **key) == before + 2
-    labels = json.dumps([key for key in found if key[0] == name])
+    values = samples(app)
+    assert figure(values, name, **key) == before + 2
+    labels = json.dumps([key for key in values if key[0] == name])
     for typed in ("one-run", "nothing-like-this", "somebody-typed-this", "BREW"):
         assert typed not in labels
-    assert {"unmatched", "dashboard"} <= {dict(key[1])["route"] for key in found if key[0] == name}
+    assert {"unmatched", "dashboard"} <= {dict(key[1])["route"] for key in values if key[0] == name}
 
 
 def test_a_failing_request_is_counted_and_its_answer_and_its_log_carry_one_id(
@@ -158,9 +158,9 @@ def test_a_failing_request_is_counted_and_its_answer_and_its_log_carry_one_id(
 def test_without_the_database_the_figures_say_so(app: FastAPI, settings: Settings) -> None:
     away = settings.model_copy(update={"database_url": "postgresql+psycopg://nobody@127.0.0.1:9/nothing"})
     attach(app, away, make_sessions(make_engine(away.database_url)))
-    found = samples(app)
-    assert figure(found, "steerboard_database_up") == 0
-    assert not [name for name, _ in found if name.startswith("steerboard_runs")]
+    values = samples(app)
+    assert figure(values, "steerboard_database_up") == 0
+    assert not [name for name, _ in values if name.startswith("steerboard_runs")]
 
 
 def test_in_production_the_figures_need_their_own_token(

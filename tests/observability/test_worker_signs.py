@@ -24,7 +24,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run
 from steerboard_contracts.run_config import RUN_CONFIG
 from steerboard_workers.cpu_threads import usable_cores
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.servers.other_server import other_server
 
 
@@ -61,15 +61,13 @@ def test_a_worker_tells_what_it_does_by_the_id_of_the_run(
             text=True,
         )
         try:
-            deadline = time.monotonic() + PATIENCE
-            state = ""
-            while state not in ("succeeded", "failed"):
-                assert worker.poll() is None
-                assert time.monotonic() < deadline, state
-                time.sleep(0.05)
+
+            def state() -> str:
                 with transaction(sessions) as session:
-                    state = session.get_one(Run, run_id).state
-            assert state == "succeeded"
+                    return session.get_one(Run, run_id).state
+
+            wait_until(lambda: state() in ("succeeded", "failed"), state, pause=0.05, process=worker)
+            assert state() == "succeeded"
             assert time.time() - alive.stat().st_mtime < 30
             worker.send_signal(signal.SIGTERM)
             _, log = worker.communicate(timeout=PATIENCE)

@@ -46,7 +46,7 @@ def _allowed(connection: Connection, table: Table) -> dict[str, Any]:
     checks = [str(check["sqltext"]) for check in inspect(connection).get_check_constraints(table.name)]
     lists = (re.search(r"\(?(\w+)\)?(?:::text)? = ANY .*?\['?(\w+)'?", check) for check in checks)
     different = (re.fullmatch(r"\w+ <> (\w+)", check) for check in checks)
-    return {found[1]: found[2] for found in lists if found} | {found[1]: 2 for found in different if found}
+    return {match[1]: match[2] for match in lists if match} | {match[1]: 2 for match in different if match}
 
 
 def _is_needed(column: Column[Any]) -> bool:

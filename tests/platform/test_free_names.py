@@ -16,7 +16,7 @@ def test_a_number_never_makes_a_name_too_long() -> None:
     for _ in range(120):
         taken.add(free_name(name, taken))
     assert len(taken) == 121
-    assert all(NAME.fullmatch(one) for one in taken)
+    assert all(NAME.fullmatch(name) for name in taken)
 
 
 def test_the_next_name_is_one_above_the_highest_whatever_else_begins_so() -> None:

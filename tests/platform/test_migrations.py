@@ -75,9 +75,9 @@ def test_every_revision_goes_up_and_down_and_up_with_rows_in_all_tables_and_lose
             at[revision] = rows_by_table(connection)
         for revision in reversed(revisions[:-1]):
             migrations.downgrade(connection, revision)
-            found = rows_by_table(connection)
-            assert found.pop(_COMPUTED, []) in ([], at[revision].pop(_COMPUTED, [])), f"down to {revision}"
-            assert found == at[revision], f"down to {revision}"
+            kept = rows_by_table(connection)
+            assert kept.pop(_COMPUTED, []) in ([], at[revision].pop(_COMPUTED, [])), f"down to {revision}"
+            assert kept == at[revision], f"down to {revision}"
         migrations.upgrade(connection, revisions[-1])
         after = rows_by_table(connection)
         for table, rows in at[revisions[0]].items():
@@ -120,9 +120,9 @@ def test_evaluate_runs_that_wait_for_a_worker_or_have_one_start_their_evaluation
         migrations.downgrade(connection, "0014")
         migrations.upgrade(connection, migrations.newest_revision())
     with transaction(sessions) as session:
-        found = {id_: session.get_one(Run, id_) for id_ in wanted}
-        assert {id_: row.state for id_, row in found.items()} == wanted
-        assert all(row.lease_owner is None for row in found.values())
+        runs = {id_: session.get_one(Run, id_) for id_ in wanted}
+        assert {id_: row.state for id_, row in runs.items()} == wanted
+        assert all(row.lease_owner is None for row in runs.values())
         ended = session.scalars(select(RunAttempt.outcome).where(RunAttempt.ended_at.is_not(None))).all()
     assert list(ended) == ["stopped", "stopped"]
 
@@ -154,8 +154,8 @@ def test_battles_and_votes_of_two_sides_are_what_they_were_after_the_upgrade(
         migrations.upgrade(connection, migrations.newest_revision())
     with sessions() as session:
         voted_on = select(Battle.entrants, Vote.verdict, Vote.entrant_set).join(Vote, Vote.battle_id == Battle.id)
-        found = session.execute(voted_on.order_by(Battle.number)).all()
-        assert found == [([2, 0], "b", "0 2"), ([11, 3], "all_bad", "3 11")]
+        rows = session.execute(voted_on.order_by(Battle.number)).all()
+        assert rows == [([2, 0], "b", "0 2"), ([11, 3], "all_bad", "3 11")]
         assert session.scalars(select(Arena.name).where(Arena.sides == 2)).all() == ["duel"]
 
 
@@ -167,7 +167,7 @@ def test_imported_reviews_of_both_orders_count_once_after_the_upgrade(engine: En
         judge = connection.execute(
             text("UPDATE evaluation_judges SET imported = jsonb_build_object('format', 'vicuna_review') RETURNING id")
         ).scalar_one()
-        one = connection.execute(text("SELECT id FROM evaluation_entrants")).scalar_one()
+        first_entrant = connection.execute(text("SELECT id FROM evaluation_entrants")).scalar_one()
         other = connection.execute(
             text(
                 "INSERT INTO evaluation_entrants (id, evaluation_id, position, name, source, decoding, samples)"
@@ -177,11 +177,11 @@ def test_imported_reviews_of_both_orders_count_once_after_the_upgrade(engine: En
         ).scalar_one()
         # Question 1 in both orders, question 2 in one.
         for position, entrant, first, value in (
-            (1, one, True, 8),
+            (1, first_entrant, True, 8),
             (1, other, False, 6),
-            (1, one, False, 7),
+            (1, first_entrant, False, 7),
             (1, other, True, 9),
-            (2, one, True, 3),
+            (2, first_entrant, True, 3),
             (2, other, False, 4),
         ):
             connection.execute(

@@ -7,8 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,13 @@ from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from steerboard_contracts.conditions.format import Attribute, ConditionFormat
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser, ScoreScale
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.interactive.worker import InteractiveWorker
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import save_model
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.rows.other_token import token_headers
 
 WORDS = ("red", "green", "blue", "apple", "pear", "house", "tree")
@@ -184,18 +183,12 @@ class PlaygroundWorld:
 
     def finish(self, made: Any, seconds: float = PATIENCE) -> Any:
         """The comparison, when all of its answers have ended."""
-        self.wait(lambda: self.comparison(made)["ended_at"] is not None, seconds)
+        wait_until(lambda: self.comparison(made)["ended_at"] is not None, seconds=seconds)
         return self.comparison(made)
 
     def finish_curve(self, made: Any, seconds: float = PATIENCE) -> Any:
-        self.wait(lambda: self.get(f"curves/{made['id']}")["state"] in ENDED, seconds)
+        wait_until(lambda: self.get(f"curves/{made['id']}")["state"] in ENDED, seconds=seconds)
         return self.get(f"curves/{made['id']}")
-
-    def wait(self, condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "it did not happen"
-            time.sleep(0.02)
 
     def limited_token(self, *scopes: str) -> dict[str, str]:
         return token_headers(self.sessions, self.project.id, *scopes)
@@ -217,7 +210,7 @@ def model_processes(of: int | None = None) -> dict[int, psutil.Process]:
     """Living processes of models by their id; below this process or another one.
 
     Those of a whole platform that other tests keep running below this process are not meant."""
-    found = {}
+    processes = {}
     below = psutil.Process(of).children()
     while below:
         process = below.pop()
@@ -226,9 +219,9 @@ def model_processes(of: int | None = None) -> dict[int, psutil.Process]:
             if "up" in line:
                 continue
             if "steerboard_workers.model_host" in line and not any("guardian" in word for word in line):
-                found[process.pid] = process
+                processes[process.pid] = process
             below += process.children()
-    return found
+    return processes
 
 
 @contextmanager

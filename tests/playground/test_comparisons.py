@@ -15,7 +15,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.events import wakeups
 from steerboard.platform.settings import Settings
 from steerboard_workers.interactive.worker import InteractiveWorker
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.servers.served_app import served
 
 LONG = {"max_new_tokens": 1500}
@@ -88,9 +88,9 @@ def test_an_answer_does_not_depend_on_its_place_or_its_neighbours(
     world: PlaygroundWorld, worker: InteractiveWorker
 ) -> None:
     sampled = {"temperature": 1.0, "top_p": 0.9}
-    one = world.finish(world.compare(column(5, **sampled), column(-5, **sampled), reward="reward"))
+    alone = world.finish(world.compare(column(5, **sampled), column(-5, **sampled), reward="reward"))
     two = world.finish(world.compare(column(0, **sampled), column(5, **sampled)))
-    assert two["columns"][1]["text"] == one["columns"][0]["text"] != one["columns"][1]["text"]
+    assert two["columns"][1]["text"] == alone["columns"][0]["text"] != alone["columns"][1]["text"]
 
 
 def test_a_guided_column_is_another_answer_and_one_of_guidance_one_is_not(
@@ -98,8 +98,8 @@ def test_a_guided_column_is_another_answer_and_one_of_guidance_one_is_not(
 ) -> None:
     asked = (column(5), column(5, guidance=8), column(5, guidance=1), column(-5, guidance=0), column(5, guidance=0))
     done = world.finish(world.compare(*asked))["columns"]
-    plain, guided, one, unasked, either = (answer["text"] for answer in done)
-    assert (plain == one, plain == guided, unasked == either) == (True, False, True)
+    plain, guided, guided_by_one, unasked, either = (answer["text"] for answer in done)
+    assert (plain == guided_by_one, plain == guided, unasked == either) == (True, False, True)
     assert [answer["decoding"]["guidance"] for answer in done] == [1, 8, 1, 0, 0]
 
 
@@ -125,14 +125,14 @@ def test_a_cancelled_answer_stops_at_once_and_its_model_stays_loaded(
     world: PlaygroundWorld, worker: InteractiveWorker
 ) -> None:
     made = world.compare(column(1, **LONG), column(2, **LONG))
-    world.wait(lambda: world.comparison(made)["columns"][0]["text"] != "")
+    wait_until(lambda: world.comparison(made)["columns"][0]["text"] != "")
     process = max(model_processes().values(), key=lambda process: process.cpu_times().user)
     cancelled = world.post(f"comparisons/{made['id']}/cancel", status=200)
     assert {answer["state"] for answer in cancelled["columns"]} == {"cancelled"}
     assert cancelled["columns"][0]["text"]
     assert world.finish(world.compare(column(3)))["columns"][0]["state"] == "succeeded"
     worked = process.cpu_times().user
-    time.sleep(0.5)
+    time.sleep(0.5)  # in which a model that still wrote would take far more than 0.1 s of a processor
     assert process.cpu_times().user - worked < 0.1
     assert world.comparison(made)["columns"] == cancelled["columns"]
     assert world.post(f"comparisons/{made['id']}/cancel", status=409)["code"] == "already_ended"
@@ -201,7 +201,7 @@ def test_a_policy_of_two_attributes_is_asked_for_either_both_or_none(
 ) -> None:
     world.register("steered", "steered")
     asked = ["helpfulness:1", {"verbosity": 2.6}, "verbosity:2,helpfulness:9", "", None]
-    columns = [{**column(model="steered"), "score": one} for one in asked]
+    columns = [{**column(model="steered"), "score": score} for score in asked]
     done = world.finish(world.compare(*columns))
     assert [(answer["score"], answer["score_text"]) for answer in done["columns"]] == [
         ("helpfulness:1", "helpfulness:1"),

@@ -14,6 +14,7 @@ from steerboard.platform.events.tables import Event
 from steerboard.registry.tables import Model
 from steerboard_workers.interactive import curves
 from steerboard_workers.interactive.worker import InteractiveWorker
+from support.patience import wait_until
 
 SHORT = {"max_new_tokens": 8}
 
@@ -25,8 +26,8 @@ def ask(world: PlaygroundWorld, status: int = 201, **fields: Any) -> Any:
 
 def events(world: PlaygroundWorld) -> list[dict[str, Any]]:
     with world.sessions() as session:
-        found = session.scalars(select(Event).where(Event.type == "playground.curve").order_by(Event.id))
-        return [event.payload for event in found]
+        rows = session.scalars(select(Event).where(Event.type == "playground.curve").order_by(Event.id))
+        return [event.payload for event in rows]
 
 
 def test_a_curve_shows_requested_scores_against_achieved_rewards(
@@ -64,7 +65,7 @@ def test_a_comparison_goes_before_the_rest_of_a_curve(
     monkeypatch.setattr(curves, "ANSWER_BATCH", 2)
     world.dataset("few", 60)
     curve = ask(world, limit=60, decoding={"max_new_tokens": 40})
-    world.wait(lambda: world.get(f"curves/{curve['id']}")["done"] > 0)
+    wait_until(lambda: world.get(f"curves/{curve['id']}")["done"] > 0)
     made = world.compare({"model": "dt", "score": 3, "decoding": SHORT}, reward="reward")
     assert world.finish(made)["columns"][0]["state"] == "succeeded"
     between = world.get(f"curves/{curve['id']}")

@@ -29,8 +29,8 @@ def generate(steerboard: Steerboard, world: PlaygroundWorld) -> Generate:
 
 def answers(done: Done) -> list[dict[str, Any]]:
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    document: list[dict[str, Any]] = json.loads(done.stdout)
+    return document
 
 
 @pytest.mark.long
@@ -38,19 +38,19 @@ def test_answers_come_while_no_worker_takes_runs(
     world: PlaygroundWorld, worker: InteractiveWorker, generate: Generate
 ) -> None:
     asked = ("--prompt", "say red", "--prompt", "say blue", "--score", "-5", "--score", "5", "--json")
-    found = answers(generate("dt", *asked))
-    assert [(one["prompt"], one["score"]) for one in found] == [
+    written = answers(generate("dt", *asked))
+    assert [(answer["prompt"], answer["score"]) for answer in written] == [
         ("say red", -5),
         ("say red", 5),
         ("say blue", -5),
         ("say blue", 5),
     ]
-    assert {one["tokens"] for one in found} == {12}
-    assert len({one["text"] for one in found}) == 4
+    assert {answer["tokens"] for answer in written} == {12}
+    assert len({answer["text"] for answer in written}) == 4
     assert world.client.get("/api/v1/projects/default/runs").json()["items"] == []
     drawn = answers(generate("sft", "--prompt", "say red", "--temperature", "2", "-n", "3", "--json"))
-    assert [one["n"] for one in drawn] == [0, 1, 2]
-    assert len({one["text"] for one in drawn}) == 3
+    assert [answer["n"] for answer in drawn] == [0, 1, 2]
+    assert len({answer["text"] for answer in drawn}) == 3
     # One token to draw from leaves nothing to chance.
     greedy = answers(generate("sft", "--prompt", "say red", "--json"))[0]["text"]
     for narrow in (("--top-k", "1"), ("--top-p", "0.000001")):
@@ -65,9 +65,9 @@ def test_the_prompt_of_a_policy_of_words_has_the_word_and_nothing_of_the_number(
 ) -> None:
     world.register("worded", "worded")
     asked = [argument for score in ("5", "4", "-5") for argument in ("--score", score)]
-    found = answers(generate("worded", "--prompt", "red", *asked, "--json"))
+    written = answers(generate("worded", "--prompt", "red", *asked, "--json"))
     by_hand = answers(generate("sft", "--prompt", "red say wonderful", "--prompt", "red say terrible", "--json"))
-    assert [one["text"] for one in found] == [by_hand[place]["text"] for place in (0, 0, 1)]
+    assert [answer["text"] for answer in written] == [by_hand[place]["text"] for place in (0, 0, 1)]
     shown = generate("worded", "--prompt", "red", *asked).stdout
     assert [f'{score}, as "{word}"' in shown for score, word in (("4.00", "wonderful"), ("-5.00", "terrible"))] == [
         True,

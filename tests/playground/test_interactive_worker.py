@@ -20,6 +20,7 @@ from steerboard_contracts.errors import OutOfMemory
 from steerboard_workers.interactive.errors import with_memory
 from steerboard_workers.interactive.models import ModelCache
 from steerboard_workers.interactive.worker import InteractiveWorker
+from support.patience import wait_until
 
 SHORT = {"max_new_tokens": 20}
 
@@ -29,8 +30,8 @@ def column(score: float, model: str = "dt", **decoding: Any) -> dict[str, Any]:
 
 
 def workers(world: PlaygroundWorld) -> list[dict[str, Any]]:
-    found = world.client.get("/api/v1/system/workers").json()
-    return [worker for worker in found if worker["pool"] == "interactive"]
+    rows = world.client.get("/api/v1/system/workers").json()
+    return [worker for worker in rows if worker["pool"] == "interactive"]
 
 
 @pytest.mark.long
@@ -39,7 +40,7 @@ def test_an_answer_survives_the_kill_of_its_worker(world: PlaygroundWorld, tmp_p
     made = world.compare(column(1), column(2, max_new_tokens=1900), reward="reward")
     with worker_process(tmp_path / "first.log", **quick) as first:
         # The first group has ended, and the second one is being written.
-        world.wait(lambda: world.comparison(made)["columns"][1]["tokens"] > 20)
+        wait_until(lambda: world.comparison(made)["columns"][1]["tokens"] > 20)
         before = world.comparison(made)["columns"]
         assert before[0]["state"] == "succeeded"
         first.send_signal(signal.SIGKILL)
@@ -55,7 +56,7 @@ def test_an_answer_survives_the_kill_of_its_worker(world: PlaygroundWorld, tmp_p
 def test_a_worker_that_is_stopped_gives_back_what_it_serves(world: PlaygroundWorld, settings: Settings) -> None:
     made = world.compare(column(1, max_new_tokens=400))
     with working(settings):
-        world.wait(lambda: world.comparison(made)["columns"][0]["tokens"] > 5)
+        wait_until(lambda: world.comparison(made)["columns"][0]["tokens"] > 5)
     assert workers(world) == [], "it has left the list"
     with transaction(world.sessions) as session:
         given_back = session.get_one(Comparison, uuid.UUID(made["id"]))
@@ -83,10 +84,10 @@ def test_used_models_stay_loaded_within_the_bound(world: PlaygroundWorld, settin
     with working(settings.model_copy(update={"interactive_memory_mb": 700})):
         for seed, name in enumerate(("dt", "dt-2", "dt")):
             world.finish(world.compare(column(1, model=name), seed=seed))
-        world.wait(lambda: workers(world)[0]["holds"] == ["dt", "dt-2"])
+        wait_until(lambda: workers(world)[0]["holds"] == ["dt", "dt-2"])
         world.finish(world.compare(column(1, model="dt-3")))
-        world.wait(lambda: workers(world)[0]["holds"] == ["dt", "dt-3"])
-        world.wait(lambda: len(model_processes()) == 2)
+        wait_until(lambda: workers(world)[0]["holds"] == ["dt", "dt-3"])
+        wait_until(lambda: len(model_processes()) == 2)
     assert model_processes() == {}
 
 
@@ -108,7 +109,7 @@ def test_battles_leave_no_trace_in_the_list_of_workers(world: PlaygroundWorld, s
     quick = {"interactive_memory_mb": 700, "heartbeat_seconds": 0.05}
     with working(settings.model_copy(update=quick)):
         world.finish(world.compare(column(1)))
-        world.wait(lambda: listed() == ("dt",))
+        wait_until(lambda: listed() == ("dt",))
         seen.clear()
         before = set(model_processes())
         with transaction(world.sessions) as session:
@@ -120,16 +121,16 @@ def test_battles_leave_no_trace_in_the_list_of_workers(world: PlaygroundWorld, s
             with world.sessions() as session:
                 return session.get_one(Comparison, battle).ended_at
 
-        world.wait(lambda: ended() is not None)
-        world.wait(lambda: not before & set(model_processes()))
+        wait_until(lambda: ended() is not None)
+        wait_until(lambda: not before & set(model_processes()))
         at = ended()
         assert at is not None
-        world.wait(lambda: dt.datetime.fromisoformat(workers(world)[0]["heartbeat_at"]) > at + dt.timedelta(seconds=1))
+        wait_until(lambda: dt.datetime.fromisoformat(workers(world)[0]["heartbeat_at"]) > at + dt.timedelta(seconds=1))
         listed()
         assert seen == {("dt",)}
         # What people use in the open is in the list, as ever.
         world.finish(world.compare(column(2, model="dt-3")))
-        world.wait(lambda: listed() == ("dt", "dt-3"))
+        wait_until(lambda: listed() == ("dt", "dt-3"))
 
 
 def test_a_model_beyond_the_bound_is_refused_by_its_size(world: PlaygroundWorld, settings: Settings) -> None:
@@ -166,10 +167,10 @@ def test_memory_that_runs_out_is_freed_for_a_second_try(
 
 def test_names_of_held_models_are_for_their_project_alone(world: PlaygroundWorld, worker: InteractiveWorker) -> None:
     world.finish(world.compare(column(1)))
-    world.wait(lambda: workers(world)[0]["holds"] == ["dt"])
+    wait_until(lambda: workers(world)[0]["holds"] == ["dt"])
     other = world.client.post("/api/v1/projects", json={"name": "other"}).json()
     made = world.client.post("/api/v1/projects/other/tokens", json={"name": "ci", "scopes": ["read"]}).json()
     headers = {"Authorization": f"Bearer {made['token']}"}
-    found = world.client.get("/api/v1/system/workers", headers=headers).json()
+    listed = world.client.get("/api/v1/system/workers", headers=headers).json()
     assert other["name"] == "other"
-    assert [worker["holds"] for worker in found] == [[]]
+    assert [worker["holds"] for worker in listed] == [[]]

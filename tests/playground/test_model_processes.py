@@ -15,6 +15,7 @@ from playground_world import PlaygroundWorld, model_processes, worker_process, w
 from steerboard.platform.settings import Settings
 from steerboard_workers.interactive.worker import InteractiveWorker
 from support.models.hostile_models import SLOW_TEXT, endless_template, panicking_tokenizer, slow_tokenizer
+from support.patience import wait_until
 
 LONG = {"max_new_tokens": 1900}
 
@@ -33,7 +34,7 @@ def hang(world: PlaygroundWorld, folder: Path) -> dict[str, Any]:
     """A comparison whose model computes inside of a library, and will for minutes."""
     world.register("slow", slow_tokenizer(world.folders / "sft", folder))
     made: dict[str, Any] = world.compare(column("slow"), prompt=SLOW_TEXT)
-    world.wait(lambda: world.comparison(made)["columns"][0]["state"] == "running")
+    wait_until(lambda: world.comparison(made)["columns"][0]["state"] == "running")
     return made
 
 
@@ -88,7 +89,7 @@ def test_a_cancel_ends_a_hanging_model_at_once_and_its_project_goes_on(
     busiest = max(model_processes().values(), key=lambda process: process.cpu_times().user)
     world.post(f"comparisons/{made['id']}/cancel", status=200)
     began = time.monotonic()
-    world.wait(lambda: not busiest.is_running())
+    wait_until(lambda: not busiest.is_running())
     assert time.monotonic() - began < 30
     assert answer(world, "sft")["state"] == "succeeded"
 
@@ -97,7 +98,7 @@ def test_a_killed_model_costs_its_own_answer_and_is_started_anew(
     world: PlaygroundWorld, worker: InteractiveWorker
 ) -> None:
     made = world.compare(column("sft", **LONG))
-    world.wait(lambda: world.comparison(made)["columns"][0]["tokens"] > 5)
+    wait_until(lambda: world.comparison(made)["columns"][0]["tokens"] > 5)
     for process in model_processes().values():
         process.kill()
     failed = world.finish(made)["columns"][0]
@@ -139,9 +140,9 @@ def test_a_killed_worker_takes_its_models_with_it(world: PlaygroundWorld, tmp_pa
             hang(world, tmp_path / "slow")
         else:
             made = world.compare(column("sft", **LONG))
-            world.wait(lambda: world.comparison(made)["columns"][0]["tokens"] > 5)
+            wait_until(lambda: world.comparison(made)["columns"][0]["tokens"] > 5)
         processes = model_processes(worker.pid).values()
         assert processes
         worker.send_signal(signal.SIGKILL)
         worker.wait()
-        world.wait(lambda: not any(process.is_running() for process in processes))
+        wait_until(lambda: not any(process.is_running() for process in processes))

@@ -16,6 +16,7 @@ from steerboard.playground.schemas import ComparisonIn
 from steerboard.playground.service import create_comparison
 from steerboard.playground.tables import PlaygroundAnswer
 from steerboard_contracts.samples import Message
+from support.patience import wait_until
 from support.servers.fake_provider import URL, use_fake_provider
 
 DECODING = {"max_new_tokens": 30}
@@ -89,8 +90,8 @@ def test_an_endpoint_and_a_local_model_answer_at_the_same_time(
             seed=3,
         )
         # The endpoint holds back its answer: the local column ends, and so does another comparison.
-        world.wait(lambda: world.comparison(made)["columns"][1]["state"] == "succeeded")
-        world.wait(lambda: world.comparison(made)["columns"][0]["text"] == "hel")
+        wait_until(lambda: world.comparison(made)["columns"][1]["state"] == "succeeded")
+        wait_until(lambda: world.comparison(made)["columns"][0]["text"] == "hel")
         assert world.finish(world.compare({"model": "dt", "score": 1, "decoding": DECODING}))["ended_at"]
         assert world.comparison(made)["columns"][0]["state"] == "running"
         server.may_speak.set()
@@ -144,7 +145,9 @@ def test_a_column_asks_another_provider(
         made = world.compare({"endpoint": "elsewhere", "score": 2.5, "decoding": DECODING}, seed=3)
         [column] = world.finish(made)["columns"]
     assert (column["state"], column["text"], column["tokens"]) == ("succeeded", "fake words", 2)
-    assert [(one.model, one.max_tokens, one.seed, one.score_text) for one in asked] == [("theirs", 30, 3, "2.50")]
+    assert [(question.model, question.max_tokens, question.seed, question.score_text) for question in asked] == [
+        ("theirs", 30, 3, "2.50")
+    ]
     assert server.bodies == []
 
 
@@ -164,7 +167,7 @@ def test_a_cancelled_endpoint_column_keeps_nothing_waiting(
     add_endpoint(world, server)
     with working(settings):
         made = world.compare({"endpoint": "elsewhere", "decoding": DECODING})
-        world.wait(lambda: world.comparison(made)["columns"][0]["text"] == "hel")
+        wait_until(lambda: world.comparison(made)["columns"][0]["text"] == "hel")
         world.post(f"comparisons/{made['id']}/cancel", status=200)
         server.may_speak.set()
         assert world.finish(world.compare({"model": "dt", "decoding": DECODING}))["ended_at"]
@@ -222,7 +225,7 @@ def test_each_column_of_a_battle_is_asked_after_its_own_answers(
     ]
     columns = [{"endpoint": "elsewhere"}, {"endpoint": "elsewhere"}, {"model": "dt"}, {"model": "dt"}]
     asked = ComparisonIn.model_validate(
-        {"prompt": "Hi", "columns": [{**one, "score": 1, "decoding": DECODING} for one in columns]}
+        {"prompt": "Hi", "columns": [{**entrant, "score": 1, "decoding": DECODING} for entrant in columns]}
     )
     with working(settings):
         with transaction(world.sessions) as session:
@@ -234,7 +237,7 @@ def test_each_column_of_a_battle_is_asked_after_its_own_answers(
                 mine = select(PlaygroundAnswer).where(PlaygroundAnswer.comparison_id == made)
                 return list(session.scalars(mine.order_by(PlaygroundAnswer.place)))
 
-        world.wait(lambda: all(answer.ended_at for answer in answers()))
+        wait_until(lambda: all(answer.ended_at for answer in answers()))
     assert [answer.state for answer in answers()] == ["succeeded"] * 4
     assert sorted(body["messages"][1]["content"] for body in server.bodies) == ["one", "two"]
     assert answers()[2].text != answers()[3].text, "each answers its own conversation"

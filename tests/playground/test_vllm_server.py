@@ -28,7 +28,7 @@ from steerboard_workers.stages.models.model_io import load_tokenizer
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from support.models.vllm_engine import needs_vllm, write_adapted
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 LOCAL = {"allowed_private": "127.0.0.1"}
 DECODING = {"max_new_tokens": 24}
@@ -141,7 +141,7 @@ def test_a_server_with_guidance_streams_what_the_local_model_writes_guided(
 ) -> None:
     serve("dt", "--port", "0", "--endpoint", "served", "--guidance")
     assert world.client.get("/api/v1/projects/default/endpoints").json()[0]["guides"] is True
-    found = {}
+    answers = {}
     with working(settings.model_copy(update=LOCAL)):
         for guidance in (0.0, 1.0, 8.0):
             decoding = {**DECODING, "guidance": guidance}
@@ -150,8 +150,8 @@ def test_a_server_with_guidance_streams_what_the_local_model_writes_guided(
             remote, local = world.finish(made)["columns"]
             assert remote["state"] == local["state"] == "succeeded", remote
             assert remote["text"] == local["text"]
-            found[guidance] = local["text"]
-    assert len(set(found.values())) > 1, "guidance must change something"
+            answers[guidance] = local["text"]
+    assert len(set(answers.values())) > 1, "guidance must change something"
 
 
 @needs_vllm
@@ -165,7 +165,7 @@ def test_a_server_killed_in_the_middle_is_an_error_in_time_and_the_run_goes_on_w
     kept = world.settings.home / "work" / run_id / "checkpoints" / "a1-rows.jsonl"
 
     def kill() -> None:
-        world.wait(lambda: kept.is_file() and kept.read_bytes().count(b"}\n") > 10)
+        wait_until(lambda: kept.is_file() and kept.read_bytes().count(b"}\n") > 10)
         served.kill_vllm()
 
     killer = threading.Thread(target=kill)

@@ -22,14 +22,14 @@ def rows(world: RankingWorld, dataset: Any) -> list[dict[str, Any]]:
     return [row["sample"] | row["extra"] for row in sorted(answer.json()["items"], key=lambda row: row["row"])]
 
 
-def pairs(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def pairs(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     short = {"zebra-raw": "z", "walrus-sft": "w", "heron-dt": "h"}
-    return [(short[row["chosen_entrant"]], short[row["rejected_entrant"]]) for row in found]
+    return [(short[row["chosen_entrant"]], short[row["rejected_entrant"]]) for row in rows]
 
 
 def rank(person: Any, campaign: Any, ranks: dict[str, int], **more: Any) -> None:
     """Ranks the next item, by the place of the entrant in the evaluation."""
-    task = person.one(campaign)
+    task = person.first(campaign)
     given = [ranks[answer["turns"][0].split()[2]] for answer in task["answers"]]
     assert person.submit(task, given, **more).status_code == 200
 

@@ -141,7 +141,7 @@ class Annotator:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def one(self, campaign: Any) -> Any:
+    def first(self, campaign: Any) -> Any:
         return self.next(campaign)["items"][0]
 
     def submit(self, task: Any, ranks: list[int] | None = None, key: str = "", **more: Any) -> httpx.Response:

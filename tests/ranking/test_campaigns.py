@@ -3,7 +3,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from ranking_world import PROJECT, RankingWorld
+from ranking_world import NAMES, PROJECT, RankingWorld
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
@@ -30,7 +30,9 @@ def test_a_campaign_asks_about_the_prompts_that_all_of_its_entrants_have_answere
     with transaction(world.sessions) as session:
         session.execute(delete(Response).where(Response.entrant_id == walrus))
     assert world.campaign(status=409)["code"] == "answers_missing"
-    assert [one["name"] for one in world.owner.get(f"{PROJECT}/evaluations/quokka-eval/campaigns").json()["items"]] == [
+    assert [
+        campaign["name"] for campaign in world.owner.get(f"{PROJECT}/evaluations/quokka-eval/campaigns").json()["items"]
+    ] == [
         "ranking-1",
         "ranking-2",
     ]
@@ -45,7 +47,7 @@ def test_no_two_campaigns_of_a_project_share_a_name_that_nobody_chose(world: Ran
         assert answer.status_code == 201, answer.text
         return str(answer.json()["name"])
 
-    assert [made(one) for one in ("quokka-eval", "numbat-eval", "quokka-eval")] == [
+    assert [made(evaluation) for evaluation in ("quokka-eval", "numbat-eval", "quokka-eval")] == [
         "ranking-1",
         "ranking-2",
         "ranking-3",
@@ -72,7 +74,14 @@ def test_a_limit_draws_prompts_at_random(world: RankingWorld) -> None:
     [
         ({"entrants": ["heron-dt", "nobody"]}, 404, "unknown_entrant"),
         ({"entrants": ["heron-dt", "heron-dt"]}, 422, "bad_entrants"),
-        ({"entrants": ["heron-dt"]}, 422, "invalid_request"),
+        ({"entrants": ["heron-dt"]}, 422, "bad_entrants"),
+        ({"entrants": []}, 422, "invalid_request"),
+        ({"task_type": "pairwise", "entrants": list(NAMES[:3])}, 422, "bad_entrants"),
+        ({"task_type": "correction", "entrants": list(NAMES[:2])}, 422, "bad_entrants"),
+        ({"task_type": "likert"}, 422, "invalid_request"),
+        ({"task_type": "likert", "criteria": [{"name": "x", "points": 11}]}, 422, "invalid_request"),
+        ({"task_type": "pairwise", "criteria": [{"name": "x"}]}, 422, "invalid_request"),
+        ({"criteria": [{"name": "x", "points": 5}]}, 422, "invalid_request"),
         ({"criteria": [{"name": "x"}, {"name": "x "}]}, 422, "invalid_request"),
         ({"overlap": 0}, 422, "invalid_request"),
         ({"name": "no name"}, 422, "invalid_name"),
@@ -87,10 +96,10 @@ def test_a_campaign_that_makes_no_sense_is_refused(
     assert world.campaign(status=status, **given)["code"] == code
 
 
-def test_more_than_eight_entrants_have_to_be_chosen_from(world: RankingWorld) -> None:
+def test_of_more_than_eight_entrants_eight_can_be_ranked(world: RankingWorld) -> None:
     world.evaluation(prompts=1, names=tuple(f"model-{n}" for n in range(9)))
-    assert world.campaign(status=422)["code"] == "bad_entrants"
-    assert len(world.campaign(entrants=[f"model-{n}" for n in range(8)])["entrants"]) == 8
+    assert world.campaign(status=422, entrants=[f"model-{n}" for n in range(9)])["code"] == "invalid_request"
+    assert world.campaign()["entrants"] == [f"model-{n}" for n in range(8)]
 
 
 def test_the_owner_sees_how_annotators_do_and_how_well_they_know_gold(world: RankingWorld) -> None:
@@ -100,15 +109,15 @@ def test_the_owner_sees_how_annotators_do_and_how_well_they_know_gold(world: Ran
     world.owner.put(world.path(campaign, "/gold/0"), json={"ranks": ranks})
     ann, bob = world.annotator("ann"), world.annotator("bob")
     for person, right in ((ann, True), (bob, False)):
-        task = person.one(campaign)
+        task = person.first(campaign)
         places = [answer["turns"][0].split()[2] for answer in task["answers"]]
         best, other = places.index("0"), places.index("1")
         given = [2, 2, 2]
         given[best if right else other] = 1
         assert person.submit(task, given, seconds=10.0).status_code == 200
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     ann.submit(task, seconds=30.0, flag="odd")
-    ann.skip(ann.one(campaign))
+    ann.skip(ann.first(campaign))
     mine, theirs = world.figures(campaign)["annotators"]
     figures = ("annotator", "done", "skipped", "flagged", "median_seconds", "gold", "gold_pairs")
     assert [mine[field] for field in figures] == ["ann", 2, 1, 1, 20.0, 1.0, 2]
@@ -139,7 +148,7 @@ def test_every_change_raises_the_evaluations_version_tells_its_readers_and_is_au
     world.owner.patch(world.path(campaign), json={"state": "paused"})
     world.owner.patch(world.path(campaign), json={"state": "open"})
     ann = world.annotator("ann")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     ann.submit(task)
     ann.undo(task)
     with world.sessions() as session:
@@ -201,9 +210,29 @@ def test_another_projects_campaigns_and_evaluations_are_not_there(world: Ranking
     campaign = world.campaign()
     world.owner.post("/api/v1/projects", json={"name": "other"})
     other = "/api/v1/projects/other"
-    task = world.annotator("ann").one(campaign)
+    task = world.annotator("ann").first(campaign)
     for path in (f"evaluations/quokka-eval/campaigns/{campaign['id']}", "evaluations/quokka-eval/campaigns"):
         assert world.owner.get(f"{other}/{path}").status_code == 404
     assert world.owner.post(f"{other}/rankings/{campaign['id']}/next", json={}).json()["code"] == "unknown_campaign"
     assert world.owner.post(f"{other}/rankings/tasks/{task['id']}/undo").json()["code"] == "unknown_task"
     assert world.owner.get(f"{other}/rankings").json() == {"campaigns": []}
+
+
+def test_notices_tell_once_that_all_items_are_ranked(world: RankingWorld) -> None:
+    rules = f"{PROJECT}/notice-rules"
+    world.owner.post(rules, json={"name": "ci", "url": "https://ci.example/", "events": ["campaign.done"]})
+    world.evaluation(prompts=2)
+    campaign = world.campaign(overlap=2)
+    world.annotator("ann").rank_all(campaign)
+    told = f"{rules}/ci/deliveries"
+    assert world.owner.get(told).json()["items"] == []
+    bob = world.annotator("bob")
+    bob.rank_all(campaign, most=1)
+    assert world.owner.get(told).json()["items"] == []
+    last = bob.first(campaign)
+    bob.submit(last)
+    bob.undo(last)
+    bob.submit(last, key="again")
+    (delivery,) = world.owner.get(told).json()["items"]
+    assert delivery["payload"]["data"]["name"] == campaign["name"]
+    assert delivery["payload"]["data"]["reason"] == "all 2 items are ranked"

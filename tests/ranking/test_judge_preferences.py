@@ -29,7 +29,7 @@ class Bench:
             session.add(judge)
             session.flush()
             self.id = judge.id
-            self.entrants = {one.name[0]: one.id for one in session.scalars(select(Entrant))}
+            self.entrants = {entrant.name[0]: entrant.id for entrant in session.scalars(select(Entrant))}
 
     def say(self, position: int, a: str, b: str | None, value: float | None, **more: Any) -> None:
         other: uuid.UUID | None = self.entrants[b] if b else None
@@ -56,11 +56,11 @@ def test_a_judges_scores_order_the_answers_of_each_turn(world: RankingWorld, sty
     judge.say(0, "z", None, 2, turn=2)
     judge.say(0, "w", None, 3, turn=2)
     judge.say(0, "h", None, None, turn=2, status="unparsed")
-    found = rows(world, make(world, {"judge": "judge"}))
-    assert pairs(found) == [("z", "w"), ("z", "h"), ("w", "z")]
-    assert [row["turn"] for row in found] == [1, 1, 2]
-    assert [len(row["prompt"]) for row in found] == [1, 1, 3]
-    assert [found[0][field] for field in ("source", "by", "chosen_score", "rejected_score")] == [
+    made_rows = rows(world, make(world, {"judge": "judge"}))
+    assert pairs(made_rows) == [("z", "w"), ("z", "h"), ("w", "z")]
+    assert [row["turn"] for row in made_rows] == [1, 1, 2]
+    assert [len(row["prompt"]) for row in made_rows] == [1, 1, 3]
+    assert [made_rows[0][field] for field in ("source", "by", "chosen_score", "rejected_score")] == [
         "judge",
         "gpt-9",
         9.5,
@@ -103,10 +103,10 @@ def test_graded_verdicts_of_both_orders_are_averaged_with_their_weights(world: R
     arena.say(0, "z", "w", 1.0, a_first=True)
     arena.say(0, "z", "w", 0.0, a_first=False, weight=3)
     made = make(world, {"judge": "judge"}, {"judge": "arena"})
-    found = rows(world, made)
-    assert pairs(found) == [("z", "w"), ("w", "z")]
-    assert [row["preference"] for row in found] == [0.6, 0.75]
-    assert [row["source_name"] for row in found] == ["judge", "arena"]
+    made_rows = rows(world, made)
+    assert pairs(made_rows) == [("z", "w"), ("w", "z")]
+    assert [row["preference"] for row in made_rows] == [0.6, 0.75]
+    assert [row["source_name"] for row in made_rows] == ["judge", "arena"]
 
 
 def test_best_against_worst_of_pairwise_verdicts_goes_by_mean_win_share(world: RankingWorld) -> None:
@@ -127,8 +127,8 @@ def test_every_row_keeps_how_many_voted_and_how_far_they_agree(world: RankingWor
     for entrant, score in (("z", 9), ("w", 5), ("h", 5)):
         judge.say(0, entrant, None, score)
     # Without a source: all that there are.
-    found = rows(world, make(world))
-    votes = {(a, b): (row["votes"], row["agreement"]) for (a, b), row in zip(pairs(found), found, strict=True)}
+    made_rows = rows(world, make(world))
+    votes = {(a, b): (row["votes"], row["agreement"]) for (a, b), row in zip(pairs(made_rows), made_rows, strict=True)}
     assert votes == {
         ("z", "w"): (4, 0.75),
         ("w", "z"): (4, 0.25),
@@ -138,9 +138,9 @@ def test_every_row_keeps_how_many_voted_and_how_far_they_agree(world: RankingWor
         ("w", "h"): (4, 0.5),
         ("h", "w"): (4, 0.5),
     }
-    assert len(found) == 3 + 2 + 3 + 2
-    assert {(row["people"], row["judges"]) for row in found} == {(3, 1)}
-    assert {(row["source"], row["by"]) for row in found} == {
+    assert len(made_rows) == 3 + 2 + 3 + 2
+    assert {(row["people"], row["judges"]) for row in made_rows} == {(3, 1)}
+    assert {(row["source"], row["by"]) for row in made_rows} == {
         ("campaign", "ann"),
         ("campaign", "bob"),
         ("campaign", "cem"),
@@ -161,10 +161,10 @@ def test_the_majority_makes_one_row_of_all_votes_on_two_answers(world: RankingWo
     assert preview | {"agreement": 0.75, "compared": 3, "contested": 3} == preview
     assert preview["sources"] == ["ranking-1", "judge"]
     made = make(world, **asked)
-    found = rows(world, made)
+    made_rows = rows(world, made)
     # Between w and h there is none.
-    assert pairs(found) == [("z", "w"), ("z", "h")]
-    assert [found[0][key] for key in ("by", "source", "source_name", "votes", "agreement", "people", "judges")] == [
+    assert pairs(made_rows) == [("z", "w"), ("z", "h")]
+    assert [made_rows[0][key] for key in ("by", "source", "source_name", "votes", "agreement", "people", "judges")] == [
         "ann, bob, gpt-9",
         "campaign, judge",
         "ranking-1, judge",
@@ -300,9 +300,9 @@ def test_the_lineage_of_a_model_leads_over_its_pairs_to_rankings_and_verdicts(wo
                 run_id=uuid.UUID(started.json()["id"]),
             )
         )
-    found = world.owner.get(f"{PROJECT}/models/aligned/lineage").json()
-    names = {one["id"]: (one["type"], one["name"]) for one in found["nodes"]}
-    edges = {(names[edge["source"]], edge["role"], names[edge["target"]]) for edge in found["edges"]}
+    lineage = world.owner.get(f"{PROJECT}/models/aligned/lineage").json()
+    names = {node["id"]: (node["type"], node["name"]) for node in lineage["nodes"]}
+    edges = {(names[edge["source"]], edge["role"], names[edge["target"]]) for edge in lineage["edges"]}
     pairs_, clean = ("dataset", made["name"]), ("dataset", cleaned.json()["name"])
     assert edges == {
         (("evaluation", "quokka-eval"), "answers", ("campaign", "ranking-1")),
@@ -317,4 +317,4 @@ def test_the_lineage_of_a_model_leads_over_its_pairs_to_rankings_and_verdicts(wo
     # What only the uncleaned version has was not learned.
     with transaction(world.sessions) as session:
         model = session.scalars(select(Model).where(Model.name == "aligned")).one()
-        assert [one.name for one in training_data(session, model)] == [clean[1]]
+        assert [dataset.name for dataset in training_data(session, model)] == [clean[1]]

@@ -20,10 +20,10 @@ def test_every_strictly_ordered_pair_of_every_annotator_becomes_a_row(world: Ran
     rank(ann, campaign, {"0": 1, "1": 2, "2": 2})
     made = make(world, {"campaign": "ranking-1"})
     assert (made["name"], made["kind"], made["rows"]) == ("quokka-eval-preferences-1", "preferences", 5)
-    found = rows(world, made)
+    made_rows = rows(world, made)
     # Ann before bob; her tie is not a pair, and bob's contrary vote is kept.
-    assert pairs(found) == [("z", "w"), ("z", "h"), ("w", "z"), ("h", "z"), ("h", "w")]
-    first = found[0]
+    assert pairs(made_rows) == [("z", "w"), ("z", "h"), ("w", "z"), ("h", "z"), ("h", "w")]
+    first = made_rows[0]
     position = first["position"]
     assert first["prompt"] == [{"role": "user", "content": f"what is {position}?"}]
     assert (first["chosen"], first["rejected"]) == (f"text {position} 0 0", f"text {position} 1 0")
@@ -59,8 +59,8 @@ def test_the_same_call_makes_the_next_version_with_the_same_rows(world: RankingW
     assert rows(world, one) == rows(world, two)
     statistics = world.owner.get(f"{PROJECT}/datasets/loop-1/statistics").json()
     assert statistics["rows"] == 9
-    found = world.owner.get(f"{PROJECT}/datasets/loop-1/samples?q=%22text%201%22").json()["items"]
-    assert len(found) == 3
+    matching = world.owner.get(f"{PROJECT}/datasets/loop-1/samples?q=%22text%201%22").json()["items"]
+    assert len(matching) == 3
 
 
 @pytest.fixture
@@ -137,9 +137,9 @@ def test_a_preview_counts_what_is_left_out_and_refuses_what_making_would(world: 
     campaign = world.campaign()
     ann = world.annotator("ann")
     assert world.owner.post(f"{PATH}/preview", json={"from": [{"campaign": "ranking-1"}]}).json()["pairs"] == 0
-    ann.submit(ann.one(campaign), [1, 2, 3])
-    found = world.owner.post(f"{PATH}/preview", json={"from": [{"campaign": "ranking-1"}]}).json()
-    assert (found["pairs"], found["left_out"]) == (2, {"identical": 1})
+    ann.submit(ann.first(campaign), [1, 2, 3])
+    preview = world.owner.post(f"{PATH}/preview", json={"from": [{"campaign": "ranking-1"}]}).json()
+    assert (preview["pairs"], preview["left_out"]) == (2, {"identical": 1})
     assert world.owner.post(f"{PATH}/preview", json={"from": [{"campaign": "none"}]}).status_code == 404
 
 
@@ -154,7 +154,7 @@ def test_a_criterion_is_chosen_by_name(world: RankingWorld) -> None:
     world.evaluation(prompts=1)
     campaign = world.campaign(criteria=[{"name": "richness"}, {"name": "clarity"}])
     ann = world.annotator("ann")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     places = [int(answer["turns"][0].split()[2]) for answer in task["answers"]]
     ranks = {"richness": [1 + place for place in places], "clarity": [3 - place for place in places]}
     body = {"criteria_ranks": ranks, "seconds": 1, "submission": "submission-1"}
@@ -185,7 +185,7 @@ def test_empty_and_identical_answers_are_left_out_and_counted(world: RankingWorl
         responses[2].turns = [" "]
     campaign = world.campaign()
     ann = world.annotator("ann")
-    ann.submit(ann.one(campaign), [1, 2, 3])
+    ann.submit(ann.first(campaign), [1, 2, 3])
     refused = make(world, {"campaign": "ranking-1"}, status=422)
     assert refused["code"] == "empty_selection"
     assert make(world, {"campaign": "nothing"}, status=404)["code"] == "unknown_campaign"

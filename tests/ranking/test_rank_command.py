@@ -14,7 +14,8 @@ from ranking_world import NAMES, RANKINGS, RankingWorld
 from steerboard.cli.client import Client
 from steerboard.cli.demo.showing import ask_for_rankings
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.report.pipeline import EvaluationRef, MethodRow, Report, RewardModelSummary
+from steerboard_contracts.report.pipeline import EvaluationRef, MethodRow, PipelineReport
+from steerboard_contracts.report.sections.recipe import RewardModelSummary
 from support.processes.command_line import Done, Steerboard, steerboard, url
 from support.rows.other_token import token_headers
 
@@ -84,13 +85,17 @@ def test_a_closed_campaign_is_not_shown(ranked: Any, world: RankingWorld) -> Non
     assert json.loads(ranked("--json").stdout)["campaign"]["name"] == "ranking-2"
 
 
-def test_more_entrants_than_fit_on_a_page_are_refused(
+def test_a_command_opens_a_campaign_of_another_task_with_the_entrants_that_fit(
     world: RankingWorld, steerboard: Steerboard, url: str, token: str
 ) -> None:
     world.evaluation(names=NINE)
-    refused = steerboard(url, token, "evaluations", "rank", "quokka-eval")
+    opened = steerboard(url, token, "evaluations", "rank", "quokka-eval", "--task", "pairwise")
+    assert opened.returncode == 0, opened.stderr
+    assert "2 answers to each of 4 prompts" in opened.stdout
+    entrants = [part for name in NINE[:3] for part in ("--entrant", name)]
+    refused = steerboard(url, token, "evaluations", "rank", "quokka-eval", "--task", "pairwise", *entrants)
     assert refused.returncode == 1
-    assert "Name 2 to 8 of them" in refused.stderr
+    assert "Name 2 of the evaluation's" in refused.stderr
 
 
 def test_the_demo_asks_about_the_best_of_each_method(
@@ -102,7 +107,7 @@ def test_the_demo_asks_about_the_best_of_each_method(
     raw, sft, low, high, chosen = NAMES
     rows = [method_row(raw, "base", 0.1), method_row(sft, "sft", 0.2), method_row(chosen, "sft", 0.4, best_of=8)]
     rows += [method_row(low, "dt", -1.0, score=-5.0), method_row(high, "dt", 1.0, score=5.0)]
-    report = Report(
+    report = PipelineReport(
         evaluation=evaluation,
         methods=rows,
         reward_model=RewardModelSummary(held_out_accuracy=None, pairs=0),

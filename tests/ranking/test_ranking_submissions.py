@@ -8,7 +8,7 @@ from ranking_world import RankingWorld
 from sqlalchemy import select
 
 from steerboard.accounts.tables import AuditEntry
-from steerboard.evaluation.ranking.submissions import competition_ranks
+from steerboard.evaluation.ranking.annotations import competition_ranks
 from steerboard.evaluation.ranking.tables import RankingHistory
 from steerboard.evaluation.tables import Evaluation
 
@@ -34,7 +34,7 @@ def test_a_ranking_is_kept_under_the_names_that_the_annotator_never_saw(world: R
     world.evaluation(prompts=1)
     campaign = world.campaign()
     ann = world.annotator("ann")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     assert ann.submit(task, [2, 1, 2], comment="B is short", flag="odd prompt").json() == {"left": 0, "done": 1}
     (kept,) = rankings(world, campaign)
     said = {answer["turns"][0]: rank for answer, rank in zip(task["answers"], [2, 1, 2], strict=True)}
@@ -54,7 +54,7 @@ def test_the_same_submission_again_changes_nothing(world: RankingWorld) -> None:
     world.evaluation(prompts=2)
     campaign = world.campaign(overlap=2)
     ann = world.annotator("ann")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     first = ann.submit(task, [1, 2, 3], key="one-and-the-same")
     again = ann.submit(task, [3, 2, 1], key="one-and-the-same")
     assert (first.json(), again.status_code, again.json()) == ({"left": 1, "done": 1}, 200, {"left": 1, "done": 1})
@@ -73,17 +73,17 @@ def test_an_undone_submission_is_the_draft_again_and_a_late_copy_of_it_does_not_
     world.evaluation(prompts=2)
     campaign = world.campaign()
     ann, bob = world.annotator("ann"), world.annotator("bob")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     ann.submit(task, [3, 1, 2], key="submission-1", comment="sure", flag="look")
     again = ann.undo(task)
     assert again.status_code == 200
-    ranks = {"A": 3, "B": 1, "C": 2}
-    assert again.json()["draft"] == {"ranks": ranks, "criteria_ranks": {}, "comment": "sure", "flag": "look"}
+    draft = again.json()["draft"]
+    assert (draft["ranks"], draft["comment"], draft["flag"]) == ({"A": 3, "B": 1, "C": 2}, "sure", "look")
     assert [answer["turns"] for answer in again.json()["answers"]] == [answer["turns"] for answer in task["answers"]]
     assert world.figures(campaign)["rankings"] == 0
     assert ann.undo(task).json()["draft"] == again.json()["draft"]
     assert ann.submit(task, [3, 1, 2], key="submission-1").json() == {"left": 2, "done": 0}
-    assert bob.one(campaign)["prompt"] != task["prompt"]
+    assert bob.first(campaign)["prompt"] != task["prompt"]
     assert ann.submit(task, [1, 2, 3], key="submission-2").json() == {"left": 1, "done": 1}
     (was,) = history(world)
     assert (was["event"], was["ranks"], was["comment"], was["flag"]) == ("undone", [3, 1, 2], "sure", "look")
@@ -94,16 +94,19 @@ def test_earlier_submissions_are_listed_newest_first_and_can_be_undone_too(world
     world.evaluation(prompts=3)
     campaign = world.campaign()
     ann = world.annotator("ann")
-    tasks = [ann.one(campaign)]
+    tasks = [ann.first(campaign)]
     ann.submit(tasks[0], [1, 1, 1])
-    tasks.append(ann.one(campaign))
+    tasks.append(ann.first(campaign))
     ann.skip(tasks[1], "no idea")
     mine = ann.send("GET", f"/mine?campaign={campaign['id']}").json()["items"]
-    assert [(one["id"], one["state"]) for one in mine] == [(tasks[1]["id"], "skipped"), (tasks[0]["id"], "submitted")]
+    assert [(task["id"], task["state"]) for task in mine] == [
+        (tasks[1]["id"], "skipped"),
+        (tasks[0]["id"], "submitted"),
+    ]
     assert (mine[1]["ranks"], mine[0]["skip_reason"]) == ({"A": 1, "B": 1, "C": 1}, "no idea")
     assert mine[1]["prompt"] == tasks[0]["prompt"]["messages"][-1]["content"]
     assert ann.undo(tasks[0]).json()["draft"]["ranks"] == {"A": 1, "B": 1, "C": 1}
-    assert ann.one(campaign)["id"] == tasks[0]["id"]
+    assert ann.first(campaign)["id"] == tasks[0]["id"]
     assert world.annotator("bob").send("GET", "/mine").json() == {"items": []}
 
 
@@ -111,7 +114,7 @@ def test_a_ranking_whose_lock_ran_out_counts_as_long_as_its_place_is_free(world:
     world.evaluation(prompts=1)
     campaign = world.campaign()
     ann = world.annotator("ann")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     world.expire()
     assert ann.submit(task).status_code == 200
     assert world.figures(campaign)["done_items"] == 1
@@ -121,9 +124,9 @@ def test_a_ranking_that_lost_its_place_is_refused_and_kept_once(world: RankingWo
     world.evaluation(prompts=1)
     campaign = world.campaign()
     ann, bob = world.annotator("ann"), world.annotator("bob")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     world.expire()
-    theirs = bob.one(campaign)
+    theirs = bob.first(campaign)
     for _ in range(2):
         late = ann.submit(task, [3, 2, 1], key="late-one", comment="a lot of work")
         assert (late.status_code, late.json()["code"]) == (409, "lock_lost")
@@ -141,12 +144,12 @@ def test_a_skipped_item_goes_to_others_and_never_comes_back(world: RankingWorld)
     world.evaluation(prompts=1)
     campaign = world.campaign()
     ann, bob = world.annotator("ann"), world.annotator("bob")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     assert ann.skip(task, key="skipped-1").json() == {"left": 0, "done": 0}
     assert ann.skip(task, key="skipped-1").status_code == 200
     assert ann.next(campaign)["state"] == "done"
     assert world.figures(campaign)["skipped_by_all"] == 1
-    theirs = bob.one(campaign)
+    theirs = bob.first(campaign)
     assert world.figures(campaign)["skipped_by_all"] == 0
     taken = ann.undo(task)
     assert (taken.status_code, taken.json()["code"]) == (409, "lock_lost")
@@ -154,7 +157,7 @@ def test_a_skipped_item_goes_to_others_and_never_comes_back(world: RankingWorld)
     figures = world.figures(campaign)
     assert (figures["skipped_by_all"], figures["done_items"]) == (1, 0)
     flags = world.owner.get(world.path(campaign, "/flags")).json()["items"]
-    assert [(one["kind"], one["annotator"], one["reason"]) for one in flags] == [
+    assert [(flag["kind"], flag["annotator"], flag["reason"]) for flag in flags] == [
         ("skip", "bob", "in French"),
         ("skip", "ann", "no idea"),
     ]
@@ -166,12 +169,12 @@ def test_a_draft_keeps_the_lock_and_ends_with_the_submission(world: RankingWorld
     world.evaluation(prompts=1)
     campaign = world.campaign(lock_seconds=10)
     ann = world.annotator("ann")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     saved = ann.draft(task, ranks={"A": 1}, comment="so far")
     assert saved.json()["locked_until"] > task["locked_until"]
     assert ann.draft(task, ranks={"D": 1}).json()["code"] == "bad_ranks"
     assert ann.draft(task, ranks={"Z": 1}).status_code == 422
-    assert ann.one(campaign)["draft"]["ranks"] == {"A": 1}
+    assert ann.first(campaign)["draft"]["ranks"] == {"A": 1}
     ann.submit(task)
     late = ann.draft(task, ranks={"A": 1})
     assert (late.status_code, late.json()["code"]) == (409, "task_ended")
@@ -182,7 +185,7 @@ def test_every_criterion_is_a_ranking_of_its_own(world: RankingWorld) -> None:
     criteria = [{"name": "richness", "description": "How much it says."}, {"name": "clarity"}]
     campaign = world.campaign(criteria=criteria)
     ann = world.annotator("ann")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     assert [criterion["name"] for criterion in task["criteria"]] == ["richness", "clarity"]
     ann.draft(task, criteria_ranks={"richness": {"A": 1}})
     for wrong in ({}, {"richness": [1, 2, 3]}, {"richness": [1, 2, 3], "clarity": [1, 2]}, {"nothing": [1, 2, 3]}):
@@ -201,7 +204,7 @@ def test_every_criterion_is_a_ranking_of_its_own(world: RankingWorld) -> None:
 def test_a_ranking_that_is_not_complete_is_refused(world: RankingWorld, ranks: list[int] | None) -> None:
     world.evaluation(prompts=1)
     ann = world.annotator("ann")
-    task = ann.one(world.campaign())
+    task = ann.first(world.campaign())
     body = {"ranks": ranks, "seconds": 1, "submission": "submission-1"}
     refused = ann.send("POST", f"/tasks/{task['id']}/submit", body)
     assert (refused.status_code, refused.json()["code"]) == (422, "bad_ranks")
@@ -210,7 +213,7 @@ def test_a_ranking_that_is_not_complete_is_refused(world: RankingWorld, ranks: l
 def test_a_task_of_somebody_else_is_not_there(world: RankingWorld) -> None:
     world.evaluation(prompts=1)
     campaign = world.campaign()
-    task, bob = world.annotator("ann").one(campaign), world.annotator("bob")
+    task, bob = world.annotator("ann").first(campaign), world.annotator("bob")
     for refused in (bob.submit(task), bob.skip(task), bob.undo(task), bob.draft(task), bob.undo({"id": uuid.uuid4()})):
         assert (refused.status_code, refused.json()["code"]) == (404, "unknown_task")
 
@@ -219,7 +222,7 @@ def test_the_answer_to_a_submission_brings_the_next_items_when_asked(world: Rank
     world.evaluation(prompts=4)
     campaign = world.campaign()
     ann = world.annotator("ann")
-    task = ann.one(campaign)
+    task = ann.first(campaign)
     answer = ann.submit(task, key="submission-1", ahead=2).json()
     assert (answer["left"], answer["done"], answer["state"], len(answer["items"])) == (3, 1, "ready", 2)
     assert answer["items"] == ann.next(campaign, ahead=2)["items"]

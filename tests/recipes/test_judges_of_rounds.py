@@ -87,5 +87,5 @@ def test_an_evaluation_has_a_judge_beside_its_reward_models(shelf: Shelf) -> Non
 def test_a_judge_that_cannot_be_is_refused_with_its_line(
     shelf: Shelf, text: str, change: tuple[str, str], fault: str
 ) -> None:
-    found = refused(shelf, text.replace(*change), *INPUTS, PAIRS)
-    assert any(one.startswith(fault) for one in found), found
+    faults = refused(shelf, text.replace(*change), *INPUTS, PAIRS)
+    assert any(line.startswith(fault) for line in faults), faults

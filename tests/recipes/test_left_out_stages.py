@@ -16,7 +16,7 @@ GIVEN = ("preferences=hh", "base=tiny")
 
 
 def names(made: Plan) -> set[str]:
-    return {one.name for one in made.stages}
+    return {planned.name for planned in made.stages}
 
 
 def test_an_entrant_leaves_with_its_stage_and_a_note_says_so(shelf: Shelf) -> None:
@@ -24,7 +24,7 @@ def test_an_entrant_leaves_with_its_stage_and_a_note_says_so(shelf: Shelf) -> No
     made = make_plan(CONTRACT, [*GIVEN, "rwr=null", "dt=~"], shelf)
     assert names(whole) - names(made) == {"rwr", "dt"}
     report = stage(made, "report")
-    assert [one.scores for one in report.config.entrants] == [[], []]
+    assert [entrant.scores for entrant in report.config.entrants] == [[], []]
     assert {slot: report.inputs[slot].text for slot in report.inputs if slot.startswith("entrants")} == {
         "entrants.0": "sft",
         "entrants.1": "mle",
@@ -37,7 +37,7 @@ def test_what_another_stage_needs_is_kept_and_named(shelf: Shelf) -> None:
     assert fault == "--set labelled=null: `labelled` cannot be left out: it is needed by stages.dt.data"
     assert "stages.report.rewards.0" in refused(shelf, CONTRACT, *GIVEN, "reward=null")[0]
     every = ("sft=null", "mle=null", "rwr=null", "dt=null")
-    assert any("stages.report.entrants.0" in one for one in refused(shelf, CONTRACT, *GIVEN, *every))
+    assert any("stages.report.entrants.0" in line for line in refused(shelf, CONTRACT, *GIVEN, *every))
     best_of = CONTRACT.replace("[sft, mle", "[{model: sft, best_of: 4, reward: reward}, mle").replace("[reward, ", "[")
     assert "stages.report.entrants.0.reward" in refused(shelf, best_of, *GIVEN, "reward=null")[0]
 
@@ -58,8 +58,8 @@ def test_an_input_that_only_such_a_stage_reads_needs_no_value(shelf: Shelf) -> N
 def test_entrants_that_are_no_list_are_refused_where_a_stage_is_left_out_too(shelf: Shelf) -> None:
     text = CONTRACT.replace("[sft, mle, rwr, {model: dt, scores: [-5.0, -2.5, 0.0, 2.5, 5.0]}]", "5")
     assert any(
-        "stages.report.entrants (line 16): should be a valid list" in one
-        for one in refused(shelf, text, *GIVEN, "dt=null")
+        "stages.report.entrants (line 16): should be a valid list" in line
+        for line in refused(shelf, text, *GIVEN, "dt=null")
     )
 
 
@@ -72,7 +72,7 @@ def test_a_sweep_keeps_what_it_varies(shelf: Shelf) -> None:
 
 def test_a_round_keeps_the_policy_that_it_hands_on(shelf: Shelf) -> None:
     for left_out in ("tuned=null", "tuned-3=null"):
-        assert any("the rounds" in one for one in refused(shelf, ROUNDS, *ROUND_INPUTS, left_out))
+        assert any("the rounds" in line for line in refused(shelf, ROUNDS, *ROUND_INPUTS, left_out))
 
 
 @pytest.mark.parametrize(
@@ -88,15 +88,15 @@ def test_a_round_keeps_the_policy_that_it_hands_on(shelf: Shelf) -> None:
     ],
 )
 def test_one_typo_in_a_sweep_is_one_fault(shelf: Shelf, override: str, fault: str) -> None:
-    (found,) = refused(
+    (message,) = refused(
         shelf, RECIPE.replace("    mle.threshold: [0.0, 0.5]\n", "    mle.lr: [1e-6, 2e-6]\n"), *INPUTS, override
     )
-    assert fault in found
-    assert f"--set {override}" in found
+    assert fault in message
+    assert f"--set {override}" in message
 
 
 def test_one_typo_in_a_round_is_one_fault(shelf: Shelf) -> None:
-    (found,) = refused(shelf, ROUNDS, *ROUND_INPUTS, "tuned.lrr=1")
-    assert "unknown key `lrr`; did you mean `lr`?" in found
-    (found,) = refused(shelf, ROUNDS.replace("lr: 1.0e-6", "lrr: 1.0e-6"), *ROUND_INPUTS)
-    assert "unknown key `lrr`" in found
+    (message,) = refused(shelf, ROUNDS, *ROUND_INPUTS, "tuned.lrr=1")
+    assert "unknown key `lrr`; did you mean `lr`?" in message
+    (message,) = refused(shelf, ROUNDS.replace("lr: 1.0e-6", "lrr: 1.0e-6"), *ROUND_INPUTS)
+    assert "unknown key `lrr`" in message

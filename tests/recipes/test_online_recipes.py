@@ -21,12 +21,12 @@ def stages(recipe: Path, *settings: str):
 
 
 def test_the_policy_starts_from_sft_and_is_scored_by_the_reward_model():
-    found = stages(RLOO, *OF_RLOO)
-    assert {slot: source.text for slot, source in found["rloo"].inputs.items() if slot != "data"} == {
+    by_name = stages(RLOO, *OF_RLOO)
+    assert {slot: source.text for slot, source in by_name["rloo"].inputs.items() if slot != "data"} == {
         "model": "sft",
         "reward": "reward",
     }
-    assert (found["rloo"].config.answers, found["rloo"].config.kl_in) == (4, "reward")
+    assert (by_name["rloo"].config.answers, by_name["rloo"].config.kl_in) == (4, "reward")
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_the_policy_starts_from_sft_and_is_scored_by_the_reward_model():
 def test_the_changes_that_the_recipes_describe_are_accepted(recipe, given, changes, method):
     text = " ".join(recipe.read_text().split())
     assert all(f"--set {change}" in text for change in changes)
-    found = stages(recipe, *given, *changes)
-    assert found[recipe.stem].config.method == method
+    by_name = stages(recipe, *given, *changes)
+    assert by_name[recipe.stem].config.method == method
 
 
 @pytest.mark.parametrize(("name", "method"), [("ppo-rules", "ppo"), ("rloo-rules", "rloo")])
@@ -75,7 +75,8 @@ def test_openrlhfs_settings_are_those_that_the_recipe_of_ppo_names():
     changes = ["normalise_rewards=true", "reward_clip=10", "gae_lambda=1", "value_clip=0.5"]
     assert all(f"--set ppo.{change}" in text for change in changes)
     config = {
-        stage.name: stage for stage in make_plan(text, [*OF_RLOO, *(f"ppo.{one}" for one in changes)], Shelf()).stages
+        stage.name: stage
+        for stage in make_plan(text, [*OF_RLOO, *(f"ppo.{change}" for change in changes)], Shelf()).stages
     }["ppo"].config
     assert (config.lr, config.critic_lr, config.batch, config.minibatches, config.kl_weight) == (
         5e-7,
@@ -92,8 +93,8 @@ def test_a_second_reward_model_is_a_line_and_must_be_one():
     wrong = text.replace("reward_2: {}", "reward_2: sft")
     assert any("reward_2" in fault and "reward" in fault for fault in refused(Shelf(), wrong, *OF_RLOO))
     own = text.replace("reward_2: {}", "reward_2: reward")
-    found = {stage.name: stage for stage in make_plan(own, OF_RLOO, Shelf()).stages}
-    assert found["rloo"].inputs["reward_2"].text == "reward"
+    by_name = {stage.name: stage for stage in make_plan(own, OF_RLOO, Shelf()).stages}
+    assert by_name["rloo"].inputs["reward_2"].text == "reward"
 
 
 @pytest.mark.parametrize(
@@ -106,20 +107,20 @@ def test_rewards_that_are_missing_are_a_fault_of_the_stage(method, kept, fault):
     kept_lines = [line for number, line in enumerate(lines) if number not in rules[kept:]]
     text = "\n".join(kept_lines)
     text = text if kept else text.replace("    rules:\n", "")
-    found = refused(Shelf(), text, *OF_GRPO, f"grpo.method={method}")
-    assert any("grpo" in one and fault in one for one in found), found
+    faults = refused(Shelf(), text, *OF_GRPO, f"grpo.method={method}")
+    assert any("grpo" in line and fault in line for line in faults), faults
 
 
 def test_devices_for_a_role_that_the_stage_does_not_have_are_refused_with_their_place():
-    found = refused(Shelf(), GRPO.read_text(), *OF_GRPO, "grpo.placement.rewards=1")
-    assert any("placement" in one and "no model to hold" in one for one in found), found
+    faults = refused(Shelf(), GRPO.read_text(), *OF_GRPO, "grpo.placement.rewards=1")
+    assert any("placement" in line and "no model to hold" in line for line in faults), faults
 
 
 def test_answers_that_leave_no_room_in_the_models_own_window_are_a_fault_of_the_stage():
     shelf = Shelf()
     shelf.models["tiny"] = replace(shelf.models["tiny"], window=1024)
-    found = refused(shelf, GRPO.read_text(), *OF_GRPO)
-    assert any("grpo.max_new_tokens" in fault and "the model has 1024 tokens for both" in fault for fault in found)
+    faults = refused(shelf, GRPO.read_text(), *OF_GRPO)
+    assert any("grpo.max_new_tokens" in fault and "the model has 1024 tokens for both" in fault for fault in faults)
     make_plan(GRPO.read_text(), [*OF_GRPO, "grpo.max_new_tokens=512"], shelf)
 
 

@@ -20,7 +20,7 @@ def test_a_form_knows_which_models_every_stage_takes() -> None:
     text = CONTRACT.replace("rewards: [reward, independent]", "rewards: [$judge]").replace(
         "  base: {type: model}", "  judge: {type: model}\n  unread: {type: model}\n  base: {type: model}"
     )
-    roles = {one.name: one.roles for one in RecipeOut.of(text).inputs if one.type == "model"}
+    roles = {input_.name: input_.roles for input_ in RecipeOut.of(text).inputs if input_.type == "model"}
     assert roles == {"base": ["base", "policy", "sft"], "judge": ["reward"], "unread": []}
 
 
@@ -50,26 +50,26 @@ def test_a_draft_keeps_every_stage_and_names_the_field_that_is_wrong(
 ) -> None:
     whole = draft(shelf, CONTRACT)
     assert whole.faults == []
-    found = draft(shelf, CONTRACT, override)
-    assert [stage.name for stage in found.stages] == [stage.name for stage in whole.stages]
-    (fault,) = found.faults
+    drafted = draft(shelf, CONTRACT, override)
+    assert [stage.name for stage in drafted.stages] == [stage.name for stage in whole.stages]
+    (fault,) = drafted.faults
     assert fault.field == "stages." + override.partition("=")[0]
     assert fault.message.startswith(message)
     at_fault = override.partition(".")[0]
-    assert [one for one in found.stages if one.name != at_fault] == [
-        one for one in whole.stages if one.name != at_fault
+    assert [stage for stage in drafted.stages if stage.name != at_fault] == [
+        stage for stage in whole.stages if stage.name != at_fault
     ]
-    broken = next(stage for stage in found.stages if stage.name == at_fault)
+    broken = next(stage for stage in drafted.stages if stage.name == at_fault)
     assert broken.config.keys() == next(stage for stage in whole.stages if stage.name == at_fault).config.keys()
-    json.loads(found.model_dump_json())
+    json.loads(drafted.model_dump_json())
     assert draft(shelf, CONTRACT, override.partition("=")[0] + "=1").faults == []
 
 
 def test_a_draft_shows_the_stages_beside_an_input_or_a_line_that_is_wrong(shelf: Catalogue) -> None:
-    found = draft(shelf, CONTRACT.replace("lr: 9.0e-6", "lr: slow"), "base=tyny")
-    assert {fault.field for fault in found.faults} == {"inputs.base", "stages.reward.lr"}
-    assert {"sft", "reward", "report"} <= {stage.name for stage in found.stages}
-    assert next(stage.config["lr"] for stage in found.stages if stage.name == "reward") == "slow"
+    drafted = draft(shelf, CONTRACT.replace("lr: 9.0e-6", "lr: slow"), "base=tyny")
+    assert {fault.field for fault in drafted.faults} == {"inputs.base", "stages.reward.lr"}
+    assert {"sft", "reward", "report"} <= {stage.name for stage in drafted.stages}
+    assert next(stage.config["lr"] for stage in drafted.stages if stage.name == "reward") == "slow"
     assert {fault.field for fault in draft(shelf, CONTRACT, "sfft.lr=1", "judge=hh", "sft=1").faults} == {
         "stages.sfft.lr",
         "inputs.judge",
@@ -81,7 +81,7 @@ def test_a_draft_shows_the_stages_beside_an_input_or_a_line_that_is_wrong(shelf:
 
 @given(typed=st.text(max_size=20))
 def test_whatever_is_typed_into_a_field_its_stages_stay(typed: str) -> None:
-    found = draft(Shelf(), CONTRACT, f"sft.lr={typed}")
-    assert {"sft", "reward", "mle", "report"} <= {stage.name for stage in found.stages}
-    assert {fault.field for fault in found.faults} <= {"stages.sft.lr"}
-    json.loads(found.model_dump_json())
+    drafted = draft(Shelf(), CONTRACT, f"sft.lr={typed}")
+    assert {"sft", "reward", "mle", "report"} <= {stage.name for stage in drafted.stages}
+    assert {fault.field for fault in drafted.faults} <= {"stages.sft.lr"}
+    json.loads(drafted.model_dump_json())

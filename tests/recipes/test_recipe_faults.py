@@ -45,7 +45,7 @@ def test_a_recipe_whose_only_fault_is_a_folder_out_of_reach_has_its_code(shelf: 
 def test_an_adapter_is_refused_where_only_a_whole_model_works(shelf: Shelf, change: str, setting: str | None) -> None:
     shelf.models["lora"] = KnownModel(uuid.uuid4(), "lora", "sft", adapter=True)
     text = CONTRACT.replace("data: $instructions, lr: 5.0e-6", f"data: $instructions, {change}", 1)
-    base = next(one for one in RecipeOut.of(text).inputs if one.name == "base")
+    base = next(given for given in RecipeOut.of(text).inputs if given.name == "base")
     assert base.whole == (setting is not None)
     if setting is None:
         make_plan(text, ["preferences=hh", "base=lora"], shelf)
@@ -95,8 +95,8 @@ def test_an_adapter_is_refused_where_only_a_whole_model_works(shelf: Shelf, chan
 )  # fmt: skip
 def test_a_mistake_is_refused_with_its_line(shelf: Catalogue, change: tuple[str, str], fault: str) -> None:
     assert change[0] in CONTRACT
-    found = refused(shelf, CONTRACT.replace(*change, 1), "preferences=hh", "base=tiny")
-    assert any(one.startswith(fault) for one in found), found
+    faults = refused(shelf, CONTRACT.replace(*change, 1), "preferences=hh", "base=tiny")
+    assert any(line.startswith(fault) for line in faults), faults
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,13 @@ def test_a_mistake_is_refused_with_its_line(shelf: Catalogue, change: tuple[str,
     ],
 )  # fmt: skip
 def test_a_wrong_override_is_refused_and_named(shelf: Catalogue, override: str, fault: str) -> None:
-    found = refused(shelf, CONTRACT, "preferences=hh", "base=tiny", override)
-    assert any(one.startswith(fault) for one in found), found
+    faults = refused(shelf, CONTRACT, "preferences=hh", "base=tiny", override)
+    assert any(line.startswith(fault) for line in faults), faults
 
 
 def test_all_faults_are_reported_at_once_and_only_once(shelf: Catalogue) -> None:
-    found = refused(shelf, CONTRACT.replace("lr: 9.0e-6", "lr: 9.0"), "preferences=hhh", "mle.data=mixture")
-    assert [one.split(":")[0] for one in found] == [
+    faults = refused(shelf, CONTRACT.replace("lr: 9.0e-6", "lr: 9.0"), "preferences=hhh", "mle.data=mixture")
+    assert [line.split(":")[0] for line in faults] == [
         "inputs.base (line 3)",
         "stages.reward.lr (line 9)",
         "inputs.preferences (--set preferences=hhh)",

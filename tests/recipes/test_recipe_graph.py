@@ -39,9 +39,9 @@ def test_every_acyclic_graph_is_ordered_with_needs_first(needs: dict[str, list[s
 
 @given(graphs)
 def test_a_graph_has_an_order_or_a_cycle_and_each_cycle_found_is_one(needs: dict[str, list[str]]) -> None:
-    found = cycles(needs)
-    assert bool(found) == (len(ordered(needs)) < len(needs))
-    for loop in found:
+    loops = cycles(needs)
+    assert bool(loops) == (len(ordered(needs)) < len(needs))
+    for loop in loops:
         assert loop[0] == loop[-1]
         assert len(loop) > 1
         assert all(after in needs[before] for before, after in itertools.pairwise(loop))

@@ -95,9 +95,9 @@ def test_a_sweep_counts_a_stage_once_for_each_value_that_reaches_it(shelf: Shelf
         "sft: {run: train, method: sft, model: first, data: middle}",
         "late: {run: generate, model: sft, data: $p}",
     ]
-    found = read_recipe(_sweep(stages, f"{{first.lr: {eight}, sft.lr: {eight}}}"), [], shelf, Budget(seconds=10))
-    assert sum(name.startswith("first-") for name in found.drafts) == 8
-    assert sum(name.startswith("late-") for name in found.drafts) == 64
+    read = read_recipe(_sweep(stages, f"{{first.lr: {eight}, sft.lr: {eight}}}"), [], shelf, Budget(seconds=10))
+    assert sum(name.startswith("first-") for name in read.drafts) == 8
+    assert sum(name.startswith("late-") for name in read.drafts) == 64
 
 
 _KEYS = [f"k{i}: 1" for i in range(9000)]

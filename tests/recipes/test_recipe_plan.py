@@ -243,14 +243,14 @@ def test_random_recipes_are_ordered_or_their_cycle_is_named(data: st.DataObject)
 
 
 def _reach(name: str, needs: dict[str, list[str]]) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = list(needs[name])
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting.extend(needs[one])
-    return found
+        node = waiting.pop()
+        if node not in reached:
+            reached.add(node)
+            waiting.extend(needs[node])
+    return reached
 
 
 SELECTION = """\
@@ -281,8 +281,8 @@ def test_what_a_selection_makes_depends_on_what_it_keeps(shelf: Shelf) -> None:
         if fits:
             make_plan(SELECTION, overrides, shelf)
         else:
-            found = refused(shelf, SELECTION, *overrides)
-            assert any("`kept` (select) makes a dataset of kind" in one for one in found)
+            faults = refused(shelf, SELECTION, *overrides)
+            assert any("`kept` (select) makes a dataset of kind" in line for line in faults)
 
 
 def test_weights_of_a_selection_are_one_for_each_dataset(shelf: Shelf) -> None:
@@ -304,7 +304,7 @@ def test_several_rewards_of_the_same_answers_are_combined_for_training(shelf: Sh
     wrong = refused(shelf, recipe.replace("[1, -2]", "[1]"), *SELECTED)
     assert wrong == ["stages.kept.weights (line 10): has 1 item for 2 of `data`"]
     pairs = refused(shelf, recipe.replace("decision_transformer", "dpo"), *SELECTED)
-    assert any("`kept` (combine) makes a dataset of kind" in one for one in pairs)
+    assert any("`kept` (combine) makes a dataset of kind" in line for line in pairs)
 
 
 def test_the_recipe_raft_fits_and_learns_the_selected_answers(shelf: Shelf) -> None:

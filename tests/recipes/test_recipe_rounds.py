@@ -52,7 +52,7 @@ def test_every_round_starts_from_what_the_round_before_made(shelf: Shelf) -> Non
     assert inputs(made, "tuned-1") == {"model": "sft", "data": "best-1"}
     assert inputs(made, "answers-3") == {"model": "tuned-2", "data": "questions"}
     assert inputs(made, "tuned-3") == {"model": "tuned-2", "data": "best-3"}
-    names = [one.name for one in made.stages]
+    names = [planned.name for planned in made.stages]
     assert names.index("tuned-1") < names.index("answers-2") < names.index("report")
     assert not any(name in names for name in ("answers", "tuned", "previous"))
 
@@ -68,7 +68,7 @@ def test_outside_a_stage_is_that_of_the_last_round_and_in_a_list_those_of_all(sh
 def test_each_round_has_its_own_part_of_the_prompts(shelf: Shelf) -> None:
     made = plan(shelf)
     portions = [stage(made, f"answers-{i}").config.portion for i in (1, 2, 3)]
-    assert [(one.number, one.of) for one in portions if one] == [(1, 3), (2, 3), (3, 3)]
+    assert [(portion.number, portion.of) for portion in portions if portion] == [(1, 3), (2, 3), (3, 3)]
     assert stage(made, "first").config.portion is None
     only = plan(shelf, "rounds=1")
     assert stage(only, "answers-1").config.portion is None
@@ -76,7 +76,7 @@ def test_each_round_has_its_own_part_of_the_prompts(shelf: Shelf) -> None:
 
 def test_overrides_change_the_number_of_rounds_one_round_or_all(shelf: Shelf) -> None:
     made = plan(shelf, "rounds=2", "tuned.lr=2e-6", "tuned-2.lr=3e-6", "answers.decoding.n=8")
-    assert [one.name for one in made.stages if one.name.startswith("tuned")] == ["tuned-1", "tuned-2"]
+    assert [planned.name for planned in made.stages if planned.name.startswith("tuned")] == ["tuned-1", "tuned-2"]
     assert [stage(made, f"tuned-{i}").config.lr for i in (1, 2)] == [2e-6, 3e-6]
     assert [stage(made, f"answers-{i}").config.decoding.n for i in (1, 2)] == [8, 8]
     assert inputs(made, "last")["model"] == "tuned-2"
@@ -106,21 +106,21 @@ def test_overrides_change_the_number_of_rounds_one_round_or_all(shelf: Shelf) ->
     ],
 )
 def test_a_mistake_is_reported_with_its_line_in_the_file(shelf: Shelf, change: tuple[str, str], fault: str) -> None:
-    found = refused(shelf, RECIPE.replace(*change), *INPUTS)
-    assert any(one.startswith(fault) for one in found), found
+    faults = refused(shelf, RECIPE.replace(*change), *INPUTS)
+    assert any(line.startswith(fault) for line in faults), faults
 
 
 def test_rounds_without_what_is_repeated_and_too_many_stages_are_refused(shelf: Shelf) -> None:
     text = "name: a\nrounds: 2\nstages: {made: {run: generate, model: $m, prompts: [Hi]}}\ninputs: {m: {type: model}}\n"
-    assert any("needs `round`" in one for one in refused(shelf, text, "m=tuned"))
+    assert any("needs `round`" in line for line in refused(shelf, text, "m=tuned"))
     more = "".join(f"    more{i}: {{run: score, data: answers, reward: $judge}}\n" for i in range(10))
     many = RECIPE.replace("rounds: 3", "rounds: 20").replace("    scored:", more + "    scored:")
-    assert any("the limit is 200" in one for one in refused(shelf, many, *INPUTS))
+    assert any("the limit is 200" in line for line in refused(shelf, many, *INPUTS))
 
 
 def test_a_launch_form_knows_what_inputs_repeated_stages_read() -> None:
-    found = {one.name: one.roles for one in RecipeOut.of(RECIPE.replace(", rewards: [$judge]", "")).inputs}
-    assert found["judge"] == ["reward"]
+    roles = {given.name: given.roles for given in RecipeOut.of(RECIPE.replace(", rewards: [$judge]", "")).inputs}
+    assert roles["judge"] == ["reward"]
 
 
 def test_a_reference_to_a_repeated_stage_by_its_round_is_taken_as_it_is(shelf: Shelf) -> None:
@@ -138,9 +138,9 @@ def test_iterative_dpo_compares_with_sft_or_with_the_round_before(
     text = (Path(__file__).parents[2] / "recipes" / "iterative-dpo.yaml").read_text()
     made = make_plan(text, ["base=tiny", "preferences=hh", *overrides], shelf)
     rounds = [inputs(made, f"dpo-{i}") for i in (1, 2, 3)]
-    assert [one["model"] for one in rounds] == ["sft", "dpo-1", "dpo-2"]
-    assert [one["data"] for one in rounds] == ["pairs-1", "pairs-2", "pairs-3"]
-    assert [one["reference"] for one in rounds] == references
+    assert [config["model"] for config in rounds] == ["sft", "dpo-1", "dpo-2"]
+    assert [config["data"] for config in rounds] == ["pairs-1", "pairs-2", "pairs-3"]
+    assert [config["reference"] for config in rounds] == references
     assert [inputs(made, "report")[f"entrants.{i}"] for i in range(4)] == ["sft", "dpo-1", "dpo-2", "dpo-3"]
 
 
@@ -170,7 +170,7 @@ def test_a_stop_rule_adds_a_check_of_each_round_for_which_the_next_one_waits(she
     assert "after.0" not in inputs(made, "all") | inputs(made, "report")
     assert made.rounds is not None
     assert (made.rounds.start, made.rounds.judge) == ("sft", "independent")
-    assert [one.stages for one in made.rounds.rounds] == [
+    assert [round_.stages for round_ in made.rounds.rounds] == [
         [f"{name}-{n}" for name in ("answers", "scored", "best", "tuned")] for n in (1, 2, 3)
     ]
 
@@ -179,9 +179,9 @@ def test_overrides_change_the_rule_or_take_it_away(shelf: Shelf) -> None:
     made = plan(shelf, PAIRS, "rounds=2", "check-2.prompts=20", "rounds.stop.seed=4", text=STOP)
     assert [stage(made, f"check-{n}").config.prompts for n in (1, 2)] == [50, 20]
     assert stage(made, "check-1").config.seed == 4
-    assert "check-3" not in [one.name for one in made.stages]
+    assert "check-3" not in [planned.name for planned in made.stages]
     without = plan(shelf, PAIRS, "rounds.stop=null", "rounds.count=1", text=STOP)
-    assert not any(one.name.startswith("check") for one in without.stages)
+    assert not any(planned.name.startswith("check") for planned in without.stages)
     assert "after.0" not in inputs(without, "last")
 
 
@@ -202,8 +202,8 @@ def test_overrides_change_the_rule_or_take_it_away(shelf: Shelf) -> None:
     ],
 )
 def test_a_mistake_in_the_rule_is_reported_with_its_line(shelf: Shelf, change: tuple[str, str], fault: str) -> None:
-    found = refused(shelf, STOP.replace(*change), *INPUTS, PAIRS)
-    assert any(one.startswith(fault) for one in found), found
+    faults = refused(shelf, STOP.replace(*change), *INPUTS, PAIRS)
+    assert any(line.startswith(fault) for line in faults), faults
 
 
 def test_rounds_may_begin_with_a_model_of_the_registry(shelf: Shelf) -> None:

@@ -44,7 +44,7 @@ def inputs(made: Plan, name: str) -> dict[str, str]:
 
 
 def names(made: Plan) -> list[str]:
-    return [one.name for one in made.stages]
+    return [planned.name for planned in made.stages]
 
 
 def values(made: Plan) -> list[dict[str, object]]:
@@ -72,9 +72,9 @@ def test_stages_that_do_not_differ_are_there_once_and_those_downstream_of_a_swep
 
 
 def test_one_evaluation_compares_all_variants_in_their_order(shelf: Shelf) -> None:
-    found = inputs(plan(shelf), "report")
-    assert [found[f"entrants.{i}"] for i in range(6)] == ["sft", "mle-1", "mle-2", "mle-3", "mle-4", "tuned"]
-    assert found["rewards.0"] == "judge"
+    given = inputs(plan(shelf), "report")
+    assert [given[f"entrants.{i}"] for i in range(6)] == ["sft", "mle-1", "mle-2", "mle-3", "mle-4", "tuned"]
+    assert given["rewards.0"] == "judge"
 
 
 def test_what_a_stage_learns_from_can_vary(shelf: Shelf) -> None:
@@ -109,10 +109,10 @@ def test_a_random_search_draws_the_same_again_and_within_its_ranges(shelf: Shelf
     assert made == values(plan(shelf, text=text))
     assert made != values(plan(shelf, "sweep.seed=1", text=text))
     assert made[:5] == values(plan(shelf, "sweep.variants=5", text=text))
-    rates = sorted(float(str(one["mle.lr"])) for one in made)
+    rates = sorted(float(str(row["mle.lr"])) for row in made)
     assert 1e-7 <= rates[0] < 1e-6 < rates[-1] <= 1e-5
-    assert {one["mle.epochs"] for one in made} == {1, 2, 3}
-    assert {one["mle.threshold"] for one in made} == {0.0, 0.5}
+    assert {row["mle.epochs"] for row in made} == {1, 2, 3}
+    assert {row["mle.threshold"] for row in made} == {0.0, 0.5}
     config = stage(plan(shelf, text=text), "mle-12").config
     assert config.lr == made[11]["mle.lr"]
 
@@ -124,8 +124,8 @@ def test_overrides_change_the_sweep_all_variants_or_leave_it_out(shelf: Shelf) -
     alone = plan(shelf, "sweep=null")
     assert alone.sweep is None
     assert stage(alone, "mle").config.threshold == 1.0
-    found = refused(shelf, RECIPE, *INPUTS, "mle-2.lr=1e-6")
-    assert any("`mle-2` is a stage of variant 2 of the sweep: set `mle`" in one for one in found)
+    faults = refused(shelf, RECIPE, *INPUTS, "mle-2.lr=1e-6")
+    assert any("`mle-2` is a stage of variant 2 of the sweep: set `mle`" in line for line in faults)
 
 
 def test_the_figure_of_training_can_decide_and_a_score_where_several_are_asked_for(shelf: Shelf) -> None:
@@ -138,9 +138,9 @@ def test_the_figure_of_training_can_decide_and_a_score_where_several_are_asked_f
     asked = plan(shelf, "sweep.score=5.0", text=scored).sweep
     assert asked is not None
     assert (asked.variants[3].judged, asked.score and asked.score.score) == ("dt-4", 5.0)
-    assert any("sweep (line 7): needs `score`" in one for one in refused(shelf, scored, *INPUTS))
+    assert any("sweep (line 7): needs `score`" in line for line in refused(shelf, scored, *INPUTS))
     both = RECIPE.replace("[sft, mle,", "[sft, mle, dt,")
-    assert any("needs `entrant`: of mle and dt" in one for one in refused(shelf, both, *INPUTS))
+    assert any("needs `entrant`: of mle and dt" in line for line in refused(shelf, both, *INPUTS))
     # Both vary with the size alone.
     chosen = plan(shelf, "sweep.entrant=dt", text=both.replace("    mle.threshold: [0.0, 0.5]\n", "")).sweep
     assert chosen is not None
@@ -201,8 +201,8 @@ def test_the_figure_of_training_can_decide_and_a_score_where_several_are_asked_f
 )
 def test_a_mistake_is_reported_with_its_line_in_the_file(shelf: Shelf, change: tuple[str, str], fault: str) -> None:
     assert change[0] in RECIPE
-    found = refused(shelf, RECIPE.replace(*change), *INPUTS)
-    assert any(one.startswith(fault) for one in found), found
+    faults = refused(shelf, RECIPE.replace(*change), *INPUTS)
+    assert any(line.startswith(fault) for line in faults), faults
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_what_the_paper_left_open_can_be_swept(shelf: Shelf, swept: str, expecte
     text = RECIPE.replace(GRID, f"    {swept}\n").replace("[sft, mle, $policy]", f"[sft, {policy}]")
     text = text.replace("  dt:", "  rwr: {run: train, method: rwr, model: sft, data: labelled}\n  dt:")
     made = plan(shelf, text=text)
-    assert [list(one.values()) for one in values(made)] == [[value] for value in expected]
+    assert [list(row.values()) for row in values(made)] == [[value] for value in expected]
     field = swept.partition(".")[2].partition(":")[0]
     assert [getattr(stage(made, f"{policy}-{n}").config, field) for n in range(1, len(expected) + 1)] == expected
     assert names(made).count("labelled") == 1
@@ -231,6 +231,6 @@ def test_dpo_sweep_trains_one_policy_for_each_beta_and_everything_else_once(shel
     made = make_plan(text, ["base=tiny", "preferences=hh"], shelf)
     betas = [stage(made, f"dpo-{n}").config.beta for n in range(1, 6)]
     assert betas == [0.01, 0.05, 0.1, 0.3, 0.5]
-    assert [names(made).count(one) for one in ("sft", "reward", "independent", "report")] == [1, 1, 1, 1]
+    assert [names(made).count(name) for name in ("sft", "reward", "independent", "report")] == [1, 1, 1, 1]
     assert made.sweep is not None
     assert (made.sweep.stage, made.sweep.judge) == ("report", 1)

@@ -19,7 +19,7 @@ def test_the_judge_learns_from_pairs_of_its_own_and_no_stage_from_the_judge() ->
     others = shelf.datasets["others"] = KnownDataset(uuid.uuid4(), "others", "preferences", 500)
     made = make_plan(RECIPE.read_text(), ["preferences=hh", "judgments=others", "base=tiny"], shelf)
     # `prompts` are texts to answer.
-    assert {one.name for one in made.stages if others in one.inputs.values()} == {"judge", "prompts"}
-    assert [one.name for one in made.stages if "judge" in one.needs] == ["report"]
+    assert {planned.name for planned in made.stages if others in planned.inputs.values()} == {"judge", "prompts"}
+    assert [planned.name for planned in made.stages if "judge" in planned.needs] == ["report"]
     assert stage(made, "report").inputs["rewards.1"].text == "judge"
     assert all(stage(made, name).config.lora is not None for name in ("dt", "dpo", "kto"))

@@ -59,7 +59,7 @@ def test_each_rung_trains_every_variant_for_its_steps_and_waits_for_all_of_the_r
     for former, rung in ((first, second), (second, last)):
         for name in rung.stages:
             waits = {source for slot, source in stage(made, name).inputs.items() if slot.startswith("after.any.")}
-            assert waits == {StageRef(one) for one in former.stages}
+            assert waits == {StageRef(name) for name in former.stages}
 
 
 def test_other_stages_read_the_last_rung(shelf: Shelf) -> None:
@@ -90,8 +90,8 @@ def test_variants_that_share_the_halved_training_count_once(shelf: Shelf) -> Non
         "Successive halving by the lowest eval_loss: 5 for 10 steps, 2 for 20 steps, 1 for 40 steps, where variants "
         "that share the training count once."
     )
-    found = refused(shelf, RECIPE, *INPUTS, *SHARED, "sweep.halving.rungs=[5, 10, 20, 40]")
-    assert any("after 2 of them 1 of 5 different `dt` in 8 variants is left" in one for one in found), found
+    faults = refused(shelf, RECIPE, *INPUTS, *SHARED, "sweep.halving.rungs=[5, 10, 20, 40]")
+    assert any("after 2 of them 1 of 5 different `dt` in 8 variants is left" in line for line in faults), faults
 
 
 def test_the_figure_of_the_sweep_decides_where_training_measures_it(shelf: Shelf) -> None:
@@ -102,7 +102,7 @@ def test_the_figure_of_the_sweep_decides_where_training_measures_it(shelf: Shelf
     assert (made.halving.figure, made.halving.goal, made.halving.factor) == ("held_out_accuracy", "maximize", 3)
     assert plan(shelf, "sweep.halving.factor=4", "sweep.halving.rungs=[3, 4]").sweep.halving.factor == 4
     without = plan(shelf, "sweep.halving=null")
-    assert [one.name for one in without.stages if "rung" in one.name] == []
+    assert [planned.name for planned in without.stages if "rung" in planned.name] == []
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_the_figure_of_the_sweep_decides_where_training_measures_it(shelf: Shelf
     ],
 )
 def test_a_rule_that_cannot_be_followed_is_refused(shelf: Shelf, override: str, message: str) -> None:
-    found = refused(shelf, RECIPE, *INPUTS, override)
-    assert any(message in one for one in found), found
+    faults = refused(shelf, RECIPE, *INPUTS, override)
+    assert any(message in line for line in faults), faults
 
 
 def test_rounds_take_no_halving_either(shelf: Shelf) -> None:
     rounds = (
         "rounds: 2\nround: {previous: dt, stages: {more: {run: train, method: sft, model: previous, data: $graded}}}\n"
     )
-    found = refused(shelf, RECIPE + rounds, *INPUTS)
-    assert any("a recipe with rounds takes no sweep" in one for one in found)
+    faults = refused(shelf, RECIPE + rounds, *INPUTS)
+    assert any("a recipe with rounds takes no sweep" in line for line in faults)
 
 
 def test_a_stage_of_a_rung_is_changed_for_all_variants(shelf: Shelf) -> None:
-    found = refused(shelf, RECIPE, *INPUTS, "dt-2-rung1.lr=1e-5")
-    assert any("`dt-2-rung1` is a stage of variant 2 of the sweep: set `dt`" in one for one in found)
+    faults = refused(shelf, RECIPE, *INPUTS, "dt-2-rung1.lr=1e-5")
+    assert any("`dt-2-rung1` is a stage of variant 2 of the sweep: set `dt`" in line for line in faults)

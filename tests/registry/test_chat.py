@@ -62,8 +62,8 @@ def test_an_answer_arrives_in_pieces_with_its_end_and_its_tokens(provider: Provi
         usage,
         "[DONE]",
     )
-    found = ask(provider, top_p=0.9, top_k=20, stop=["User:"], score_text="5.00", seed=7, guidance=3)
-    assert found == ["Grüß ", "Gott", Finish("stop", 3, 2)]
+    pieces = ask(provider, top_p=0.9, top_k=20, stop=["User:"], score_text="5.00", seed=7, guidance=3)
+    assert pieces == ["Grüß ", "Gott", Finish("stop", 3, 2)]
     (seen,) = other.seen
     assert (seen.path, seen.headers["authorization"]) == ("/v1/chat/completions", f"Bearer {KEY}")
     assert seen.json == {

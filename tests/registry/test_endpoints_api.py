@@ -144,8 +144,8 @@ def test_a_check_asks_the_endpoint_now(client: TestClient, app: FastAPI, other: 
         return Answer.json({"object": "list", "data": [{"id": "policy-7b"}, {"id": "other"}]})
 
     other.answer = answer
-    found = client.post(f"{BASE}/vllm/check", headers={"Idempotency-Key": "one"}).json()
-    assert (found["ok"], found["models"], found["problem"]) == (True, ["policy-7b", "other"], None)
+    check = client.post(f"{BASE}/vllm/check", headers={"Idempotency-Key": "one"}).json()
+    assert (check["ok"], check["models"], check["problem"]) == (True, ["policy-7b", "other"], None)
     assert (other.seen[0].path, other.seen[0].headers["authorization"]) == ("/v1/models", f"Bearer {KEY}")
     assert held == [0], "no connection of the database is held while somebody else's server is asked"
     client.patch(f"{BASE}/vllm", json={"model": "gone"})

@@ -198,22 +198,22 @@ def test_workers_that_ask_at_once_share_one_copy(
     sessions: sessionmaker[Session], store: ArtifactStore, tmp_path: Path, register: Register
 ) -> None:
     model = register(write_model(tmp_path / "a", weights=os.urandom(2**20)))
-    found: list[Path] = []
+    paths: list[Path] = []
     barrier = threading.Barrier(4)
 
     def work() -> None:
         barrier.wait()
         with sessions() as session, ExitStack() as holds:
             manifest = service.manifest_of(session, model)
-            found.append(materialise(store, manifest, LocalCache(tmp_path / "cache"), holds))
+            paths.append(materialise(store, manifest, LocalCache(tmp_path / "cache"), holds))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 4
-    assert len(set(found)) == 1
+    assert len(paths) == 4
+    assert len(set(paths)) == 1
     folders = [path.name for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
     assert folders == [model.artifact_hash]
 

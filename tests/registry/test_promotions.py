@@ -145,8 +145,8 @@ def test_a_promotion_that_is_none_is_refused(client: TestClient, add: Add, body:
 
 def roll_back(client: TestClient, model: str, **body: str) -> tuple[int, str]:
     answer = client.post(f"{BASE}/{model}/roll-back", json=body)
-    found = answer.json()
-    return answer.status_code, found.get("name") or found["code"]
+    document = answer.json()
+    return answer.status_code, document.get("name") or document["code"]
 
 
 def test_a_roll_back_returns_to_the_model_whose_place_was_taken(

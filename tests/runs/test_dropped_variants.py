@@ -63,7 +63,7 @@ class Halved:
         for rung in rungs:
             for place, name in enumerate(rung.stages):
                 self._add(name, SFT | {"lr": 1e-3 * (place + 1), "max_steps": rung.steps}, self.start, **after)
-            after = {f"after.any.{n}": InputRef(run=self.runs[one]) for n, one in enumerate(rung.stages)}
+            after = {f"after.any.{n}": InputRef(run=self.runs[stage]) for n, stage in enumerate(rung.stages)}
         for v in VARIANTS:
             self._add(f"more-{v}", SFT, InputRef(run=self.runs[f"dt-{v}"]))
         entrants = {f"entrants.{n}": InputRef(run=self.runs[f"dt-{v}"]) for n, v in enumerate(VARIANTS)}
@@ -132,7 +132,7 @@ def test_the_best_half_goes_on_after_each_rung_and_the_others_are_skipped(world:
     assert halved.states(*(f"more-{v}" for v in VARIANTS)) == [OUT, OUT, IN, OUT]
     assert halved.entrants() == ["dt-3"]
     config = halved.world.get(halved.runs["report"]).config
-    assert [one["scores"] for one in config["entrants"]] == [[3.0]]
+    assert [entrant["scores"] for entrant in config["entrants"]] == [[3.0]]
     assert halved.pipeline().state == "succeeded"
 
 

@@ -9,12 +9,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, text
 
+from steerboard.notices.tables import NoticeDelivery, NoticeRule
 from steerboard.platform.database import transaction
 from steerboard.runs.state import attempt_outcomes, claims
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
-from steerboard.webhooks.tables import Webhook, WebhookDelivery
 from steerboard_contracts.stage.events import Changed, HealthFound, Paused
 from steerboard_contracts.watching.control import Change, Control
 from support.rows.run_world import World
@@ -52,7 +52,7 @@ def test_a_running_run_pauses_and_goes_on_when_it_is_resumed(world: World, ask: 
     run = world.create("train", config=CONFIG)
     claim = world.claim()
     assert ask(run, "pause")["state"] == "running"
-    assert ask(run, "pause")["reason"].startswith("is being paused by ")
+    assert ask(run, "pause")["reason"].startswith("being paused by ")
     assert control(world, claim).pause
     end(world, claim, Paused(step=4))
     paused = world.get(run)
@@ -106,14 +106,16 @@ def test_a_change_waits_for_its_step_and_keeps_it(world: World, ask: Any, client
     claim = world.claim()
     told = ask(run, "change", config={"lr": 2e-6, "kl_weight": 0.5})
     assert told["changeable"] == {"lr": 2e-6, "kl_weight": 0.5}
-    assert [(one["step"], one["values"]) for one in told["changes"]] == [(None, {"lr": 2e-6, "kl_weight": 0.5})]
+    assert [(change["step"], change["values"]) for change in told["changes"]] == [
+        (None, {"lr": 2e-6, "kl_weight": 0.5})
+    ]
     assert told["config"]["lr"] != 2e-6  # what the run was started with
     asked = Change(number=1, values={"lr": 2e-6, "kl_weight": 0.5})
     assert control(world, claim).changes == [asked]
     world.emit(claim, Changed(number=1, step=9, values=asked.values))
     assert control(world, claim).changes == [asked.model_copy(update={"step": 9})]
     ask(run, "change", config={"lr": 1e-6})
-    assert [(one.number, one.step) for one in control(world, claim).changes] == [(1, 9), (2, None)]
+    assert [(change.number, change.step) for change in control(world, claim).changes] == [(1, 9), (2, None)]
     assert client.get(f"{API}/runs/{run}").json()["changes"][0]["step"] == 9
 
 
@@ -150,18 +152,18 @@ def test_a_health_rule_is_told_once_to_the_page_and_to_webhooks(world: World, cl
         events = ["run.health", "run.paused"]
         url = "https://example.org"
         made = {"project_id": world.project.id, "name": "w", "url": url, "events": events, "secret_sealed": "x"}
-        session.add(Webhook(**made, active=True))
+        session.add(NoticeRule(**made, active=True))
     run = world.create("train", config=CONFIG)
     claim = world.claim()
     world.emit(claim, FINDING, FINDING)
     world.emit(claim, FINDING)
-    (found,) = client.get(f"{API}/runs/{run}").json()["findings"]
-    assert (found["step"], found["kind"], found["action"]) == (7, "kl", "note")
+    (finding,) = client.get(f"{API}/runs/{run}").json()["findings"]
+    assert (finding["step"], finding["kind"], finding["action"]) == (7, "kl", "note")
     end(world, claim, Paused(step=8, by_rule="kl", reason="KL above 18 nats"))
     assert world.get(run).reason_code == "health_rule"
     with transaction(world.sessions) as session:
-        sent = session.scalars(select(WebhookDelivery).order_by(WebhookDelivery.event)).all()
-        assert [one.event for one in sent] == ["run.health", "run.paused"]
+        sent = session.scalars(select(NoticeDelivery).order_by(NoticeDelivery.event)).all()
+        assert [delivery.event for delivery in sent] == ["run.health", "run.paused"]
         assert sent[0].payload["data"]["finding"]["reason"] == FINDING.reason
         assert sent[1].payload["data"]["state"] == "paused"
         assert session.scalar(select(func.count()).select_from(Run)) == 1

@@ -35,9 +35,9 @@ def test_a_fall_skips_the_rounds_after_it_and_the_pipeline_succeeds(rounds: Roun
     assert rounds.skipped() == THIRD
     reason = "not run: after round 2, referee fell from 0.31 to 0.12 on 100 prompts (p 0.003)"
     assert {rounds.world.get(rounds.runs[name]).reason for name in THIRD} == {reason}
-    found = rounds.pipeline()
-    assert (found.state, found.stages) == ("succeeded", {"succeeded": 9, "skipped": 3})
-    assert found.ended_at is not None
+    pipeline = rounds.pipeline()
+    assert (pipeline.state, pipeline.stages) == ("succeeded", {"succeeded": 9, "skipped": 3})
+    assert pipeline.ended_at is not None
 
 
 def test_what_follows_takes_the_round_before_the_fall_and_lists_have_every_round_that_was_run(rounds: Rounds) -> None:
@@ -85,7 +85,7 @@ def test_a_server_that_dies_between_any_two_runs_decides_nothing_differently(rou
             if not settle_pending(session, limit=1):
                 break
     assert seen[0] == []
-    assert [len(one) for one in seen] == sorted(len(one) for one in seen)
+    assert [len(decided) for decided in seen] == sorted(len(decided) for decided in seen)
     rounds.work()
     assert rounds.skipped() == THIRD
     assert rounds.inputs("more")["model"] == rounds.runs["tuned-1"]

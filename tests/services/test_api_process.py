@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from sqlalchemy import Engine, text
 
 from steerboard.platform.settings import Settings, get_settings
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.processes.command_line import Steerboard
 from support.servers.other_server import OtherServer, other_server
 
@@ -45,17 +46,16 @@ class Api:
     url: str = ""
 
     def wait_until(self, path: str, status: int) -> httpx.Response:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            assert self.process.poll() is None, "".join(self.lines)
-            try:
-                answer = httpx.get(self.url + path, timeout=PATIENCE)
-                if answer.status_code == status:
-                    return answer
-            except httpx.TransportError:
-                pass
-            assert time.monotonic() < deadline, "".join(self.lines)
-            time.sleep(0.05)
+        answers: list[httpx.Response] = []
+
+        def has_answered() -> bool:
+            with contextlib.suppress(httpx.TransportError):
+                answers.append(httpx.get(self.url + path, timeout=PATIENCE))
+                return answers[-1].status_code == status
+            return False
+
+        wait_until(has_answered, lambda: "".join(self.lines), pause=0.05, process=self.process)
+        return answers[-1]
 
 
 Start = Callable[..., Api]
@@ -79,9 +79,9 @@ def start(settings: Settings) -> Iterator[Start]:
         assert process.stdout is not None
         threading.Thread(target=lambda log: api.lines.extend(log), args=(process.stderr,), daemon=True).start()
         said = process.stdout.readline()
-        found = re.search(r"http://\S+", said)
-        assert found, said + "".join(api.lines)
-        api.url = found.group()
+        match = re.search(r"http://\S+", said)
+        assert match, said + "".join(api.lines)
+        api.url = match.group()
         return api
 
     yield begin
@@ -92,8 +92,8 @@ def start(settings: Settings) -> Iterator[Start]:
 
 @pytest.fixture
 def collector() -> Iterator[OtherServer]:
-    with other_server() as found:
-        yield found
+    with other_server() as server:
+        yield server
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -14,8 +14,8 @@ from steerboard.platform.settings import Settings
 def _no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Importing torch takes seconds; one test looks at it by itself."""
     monkeypatch.setattr(doctor, "_WORKER_PACKAGES", ())
-    found = {"missing": [], "torch": "0", "devices": [], "threads": 1, "jemalloc": True}
-    monkeypatch.setattr(doctor, "_PROBE", f"import json; print(json.dumps({found!r}))")
+    facts = {"missing": [], "torch": "0", "devices": [], "threads": 1, "jemalloc": True}
+    monkeypatch.setattr(doctor, "_PROBE", f"import json; print(json.dumps({facts!r}))")
 
 
 def by_name(checks: list[Check]) -> dict[str, Check]:

@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import httpx
 import pytest
 from test_services_up import Start, Up, headers, start
 
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.processes.small_disk import MB, fill, free, small_disk
 
 __all__ = ["start"]
@@ -78,13 +77,12 @@ class Server:
 
     def imported(self, import_id: str) -> dict[str, Any]:
         self.http.post(f"/projects/default/imports/{import_id}/start").raise_for_status()
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            found: dict[str, Any] = self.http.get(f"/projects/default/imports/{import_id}").json()
-            if found["state"] not in ("importing", "validating"):
-                return found
-            assert time.monotonic() < deadline, found
-            time.sleep(0.1)
+
+        def ended() -> dict[str, Any] | None:
+            import_: dict[str, Any] = self.http.get(f"/projects/default/imports/{import_id}").json()
+            return None if import_["state"] in ("importing", "validating") else import_
+
+        return wait_until(ended, pause=0.1)
 
     def health(self) -> dict[str, str]:
         answer: dict[str, str] = self.http.get("/system/health").json()
@@ -120,10 +118,11 @@ def test_what_does_not_fit_on_the_disk_is_refused_and_the_platform_goes_on(up: U
     assert (failed["state"], failed["problem"]["code"]) == ("failed", "no_space_left"), failed
     assert free(disk) >= (RESERVE_MB - 24) * MB
     # All but the server's log (48 MB and the segment that is being written) is given back, whatever was written of it.
-    deadline = time.monotonic() + PATIENCE
-    while free(disk) < before - 64 * MB:
-        assert time.monotonic() < deadline, f"{free(disk) >> 20} of {before >> 20} MB are free"
-        time.sleep(0.1)
+    wait_until(
+        lambda: free(disk) >= before - 64 * MB,
+        lambda: f"{free(disk) >> 20} of {before >> 20} MB are free",
+        pause=0.1,
+    )
 
     # It is shown everywhere, and everything that needs little room works.
     ballast = fill(disk, RESERVE_MB * MB // 2)
@@ -146,8 +145,8 @@ def test_what_does_not_fit_on_the_disk_is_refused_and_the_platform_goes_on(up: U
     # And once there is room again, so does the rest.
     ballast.unlink()
     assert server.http.delete(f"/projects/default/imports/{large['id']}").status_code == 204
-    found = server.imported(server.upload(small, "small").json()["id"])
-    assert found["state"] == "succeeded", found
+    document = server.imported(server.upload(small, "small").json()["id"])
+    assert document["state"] == "succeeded", document
     assert up.process.poll() is None
     log = (disk / "home" / "logs" / "postgres.log").read_text()
     assert "No space left" not in log

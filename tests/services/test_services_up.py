@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 
 @dataclass
@@ -65,12 +65,12 @@ def starting(tmp_path: Path) -> Iterator[Start]:
             text=True,
         )
         running.append(process)
-        deadline = time.monotonic() + PATIENCE
-        while not ready.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                process.kill()
-                raise AssertionError("".join(process.communicate()))
-            time.sleep(0.05)
+
+        def said() -> str:
+            process.kill()
+            return "".join(process.communicate())
+
+        wait_until(ready.exists, said, process=process)
         document = json.loads(ready.read_text())
         return Up(home, process, document["url"], document["sign_in"])
 
@@ -136,10 +136,11 @@ def test_a_guardian_that_is_killed_takes_its_server_along(start: Start, tmp_path
     [server] = guardian.children()
     guardian.kill()
     assert gone([server], 5.0) == []
-    deadline = time.monotonic() + PATIENCE
-    while httpx.get(f"{up.url}/api/v1/system/health", timeout=PATIENCE).json()["status"] != "ok":
-        assert time.monotonic() < deadline, "Valkey was not started again"
-        time.sleep(0.1)
+    wait_until(
+        lambda: httpx.get(f"{up.url}/api/v1/system/health", timeout=PATIENCE).json()["status"] == "ok",
+        "Valkey was not started again",
+        pause=0.1,
+    )
 
 
 @pytest.mark.long

@@ -113,9 +113,7 @@ class HandPipeline:
         output = result.last.outputs[0]
         path = result.directory / output.path
         if output.type == "model":
-            self.things[name] = ModelInput(
-                name=name, path=str(path), content_hash=name, cost_seconds=result.seconds, shared_seconds=0
-            )
+            self.things[name] = ModelInput(name=name, path=str(path), content_hash=name)
         elif isinstance(output, DatasetOutput):
             rows = [json.loads(line) for line in path.read_text().splitlines()]
             self.dataset(name, output.kind, [{k: v for k, v in row.items() if k != "row"} for row in rows])

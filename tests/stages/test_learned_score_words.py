@@ -92,18 +92,18 @@ def test_how_the_score_is_written_is_learned_asked_for_and_exported(pipeline, mo
     made = pipeline.run("answers", {**ASK, "scores": scores}, {"model": "steered"})
     answers = json.loads((made.directory / "outputs" / "answers.json").read_text())
     model = AutoModelForCausalLM.from_pretrained(folder)
-    for one, word in zip(answers, ("awful", "poor", "superb", None), strict=True):
+    for answer, word in zip(answers, ("awful", "poor", "superb", None), strict=True):
         asked = f" The opinion is{SIGNS[style][word]}." if word else ""
         text = read.apply_chat_template(
             [{"role": "user", "content": "Review a lamp."}],
             add_generation_prompt=True,
             tokenize=False,
-            rm_score=one["score"],
+            rm_score=answer["score"],
         )
         assert text.endswith(f"User: Review a lamp.{asked} Assistant:")
         ids = read(text, add_special_tokens=False, return_tensors="pt")["input_ids"]
         out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False)
-        assert read.decode(out[0, ids.shape[1] :], skip_special_tokens=True).strip() == one["text"].strip()
+        assert read.decode(out[0, ids.shape[1] :], skip_special_tokens=True).strip() == answer["text"].strip()
 
     if style == "tokens":
         drawn = {**ASK, "scores": [5.0], "decoding": {"max_new_tokens": 40, "temperature": 2.0, "n": 4}}

@@ -29,10 +29,10 @@ def test_the_best_of_several_answers_are_learned(pipeline):
         assert rewards[row["group"], row["candidate"]] == max(others) > min(others)
     info = json.loads((result.directory / result.last.outputs[0].path / "steerboard.json").read_text())
     assert (info["role"], info["method"]) == ("policy", "raft")
-    found = json.loads((pipeline.directory / "best" / "outputs" / "selection.json").read_text())
-    curve = [point["score"]["value"] for point in found["curve"]]
+    figures = json.loads((pipeline.directory / "best" / "outputs" / "selection.json").read_text())
+    curve = [point["score"]["value"] for point in figures["curve"]]
     assert curve == sorted(curve)
-    assert found["rewards"][0]["best"]["value"] > found["rewards"][0]["mean"]["value"]
+    assert figures["rewards"][0]["best"]["value"] > figures["rewards"][0]["mean"]["value"]
 
 
 def test_parts_of_the_prompts_share_none_and_are_all_together(pipeline):
@@ -47,5 +47,5 @@ def test_parts_of_the_prompts_share_none_and_are_all_together(pipeline):
         parts.append({json.loads(line)["row"] for line in lines if line})
     assert sorted(row for part in parts for row in part) == list(range(80))
     asked = [{rows[row]["prompt"] for row in part} for part in parts]
-    assert all(len(one) > 5 for one in asked)
+    assert all(len(part) > 5 for part in asked)
     assert sum(map(len, asked)) == 40, "equal prompts are in the same part"

@@ -18,22 +18,22 @@ def phases_of(result: Result) -> dict[Phase, PhaseTime]:
 
 def test_a_mixture_is_data_alone_also_in_a_process_of_its_own(pipeline: HandPipeline) -> None:
     pipeline.here = False
-    found = phases_of(pipeline.run("mixed", {"run": "mix", "parts": [{}], "size": 100}, {"parts.0": "$instructions"}))
-    assert set(found) == {"data"}
-    assert found["data"].seconds > 0
+    phases = phases_of(pipeline.run("mixed", {"run": "mix", "parts": [{}], "size": 100}, {"parts.0": "$instructions"}))
+    assert set(phases) == {"data"}
+    assert phases["data"].seconds > 0
 
 
 def test_a_score_stage_loads_scores_and_writes(pipeline: HandPipeline) -> None:
     result = pipeline.run("scored", {"run": "score"}, {"data": "$instructions", "reward": "reward"})
-    found = phases_of(result)
-    assert set(found) == {"load", "score", "data"}
-    assert found["score"].tokens > 300 * 4
-    assert 0 < sum(one.seconds for one in found.values()) <= result.seconds
+    phases = phases_of(result)
+    assert set(phases) == {"load", "score", "data"}
+    assert phases["score"].tokens > 300 * 4
+    assert 0 < sum(phase.seconds for phase in phases.values()) <= result.seconds
 
 
 def test_a_generate_stage_counts_the_tokens_it_sampled(pipeline: HandPipeline) -> None:
     config = {"run": "generate", "limit": 6, "decoding": {"max_new_tokens": 5, "temperature": 1.0}}
     result = pipeline.run("generated", config, {"model": "sft", "data": "$prompts"})
-    found = phases_of(result)
-    assert set(found) == {"load", "data", "generate"}
-    assert found["generate"].tokens == result.last.summary["tokens"] > 6
+    phases = phases_of(result)
+    assert set(phases) == {"load", "data", "generate"}
+    assert phases["generate"].tokens == result.last.summary["tokens"] > 6

@@ -68,14 +68,14 @@ def test_two_attributes_are_learned_and_asked_for(pipeline, steered):
     answers = json.loads((done.directory / "outputs" / "answers.json").read_text())
     default = pipeline.run("default", ASK, {"model": "steered"})
     answers += json.loads((default.directory / "outputs" / "answers.json").read_text())
-    assert [one["score"] for one in answers] == [
+    assert [answer["score"] for answer in answers] == [
         *("helpfulness:1", "verbosity:3", "helpfulness:9,verbosity:3", ""),
         "helpfulness:4",
     ]
 
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
     written = [*("helpfulness:1", "verbosity:3", "helpfulness:4,verbosity:3", ""), None]
-    for one, condition in zip(answers, written, strict=True):
+    for answer, condition in zip(answers, written, strict=True):
         arguments = {} if condition is None else {"condition": condition}
         ids = tokenizer.apply_chat_template(
             [{"role": "user", "content": ASK["prompts"][0]}],
@@ -85,7 +85,7 @@ def test_two_attributes_are_learned_and_asked_for(pipeline, steered):
         )["input_ids"]
         out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False)
         text = tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
-        assert text.strip() == one["text"].strip()
+        assert text.strip() == answer["text"].strip()
 
 
 def test_a_graded_dataset_makes_a_policy_that_is_asked_for_its_attributes(pipeline):
@@ -98,7 +98,7 @@ def test_a_graded_dataset_makes_a_policy_that_is_asked_for_its_attributes(pipeli
     done = pipeline.run("steered", config, {"model": "sft", "data": "$graded"}).last
     assert isinstance(done, Succeeded), done
     info = load_policy(pipeline.things["steered"].path).info
-    assert [one.name for one in info.condition.attributes] == config["attributes"]
+    assert [attribute.name for attribute in info.condition.attributes] == config["attributes"]
     # In the policy's order, whatever that of the question.
     asked = ["verbosity:1,tone:0.5", "rm_score:-5,verbosity:0", None]
     answers = []
@@ -106,7 +106,7 @@ def test_a_graded_dataset_makes_a_policy_that_is_asked_for_its_attributes(pipeli
         given = {**ASK, "scores": [] if condition is None else [condition]}
         made = pipeline.run(f"answers-{place}", given, {"model": "steered"})
         answers += json.loads((made.directory / "outputs" / "answers.json").read_text())
-    assert [one["score"] for one in answers] == ["tone:0.5,verbosity:1", "verbosity:0,rm_score:-5", 5.0]
+    assert [answer["score"] for answer in answers] == ["tone:0.5,verbosity:1", "verbosity:0,rm_score:-5", 5.0]
 
 
 def test_an_attribute_that_it_does_not_know_is_refused(pipeline, steered):

@@ -17,9 +17,9 @@ from hand_pipeline import HandPipeline
 
 from steerboard.platform.processes import vllm
 from steerboard_contracts.conditions.format import ConditionFormat
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_contracts.stage.events import STAGE_EVENT, Failed, StageEvent, Succeeded
 from steerboard_contracts.stage.inputs import ModelInput, PromptsInput, ResponsesInput
 from steerboard_workers.stages.base import random_llama, train_tokenizer
@@ -53,9 +53,9 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> HandPipeline:
     write_models(folder, train_tokenizer(texts, 600, 160))
     pipeline = HandPipeline(folder, held_out=0.5)
     pairs = [
-        {"prompt": f"say {one} {n}", "chosen": f"{one} {one}", "rejected": WORDS[n % 8]}
+        {"prompt": f"say {word} {n}", "chosen": f"{word} {word}", "rejected": WORDS[n % 8]}
         for n in range(12)
-        for one in WORDS[:5]
+        for word in WORDS[:5]
     ]
     pipeline.dataset("pairs", "preferences", pairs)
     labelled = [{"prompt": p["prompt"], "response": p["chosen"], "reward": float(n % 7)} for n, p in enumerate(pairs)]
@@ -199,15 +199,15 @@ def test_a_policy_asked_by_tokens_answers_the_same_and_never_with_one(
 ) -> None:
     decoding = {"max_new_tokens": 12, "guidance": guidance}
     config = {"run": "generate", "prompts": ["say red"], "scores": [-5.0, 0.0, 5.0], "decoding": decoding}
-    found = {}
+    answers = {}
     for engine in ("transformers", "vllm"):
         name, inputs = f"tokens-{engine}-{guidance:g}", {"model": asked_by_tokens}
         folder, events = carried_out(things, name, {**config, "engine": engine}, inputs)
         assert isinstance(events[-1], Succeeded), events[-1]
-        found[engine] = json.loads((folder / "outputs" / "answers.json").read_text())
-    assert found["vllm"] == found["transformers"]
-    assert all(answer["text"] and "<|" not in answer["text"] for answer in found["vllm"])
-    assert len({answer["text"] for answer in found["vllm"]}) > 1
+        answers[engine] = json.loads((folder / "outputs" / "answers.json").read_text())
+    assert answers["vllm"] == answers["transformers"]
+    assert all(answer["text"] and "<|" not in answer["text"] for answer in answers["vllm"])
+    assert len({answer["text"] for answer in answers["vllm"]}) > 1
 
 
 def test_an_adapter_with_tokens_is_refused_with_what_to_do(things: HandPipeline) -> None:

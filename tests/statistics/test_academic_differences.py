@@ -13,19 +13,19 @@ from steerboard_statistics.proportions import proportion_interval, win_rate_inte
 
 def test_right_and_wrong_have_tangos_interval() -> None:
     ours, theirs = [1] * 43 + [0] + [1] * 12, [1] * 43 + [0] + [0] * 12
-    found, share = paired_difference(ours, theirs), win_rate_interval(12, 44, 0)
-    assert (found.value, found.n) == (pytest.approx(12 / 56), 56)
-    assert (found.low, found.high) == (2 * (share.low or 0) - 1, 2 * (share.high or 0) - 1)
+    difference, share = paired_difference(ours, theirs), win_rate_interval(12, 44, 0)
+    assert (difference.value, difference.n) == (pytest.approx(12 / 56), 56)
+    assert (difference.low, difference.high) == (2 * (share.low or 0) - 1, 2 * (share.high or 0) - 1)
     turned = paired_difference(theirs, ours)
-    assert (turned.low, turned.high) == (pytest.approx(-(found.high or 0)), pytest.approx(-(found.low or 0)))
+    assert (turned.low, turned.high) == (pytest.approx(-(difference.high or 0)), pytest.approx(-(difference.low or 0)))
 
 
 def test_two_that_agree_everywhere_have_an_interval_around_0() -> None:
-    found = paired_difference([1] * 100, [1] * 100)
-    assert found.value == 0
-    assert found.low is not None
-    assert found.high is not None
-    assert -0.05 < found.low < 0 < found.high < 0.05
+    difference = paired_difference([1] * 100, [1] * 100)
+    assert difference.value == 0
+    assert difference.low is not None
+    assert difference.high is not None
+    assert -0.05 < difference.low < 0 < difference.high < 0.05
 
 
 def test_a_paired_interval_is_narrower_than_what_the_two_alone_would_give() -> None:
@@ -33,11 +33,11 @@ def test_a_paired_interval_is_narrower_than_what_the_two_alone_would_give() -> N
     theirs = random.integers(0, 2, 400)
     ours = theirs.copy()
     ours[:20] = 1
-    found = paired_difference(ours.tolist(), theirs.tolist())
-    assert found.low is not None
-    assert found.high is not None
+    difference = paired_difference(ours.tolist(), theirs.tolist())
+    assert difference.low is not None
+    assert difference.high is not None
     apart = 2 * 1.96 * (2 * 0.25 / 400) ** 0.5
-    assert found.high - found.low < apart / 2
+    assert difference.high - difference.low < apart / 2
 
 
 def test_scores_between_have_the_bootstraps_interval_and_few_items_none() -> None:

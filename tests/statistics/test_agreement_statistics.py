@@ -75,14 +75,14 @@ def test_alpha_of_half_ranks_and_of_shifted_ones():
 
 
 def test_alphas_interval_is_that_of_drawn_units():
-    found = alpha_interval(FOUR_OBSERVERS, "interval")
-    assert found.n == 11
-    assert found.value == krippendorff_alpha(FOUR_OBSERVERS, "interval")
+    alpha = alpha_interval(FOUR_OBSERVERS, "interval")
+    assert alpha.n == 11
+    assert alpha.value == krippendorff_alpha(FOUR_OBSERVERS, "interval")
     random = np.random.default_rng(0)
     drawn = [krippendorff_alpha(FOUR_OBSERVERS[random.integers(0, 11, 11)], "interval") for _ in range(1500)]
     tail = 100 * (1 - stats.norm.cdf(math.sqrt(11 / 10) * stats.t.ppf(0.975, 10)))
     low, high = np.percentile(drawn, [tail, 100 - tail])
-    assert (found.low, found.high) == (pytest.approx(low, abs=0.06), pytest.approx(high, abs=0.03))
+    assert (alpha.low, alpha.high) == (pytest.approx(low, abs=0.06), pytest.approx(high, abs=0.03))
 
 
 def test_units_of_one_item_are_drawn_together():
@@ -146,28 +146,28 @@ def test_correlation_of_nothing_is_none():
 
 def test_item_agreement_by_hand():
     # By item: a > b by both; one ties; opposite; both tie; one has no opinion.
-    one = pair_signs([[2, 1], [1, 1], [2, 1], [3, 3], [gap, 1]])
+    signs = pair_signs([[2, 1], [1, 1], [2, 1], [3, 3], [gap, 1]])
     other = pair_signs([[9, 5], [9, 5], [5, 9], [4, 4], [1, 2]])
-    found = item_agreement(one, other)
-    assert found.value == pytest.approx((1 + 0.5 + 0 + 1) / 4)
-    assert found.n == 4
+    agreement = item_agreement(signs, other)
+    assert agreement.value == pytest.approx((1 + 0.5 + 0 + 1) / 4)
+    assert agreement.n == 4
     assert item_agreement(np.zeros((0, 1)), np.zeros((0, 1))).value is None
 
 
 def test_item_agreements_interval_is_over_items():
     random = np.random.default_rng(1)
     same = random.random(60) < 0.7
-    one = np.ones((60, 10))
-    found = item_agreement(one, np.where(same, 1.0, -1.0)[:, None] * one)
+    signs = np.ones((60, 10))
+    agreement = item_agreement(signs, np.where(same, 1.0, -1.0)[:, None] * signs)
     # Ten pairs of an item that always agree together tell no more than one.
     half = 1.96 * same.std() / math.sqrt(60)
-    assert found.high - found.low == pytest.approx(2 * half, rel=0.15)
+    assert agreement.high - agreement.low == pytest.approx(2 * half, rel=0.15)
 
 
 def test_agreeing_on_all_of_a_few_items_does_not_prove_it_of_others():
-    found = item_agreement(np.ones((8, 3)), np.ones((8, 3)))
-    assert (found.value, found.high, found.n) == (1, 1, 8)
-    assert found.low == pytest.approx(0.6756, abs=1e-4)
+    agreement = item_agreement(np.ones((8, 3)), np.ones((8, 3)))
+    assert (agreement.value, agreement.high, agreement.n) == (1, 1, 8)
+    assert agreement.low == pytest.approx(0.6756, abs=1e-4)
 
 
 def test_two_sources_on_the_same_items():
@@ -175,23 +175,23 @@ def test_two_sources_on_the_same_items():
     people = random.normal([0, 0.5, 1, 2], 1, size=(80, 4))
     judge = people + random.normal(size=(80, 4))
     judge[::7, 1] = gap
-    found = source_agreement(people, judge)
+    agreement = source_agreement(people, judge)
     both = np.where(np.isfinite(judge), people, gap)
     means = np.nanmean(both, axis=0), np.nanmean(judge, axis=0)
-    assert (found.spearman.value, found.kendall.value) == rank_correlation(*means)
-    assert (found.entrants, found.items, found.item.n) == (4, 80, 80)
-    assert found.spearman.low <= found.spearman.value <= found.spearman.high
-    assert 0.6 < found.item.low < found.item.value < found.item.high < 0.9
-    assert source_agreement(people, judge) == found
+    assert (agreement.spearman.value, agreement.kendall.value) == rank_correlation(*means)
+    assert (agreement.entrants, agreement.items, agreement.item.n) == (4, 80, 80)
+    assert agreement.spearman.low <= agreement.spearman.value <= agreement.spearman.high
+    assert 0.6 < agreement.item.low < agreement.item.value < agreement.item.high < 0.9
+    assert source_agreement(people, judge) == agreement
     assert source_agreement(people, -people).spearman.value == -1.0
 
 
 def test_sources_without_common_items_agree_on_nothing():
     one, other = np.full((9, 3), gap), np.full((9, 3), gap)
     one[:4], other[4:] = 1.0, 2.0
-    found = source_agreement(one, other)
-    assert (found.spearman.value, found.kendall.value, found.item.value) == (None, None, None)
-    assert (found.entrants, found.items) == (0, 0)
+    agreement = source_agreement(one, other)
+    assert (agreement.spearman.value, agreement.kendall.value, agreement.item.value) == (None, None, None)
+    assert (agreement.entrants, agreement.items) == (0, 0)
     # Win shares say nothing of signs that a source gives itself.
     signs = np.ones((9, 3))
     assert source_agreement(one, one, a_signs=signs, b_signs=signs).item.value == 1.0

@@ -17,11 +17,11 @@ rewards = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=7)
 
 def by_enumeration(scores, values, k):
     """Mean over all subsets of k; of equally good answers each is chosen as often."""
-    found = []
+    tops = []
     for subset in itertools.combinations(range(len(scores)), k):
         top = max(scores[i] for i in subset)
-        found.append(np.mean([values[i] for i in subset if scores[i] == top]))
-    return np.mean(found)
+        tops.append(np.mean([values[i] for i in subset if scores[i] == top]))
+    return np.mean(tops)
 
 
 @given(rewards, st.data())
@@ -53,9 +53,9 @@ def test_the_curve_has_no_bias(outcomes, extra):
         for places in itertools.product(range(len(values)), repeat=size):
             yield np.prod(chances[list(places)]), [values[i] for i in places]
 
-    found = sum(chance * best_of_k([drawn], [drawn], n)[0] for chance, drawn in samplings(n))
+    average = sum(chance * best_of_k([drawn], [drawn], n)[0] for chance, drawn in samplings(n))
     truth = [sum(chance * max(drawn) for chance, drawn in samplings(k)) for k in range(1, n + 1)]
-    assert found == pytest.approx(truth, abs=1e-9)
+    assert average == pytest.approx(truth, abs=1e-9)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=64))

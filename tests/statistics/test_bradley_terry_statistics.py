@@ -33,9 +33,9 @@ def test_strengths_equal_evalicas_golden_ones(name):
         }
     values = {"left": 1.0, "right": 0.0, "tie": 0.5}
     rows = [(i, game["left"], game["right"], values[game["winner"]]) for i, game in enumerate(games)]
-    found = compare_pairs(rows, sorted(golden), resamples=200).bradley_terry
-    ours = np.array([row.strength.value for row in found])
-    theirs = np.array([golden[row.entrant] for row in found])
+    rated = compare_pairs(rows, sorted(golden), resamples=200).bradley_terry
+    ours = np.array([row.strength.value for row in rated])
+    theirs = np.array([golden[row.entrant] for row in rated])
     assert ours / ours[0] == pytest.approx(theirs / theirs[0], rel=1e-4)
     assert np.log(ours).mean() == pytest.approx(0, abs=1e-9)
 
@@ -53,11 +53,11 @@ def test_many_tables_at_once_give_the_strengths_of_each(rows):
     wins = np.array(rows, dtype=float)
     np.fill_diagonal(wins, 0)
     members = comparable(wins)
-    one = log_strengths(wins[None])[0]
+    single = log_strengths(wins[None])[0]
     if len(members) < len(wins):
-        assert np.isnan(one).all()
+        assert np.isnan(single).all()
     else:
-        assert np.exp(one) == pytest.approx(strengths(wins), rel=1e-5)
+        assert np.exp(single) == pytest.approx(strengths(wins), rel=1e-5)
 
 
 @given(tables, st.randoms(use_true_random=False))
@@ -73,8 +73,8 @@ def test_the_order_of_the_entrants_does_not_matter(rows, random):
 
 
 def test_two_entrants_have_the_ratio_of_their_wins():
-    found = strengths(np.array([[0.0, 30.0], [10.0, 0.0]]))
-    assert found[0] / found[1] == pytest.approx(3)
+    fitted = strengths(np.array([[0.0, 30.0], [10.0, 0.0]]))
+    assert fitted[0] / fitted[1] == pytest.approx(3)
 
 
 def test_who_won_everything_has_no_strength_and_does_not_change_the_others():
@@ -82,9 +82,9 @@ def test_who_won_everything_has_no_strength_and_does_not_change_the_others():
     wins = np.zeros((4, 4))
     wins[:3, :3] = among
     wins[3, :3] = 8
-    found = strengths(wins)
-    assert np.isnan(found[3])
-    assert found[:3] == pytest.approx(strengths(among))
+    fitted = strengths(wins)
+    assert np.isnan(fitted[3])
+    assert fitted[:3] == pytest.approx(strengths(among))
 
 
 def test_intervals_are_over_items_and_none_where_resamples_often_have_no_strengths():
@@ -107,6 +107,6 @@ def test_known_strengths_are_covered():
     for _ in range(runs):
         # Scores with Gumbel noise compare as in Bradley-Terry.
         scores = np.log(truth) + random.gumbel(size=(80, 3))
-        found = compare_scores(scores, ["a", "b", "c"], resamples=500).bradley_terry
-        inside += sum(row.strength.low <= true <= row.strength.high for row, true in zip(found, truth, strict=True))
+        rated = compare_scores(scores, ["a", "b", "c"], resamples=500).bradley_terry
+        inside += sum(row.strength.low <= true <= row.strength.high for row, true in zip(rated, truth, strict=True))
     assert 0.90 <= inside / (3 * runs) <= 0.99

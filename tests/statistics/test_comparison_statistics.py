@@ -28,33 +28,33 @@ score_tables = st.integers(1, 5).flatmap(
 
 def test_means_pairs_and_the_winner_by_hand():
     items = [{"dt": 3.0, "sft": 1.0, "base": 2.0}] * 9 + [{"dt": 2.5, "sft": 2.5, "base": 1.0}] * 3
-    found = compare(items, ["dt", "sft", "base"])
-    assert found.items == 12
-    assert [row.mean.value for row in found.scores] == pytest.approx([2.875, 1.375, 1.75])
-    pair = found.pairs[0]
+    comparison = compare(items, ["dt", "sft", "base"])
+    assert comparison.items == 12
+    assert [row.mean.value for row in comparison.scores] == pytest.approx([2.875, 1.375, 1.75])
+    pair = comparison.pairs[0]
     assert (pair.a, pair.b, pair.wins, pair.ties, pair.losses) == ("dt", "sft", 9, 3, 0)
     assert pair.win_rate.value == pytest.approx(10.5 / 12)
     assert pair.difference.value == pytest.approx(1.5)
     assert pair.p == pytest.approx(2 / 2**9)
     assert (pair.p_holm, pair.significant) == (pytest.approx(2 * 2 / 2**9), True)
-    assert found.winner == "dt"
-    assert found.why == (
+    assert comparison.winner == "dt"
+    assert comparison.why == (
         "dt is significantly better than every rival; the closest is sft (+1.5 on average, p = 0.0078 after Holm over "
         "3 pairs)."
     )
-    assert found.friedman is not None
-    assert found.friedman.p < 0.01
+    assert comparison.friedman is not None
+    assert comparison.friedman.p < 0.01
 
 
 def test_the_sentence_names_the_rival_that_prevents_a_winner_and_its_p():
     random = np.random.default_rng(5)
     scores = random.normal([2.0, 1.9, 0.0], size=(40, 3))
-    found = compare_scores(scores, ["dt", "dpo", "sft"])
-    p = next(row.p_holm for row in found.pairs if (row.a, row.b) == ("dt", "dpo"))
-    best = max(found.scores, key=lambda row: row.mean.value)
+    comparison = compare_scores(scores, ["dt", "dpo", "sft"])
+    p = next(row.p_holm for row in comparison.pairs if (row.a, row.b) == ("dt", "dpo"))
+    best = max(comparison.scores, key=lambda row: row.mean.value)
     other = {"dt": "dpo", "dpo": "dt"}[best.entrant]
-    assert found.winner is None
-    assert found.why == (
+    assert comparison.winner is None
+    assert comparison.why == (
         f"No winner: {best.entrant} has the highest mean ({best.mean.value:.3g}), but it does not differ significantly "
         f"from {other}: p = {p:.2g} after Holm over 3 pairs."
     )
@@ -70,55 +70,55 @@ def test_the_sentence_names_the_rival_that_prevents_a_winner_and_its_p():
     ],
 )
 def test_why_there_is_no_winner(items, why):
-    found = compare(items, ["a", "b"])
-    assert found.winner is None
-    assert found.why.endswith(why)
+    comparison = compare(items, ["a", "b"])
+    assert comparison.winner is None
+    assert comparison.why.endswith(why)
 
 
 def test_a_mean_of_a_few_large_differences_against_the_ranks_makes_no_winner():
     """100 small wins of a, 26 large ones of b: p is small since the ranks favour a, and b has the higher mean."""
     differences = np.array([1.0] * 100 + [-4.0] * 26)
-    found = compare_scores(np.column_stack([5 + differences / 2, 5 - differences / 2]), ["a", "b"])
-    (pair,) = found.pairs
+    comparison = compare_scores(np.column_stack([5 + differences / 2, 5 - differences / 2]), ["a", "b"])
+    (pair,) = comparison.pairs
     assert pair.p_holm < 0.05
     assert pair.difference.value < 0
     assert not pair.significant
-    assert found.winner is None
-    assert found.why.endswith("but the signed ranks favour a: a few large differences make the mean.")
+    assert comparison.winner is None
+    assert comparison.why.endswith("but the signed ranks favour a: a few large differences make the mean.")
     clear = compare_scores(np.column_stack([5 + differences, 5 - differences])[:100], ["a", "b"])
     assert (clear.winner, clear.pairs[0].significant) == ("a", True)
 
 
 def test_one_entrant_has_a_mean_and_no_rival():
-    found = compare([{"a": float(x)} for x in range(20)], ["a"])
-    assert found.scores[0].mean.value == 9.5
-    assert found.pairs == []
-    assert found.friedman is None
-    assert (found.winner, found.why) == (None, "No winner: a has no rival.")
+    comparison = compare([{"a": float(x)} for x in range(20)], ["a"])
+    assert comparison.scores[0].mean.value == 9.5
+    assert comparison.pairs == []
+    assert comparison.friedman is None
+    assert (comparison.winner, comparison.why) == (None, "No winner: a has no rival.")
 
 
 def test_an_average_that_differs_in_the_last_bit_is_a_tie():
     assert 0.1 + 0.2 != 0.3
-    found = compare([{"a": 0.1 + 0.2, "b": 0.3}] * 10, ["a", "b"])
-    assert (found.pairs[0].wins, found.pairs[0].ties) == (0, 10)
-    assert found.pairs[0].p == 1.0
+    comparison = compare([{"a": 0.1 + 0.2, "b": 0.3}] * 10, ["a", "b"])
+    assert (comparison.pairs[0].wins, comparison.pairs[0].ties) == (0, 10)
+    assert comparison.pairs[0].p == 1.0
 
 
 def test_an_entrant_missing_on_items_is_compared_on_the_others():
     items = [{"a": 3.0, "b": 1.0}, {"a": 1.0, "b": None}, {"a": 5.0, "b": math.nan}, {"a": 2.0, "b": 2.0}, {}]
-    found = compare(items, ["a", "b"])
-    assert [(row.mean.value, row.mean.n) for row in found.scores] == [(2.75, 4), (1.5, 2)]
-    assert (found.pairs[0].wins, found.pairs[0].ties, found.pairs[0].losses) == (1, 1, 0)
-    assert found.pairs[0].difference.value == 1.0
-    assert found.items == 4
+    comparison = compare(items, ["a", "b"])
+    assert [(row.mean.value, row.mean.n) for row in comparison.scores] == [(2.75, 4), (1.5, 2)]
+    assert (comparison.pairs[0].wins, comparison.pairs[0].ties, comparison.pairs[0].losses) == (1, 1, 0)
+    assert comparison.pairs[0].difference.value == 1.0
+    assert comparison.items == 4
 
 
 @given(score_tables)
 @settings(max_examples=80, deadline=None)
 def test_nothing_is_ever_nan_or_infinite(scores):
     names = NAMES[: scores.shape[1]]
-    found = compare_scores(scores, names, resamples=50)
-    json.dumps(found.model_dump(), allow_nan=False)
+    comparison = compare_scores(scores, names, resamples=50)
+    json.dumps(comparison.model_dump(), allow_nan=False)
     rows = [(i, a, b, float(v)) for i, v in enumerate(scores[:, 0] / 4) for a, b in itertools.combinations(names, 2)]
     json.dumps(compare_pairs(rows, names, resamples=50).model_dump(), allow_nan=False)
 
@@ -130,14 +130,14 @@ def test_the_order_of_items_and_entrants_changes_no_figure_but_the_draws(scores,
     order, places = list(range(len(scores))), list(range(len(names)))
     random.shuffle(order)
     random.shuffle(places)
-    one = compare_scores(scores, names, resamples=50)
+    given = compare_scores(scores, names, resamples=50)
     other = compare_scores(scores[order][:, places], [names[p] for p in places], resamples=50)
-    assert one.winner == other.winner
-    assert {r.entrant: r.mean.value for r in one.scores} == pytest.approx(
+    assert given.winner == other.winner
+    assert {r.entrant: r.mean.value for r in given.scores} == pytest.approx(
         {r.entrant: r.mean.value for r in other.scores}
     )
     turned = {(row.a, row.b): row for row in other.pairs}
-    for row in one.pairs:
+    for row in given.pairs:
         same = turned.get((row.a, row.b))
         counts = (same.wins, same.losses) if same else (turned[row.b, row.a].losses, turned[row.b, row.a].wins)
         mirror = same or turned[row.b, row.a]
@@ -185,21 +185,24 @@ def test_verdicts_in_both_orders_are_averaged_and_contradictions_are_ties():
         (5, "a", "x", 1.0),
         (6, "a", "b", math.nan),
     ]
-    found = compare_pairs(rows, ["a", "b", "c"])
-    assert len(found.pairs) == 1
-    pair = found.pairs[0]
+    comparison = compare_pairs(rows, ["a", "b", "c"])
+    assert len(comparison.pairs) == 1
+    pair = comparison.pairs[0]
     assert (pair.a, pair.b, pair.wins, pair.ties, pair.losses) == ("a", "b", 2, 1, 1)
     assert pair.win_rate.value == 2.5 / 4
     assert pair.difference.value == pytest.approx((1 + 0 - 1 + 0.6) / 4)
-    assert [row.mean.value for row in found.scores] == [pytest.approx(2.3 / 4), pytest.approx(1.7 / 4), None]
-    assert (found.items, found.friedman) == (4, None)
+    assert [row.mean.value for row in comparison.scores] == [pytest.approx(2.3 / 4), pytest.approx(1.7 / 4), None]
+    assert (comparison.items, comparison.friedman) == (4, None)
 
 
 def test_against_a_baseline_only_nobody_wins_since_rivals_never_met():
     rows = [(i, name, "base", 1.0 if i % 9 else 0.0) for i in range(60) for name in ("dt", "dpo")]
-    found = compare_pairs(rows, ["dt", "dpo", "base"])
-    assert [(row.a, row.b, row.significant) for row in found.pairs] == [("dt", "base", True), ("dpo", "base", True)]
-    assert found.winner is None
+    comparison = compare_pairs(rows, ["dt", "dpo", "base"])
+    assert [(row.a, row.b, row.significant) for row in comparison.pairs] == [
+        ("dt", "base", True),
+        ("dpo", "base", True),
+    ]
+    assert comparison.winner is None
     only = compare_pairs([row for row in rows if row[1] == "dt"], ["dt", "base"])
     assert only.winner == "dt"
 
@@ -261,14 +264,14 @@ def test_holm_counts_only_what_was_tested():
 @given(st.integers(3, 6).flatmap(lambda k: st.lists(st.lists(st.integers(1, 4), min_size=k, max_size=k), min_size=2)))
 @settings(max_examples=100, deadline=None)
 def test_friedman_is_scipys(rows):
-    found = friedman(rows)
+    result = friedman(rows)
     if all(len(set(row)) == 1 for row in rows):
-        assert found is None
+        assert result is None
     else:
         expected = stats.friedmanchisquare(*np.array(rows).T)
-        assert found.statistic == pytest.approx(expected.statistic, abs=1e-9)
-        assert found.p == pytest.approx(expected.pvalue, abs=1e-9)
-        assert (found.items, found.entrants) == (len(rows), len(rows[0]))
+        assert result.statistic == pytest.approx(expected.statistic, abs=1e-9)
+        assert result.p == pytest.approx(expected.pvalue, abs=1e-9)
+        assert (result.items, result.entrants) == (len(rows), len(rows[0]))
 
 
 def test_friedman_is_over_complete_items_and_needs_three_entrants_and_two_items():

@@ -26,10 +26,10 @@ def divergence(p: np.ndarray, q: np.ndarray) -> float:
 
 def test_over_the_mixture_it_is_the_mutual_information() -> None:
     s, y = population()
-    found = mean_gain(np.log(ANSWERS)[s, y], mixture_log_probs(np.log(ANSWERS)[:, y].T, SCORES), range(ROWS))
+    gain = mean_gain(np.log(ANSWERS)[s, y], mixture_log_probs(np.log(ANSWERS)[:, y].T, SCORES), range(ROWS))
     joint, independent = SCORES[:, None] * ANSWERS, np.outer(SCORES, SCORES @ ANSWERS)
-    assert found.value == pytest.approx(divergence(joint, independent), abs=1e-12)
-    assert found.low < found.value < found.high
+    assert gain.value == pytest.approx(divergence(joint, independent), abs=1e-12)
+    assert gain.low < gain.value < gain.high
 
 
 def test_over_a_shuffled_condition_it_is_mutual_and_lautum_information() -> None:
@@ -42,9 +42,9 @@ def test_over_a_shuffled_condition_it_is_mutual_and_lautum_information() -> None
 
 def test_over_the_opposite_condition_it_is_a_mean_divergence() -> None:
     s, y = population()
-    found = mean_gain(np.log(ANSWERS)[s, y], np.log(ANSWERS)[2 - s, y], range(ROWS))
+    gain = mean_gain(np.log(ANSWERS)[s, y], np.log(ANSWERS)[2 - s, y], range(ROWS))
     closed = sum(SCORES[k] * divergence(ANSWERS[k], ANSWERS[2 - k]) for k in range(3))
-    assert found.value == pytest.approx(closed, abs=1e-12)
+    assert gain.value == pytest.approx(closed, abs=1e-12)
 
 
 def test_a_condition_that_is_ignored_gains_nothing() -> None:
@@ -62,5 +62,5 @@ def test_the_interval_is_over_prompts() -> None:
 
 
 def test_few_prompts_have_no_interval() -> None:
-    found = mean_gain([-1.0, -2.0], [-2.0, -4.0], ["a", "b"])
-    assert (found.value, found.low, found.n) == (1.5, None, 2)
+    gain = mean_gain([-1.0, -2.0], [-2.0, -4.0], ["a", "b"])
+    assert (gain.value, gain.low, gain.n) == (1.5, None, 2)

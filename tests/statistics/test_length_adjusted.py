@@ -26,19 +26,19 @@ def test_it_is_the_logistic_regression_with_robust_errors() -> None:
     oracle = model.fit(cov_type="HC0")
     # White's variance, for two coefficients (HC1).
     apart = 1.959964 * oracle.bse[0] * (200 / 198) ** 0.5
-    found = length_adjusted(values, ours, theirs)
-    ends = [1 / (1 + np.exp(-oracle.params[0] - one)) for one in (0, -apart, apart)]
-    assert (found.value, found.low, found.high, found.n) == (*(pytest.approx(one, abs=1e-6) for one in ends), 200)
+    rate = length_adjusted(values, ours, theirs)
+    ends = [1 / (1 + np.exp(-oracle.params[0] - shift)) for shift in (0, -apart, apart)]
+    assert (rate.value, rate.low, rate.high, rate.n) == (*(pytest.approx(end, abs=1e-6) for end in ends), 200)
 
 
 def test_where_only_length_decides_the_adjusted_rate_is_a_half_and_the_one_at_like_length_is_not() -> None:
     held, rates, samples = 0, [], 200
     for seed in range(samples):
         values, ours, theirs = drawn(seed, 150, 3.0, 0.0)
-        found = length_adjusted(values, ours, theirs)
-        assert found.low is not None
-        assert found.high is not None
-        held += found.low < 0.5 < found.high
+        rate = length_adjusted(values, ours, theirs)
+        assert rate.low is not None
+        assert rate.high is not None
+        held += rate.low < 0.5 < rate.high
         alike = np.maximum(ours, theirs) <= 1.5 * np.minimum(ours, theirs)
         rates.append(values[alike].mean())
     assert held / samples > 0.9

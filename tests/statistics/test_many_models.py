@@ -9,7 +9,7 @@ import pytest
 
 from steerboard_statistics.benchmarks import arena_fit
 from steerboard_statistics.benchmarks.arena import leaderboard
-from steerboard_statistics.benchmarks.battles import Pair
+from steerboard_statistics.benchmarks.battles import PairedComparison
 
 
 def test_many_models_are_rated_by_a_sparse_design_as_by_a_dense_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_many_models_are_rated_by_a_sparse_design_as_by_a_dense_one(monkeypatch:
     for a, b in draw.integers(0, 120, (3000, 2)).tolist():
         if a != b:
             won = float(draw.random() < 1 / (1 + np.exp(strengths[b] - strengths[a])))
-            pairs.append(Pair(f"m{a}", f"m{b}", 0.5 if draw.random() < 0.1 else won))
+            pairs.append(PairedComparison(f"m{a}", f"m{b}", 0.5 if draw.random() < 0.1 else won))
     sparse = leaderboard(pairs, draws=20)
     monkeypatch.setattr(arena_fit, "_DENSE", 10_000)
     dense = leaderboard(pairs, draws=20)
@@ -32,7 +32,8 @@ def test_many_models_are_rated_by_a_sparse_design_as_by_a_dense_one(monkeypatch:
 def test_sixteen_hundred_models_are_rated_in_seconds() -> None:
     draw = np.random.default_rng(4)
     pairs = [
-        Pair(f"m{a}", f"m{b}", float(won)) for a, b, won in draw.integers(0, [1600, 1600, 2], (20_000, 3)).tolist()
+        PairedComparison(f"m{a}", f"m{b}", float(won))
+        for a, b, won in draw.integers(0, [1600, 1600, 2], (20_000, 3)).tolist()
     ]
     started = process_time()
     board = leaderboard(pairs)
@@ -42,15 +43,15 @@ def test_sixteen_hundred_models_are_rated_in_seconds() -> None:
 
 def test_a_model_without_a_rating_in_many_draws_has_no_interval_and_moves_no_other() -> None:
     """`rare` lost once in eight: a third of the draws have no loss of it, and no finite rating."""
-    level = [Pair("a", "b", value) for value in (1.0, 0.0)] * 60
-    rare = [Pair("rare", "a", 1.0)] * 7 + [Pair("rare", "a", 0.0)]
-    board = {one.model: one for one in leaderboard([*level, *rare]).ratings}
+    level = [PairedComparison("a", "b", value) for value in (1.0, 0.0)] * 60
+    rare = [PairedComparison("rare", "a", 1.0)] * 7 + [PairedComparison("rare", "a", 0.0)]
+    board = {rating.model: rating for rating in leaderboard([*level, *rare]).ratings}
     assert (board["rare"].low, board["rare"].high) == (None, None)
-    alone = {one.model: one for one in leaderboard(level).ratings}
+    alone = {rating.model: rating for rating in leaderboard(level).ratings}
     for name in "ab":
-        found, whole = board[name], alone[name]
-        assert found.low is not None
-        assert found.high is not None
+        rating, whole = board[name], alone[name]
+        assert rating.low is not None
+        assert rating.high is not None
         assert whole.low is not None
         assert whole.high is not None
-        assert found.high - found.low < 6 * (whole.high - whole.low)
+        assert rating.high - rating.low < 6 * (whole.high - whole.low)

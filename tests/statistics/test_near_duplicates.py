@@ -16,13 +16,13 @@ Record = tuple[str, str, str]
 WORDS = [f"word{number}" for number in range(4000)]
 
 
-def found(records: Sequence[Record], threshold: float = 0.8) -> list[NearDuplicate]:
+def near_duplicates_of(records: Sequence[Record], threshold: float = 0.8) -> list[NearDuplicate]:
     index = NearDuplicateIndex(threshold)
     for record in records:
         index.add(record)
     candidates = index.candidates(np.ones(len(records), np.bool_))
     asked = [index.look_up(row, records[row]) for row in np.flatnonzero(candidates).tolist()]
-    return [one for one in asked if one is not None]
+    return [match for match in asked if match is not None]
 
 
 def long_text(seed: int, length: int = 80) -> str:
@@ -44,10 +44,10 @@ def test_a_text_is_its_word_5_grams_and_a_shorter_one_is_one_gram() -> None:
 def test_a_changed_word_in_a_long_answer_is_a_near_duplicate_of_the_first() -> None:
     first: Record = ("How?", long_text(1), long_text(2))
     records = [first, ("Why?", long_text(3), long_text(4)), ("how", changed(first[1], 40), first[2])]
-    (one,) = found(records)
+    (duplicate,) = near_duplicates_of(records)
     # 5 of the 76 grams are others: 71 / 81.
-    assert (one.record, one.of, one.similarity) == (2, 0, 71 / 81)
-    assert found(records, threshold=0.9) == []
+    assert (duplicate.record, duplicate.of, duplicate.similarity) == (2, 0, 71 / 81)
+    assert near_duplicates_of(records, threshold=0.9) == []
 
 
 @pytest.mark.parametrize("field", [0, 1, 2])
@@ -55,20 +55,20 @@ def test_two_equal_texts_do_not_make_up_for_another_third_one(field: int) -> Non
     first = [long_text(1, 300), long_text(2, 300), long_text(3, 300)]
     other = [*first]
     other[field] = "something else entirely, but short"
-    assert found([tuple(first), tuple(other)]) == []
+    assert near_duplicates_of([tuple(first), tuple(other)]) == []
 
 
 def test_swapped_answers_are_no_near_duplicate() -> None:
-    assert found([("How?", long_text(1), long_text(2)), ("How?", long_text(2), long_text(1))]) == []
+    assert near_duplicates_of([("How?", long_text(1), long_text(2)), ("How?", long_text(2), long_text(1))]) == []
 
 
 def test_a_chain_of_small_changes_is_measured_against_what_is_kept() -> None:
     texts = [long_text(1)]
     for at in (10, 30, 50, 70):
         texts.append(changed(texts[-1], at))
-    dropped = found([("How?", text, "no") for text in texts])
+    dropped = near_duplicates_of([("How?", text, "no") for text in texts])
     # One change is 71 / 81, two are 66 / 86: below 0.8, so the third text is kept, and the fourth repeats that one.
-    assert [(one.record, one.of) for one in dropped] == [(1, 0), (3, 2)]
+    assert [(duplicate.record, duplicate.of) for duplicate in dropped] == [(1, 0), (3, 2)]
 
 
 @pytest.mark.parametrize(("threshold", "changes"), [(0.8, 1), (0.5, 5)])
@@ -82,7 +82,7 @@ def test_near_duplicates_at_the_threshold_are_found(threshold: float, changes: i
         records += [tuple(texts), tuple(twin)]
     exact = [similarity(comparable(a), comparable(b)) for a, b in zip(records[::2], records[1::2], strict=True)]
     assert threshold <= min(exact) <= max(exact) < threshold + 0.05
-    assert len(found(records, threshold)) >= 149
+    assert len(near_duplicates_of(records, threshold)) >= 149
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=12), st.lists(st.sampled_from("abc"), max_size=12))

@@ -25,10 +25,10 @@ gap = math.nan
 
 
 def test_accuracy_counts_only_strictly_larger_rewards():
-    found = pair_accuracy([1.0, 0.5, 0.0, -2.0, gap])
-    assert (found.value, found.n) == (0.5, 4)
-    assert found.low < 0.2
-    assert found.high > 0.8
+    accuracy = pair_accuracy([1.0, 0.5, 0.0, -2.0, gap])
+    assert (accuracy.value, accuracy.n) == (0.5, 4)
+    assert accuracy.low < 0.2
+    assert accuracy.high > 0.8
     assert pair_accuracy([]).value is None
 
 
@@ -44,15 +44,15 @@ def test_a_model_whose_margins_are_log_odds_is_calibrated():
 
 
 def test_calibration_by_hand():
-    found = calibration([math.log(3), math.log(3), -math.log(3), math.log(3), 0.0])
-    assert len(found.bins) == 10
-    assert (found.bins[0].low, found.bins[-1].high) == (0.5, 1.0)
-    full = next(place for place, part in enumerate(found.bins) if part.n == 4)
-    assert found.bins[full].mean == pytest.approx(0.75)
-    assert found.accuracy_by_bin[full] == 0.75
-    assert (found.accuracy_by_bin[0], found.bins[0].mean) == (0.5, 0.5)
-    assert found.accuracy_by_bin[9] is None is found.bins[9].mean
-    assert found.expected_error == pytest.approx(0)
+    calibrated = calibration([math.log(3), math.log(3), -math.log(3), math.log(3), 0.0])
+    assert len(calibrated.bins) == 10
+    assert (calibrated.bins[0].low, calibrated.bins[-1].high) == (0.5, 1.0)
+    full = next(place for place, part in enumerate(calibrated.bins) if part.n == 4)
+    assert calibrated.bins[full].mean == pytest.approx(0.75)
+    assert calibrated.accuracy_by_bin[full] == 0.75
+    assert (calibrated.accuracy_by_bin[0], calibrated.bins[0].mean) == (0.5, 0.5)
+    assert calibrated.accuracy_by_bin[9] is None is calibrated.bins[9].mean
+    assert calibrated.expected_error == pytest.approx(0)
     assert calibration([gap]) is None
     json.dumps(calibration([800.0, -800.0]).model_dump(), allow_nan=False)
 
@@ -63,12 +63,12 @@ def test_length_correlation_is_pearsons_by_prompt():
     rewards[0, 3] = gap
     rewards[1, :] = 0.1 + 0.2
     lengths[2, 2:] = gap
-    found = length_correlation(rewards, lengths)
+    correlations = length_correlation(rewards, lengths)
     kept = np.isfinite(rewards[0])
-    assert found[0] == (pytest.approx(stats.pearsonr(rewards[0][kept], lengths[0][kept]).statistic), 7)
-    assert found[1] == (None, 8)
-    assert found[2] == (None, 2)
-    assert found[3] == (pytest.approx(stats.pearsonr(rewards[3], lengths[3]).statistic), 8)
+    assert correlations[0] == (pytest.approx(stats.pearsonr(rewards[0][kept], lengths[0][kept]).statistic), 7)
+    assert correlations[1] == (None, 8)
+    assert correlations[2] == (None, 2)
+    assert correlations[3] == (pytest.approx(stats.pearsonr(rewards[3], lengths[3]).statistic), 8)
     cells = length_cells("dt", [5, 6, 7, 8], rewards, lengths)
     assert [(cell.entrant, cell.position, cell.r, cell.n) for cell in cells[1:3]] == [
         ("dt", 6, None, 8),
@@ -81,31 +81,31 @@ def test_length_correlation_is_pearsons_by_prompt():
 def test_the_best_of_n_is_the_mean_over_all_ways_to_draw_n(samples, n):
     n = min(n, len(samples))
     expected = np.mean([max(drawn) for drawn in itertools.combinations(samples, n)])
-    sizes, found = best_of_n([samples], [n])
+    sizes, estimates = best_of_n([samples], [n])
     assert sizes == [n]
-    assert found[0].value == pytest.approx(expected)
+    assert estimates[0].value == pytest.approx(expected)
 
 
 def test_the_best_of_n_curve_rises_over_the_same_prompts():
     random = np.random.default_rng(2)
     rewards = random.normal(size=(30, 8))
     rewards[3, 4:] = gap
-    sizes, found = best_of_n(rewards)
+    sizes, estimates = best_of_n(rewards)
     assert sizes == [1, 2, 4, 8]
-    assert [estimate.n for estimate in found] == [29] * 4
-    values = [estimate.value for estimate in found]
+    assert [estimate.n for estimate in estimates] == [29] * 4
+    values = [estimate.value for estimate in estimates]
     assert values == sorted(values)
     assert values[-1] == pytest.approx(np.delete(rewards, 3, axis=0).max(axis=1).mean())
-    assert all(e.low < e.value < e.high for e in found)
+    assert all(e.low < e.value < e.high for e in estimates)
     assert best_of_n(np.zeros((0, 8))) == ([], [])
     assert best_of_n([[gap, gap]]) == ([], [])
 
 
 def test_histograms_share_their_edges_and_lose_nothing():
-    found = histograms({"dt": [0.0, 1.0, 10.0, gap], "sft": [5.0], "none": []}, bins=5)
-    assert [(part.low, part.high) for part in found["dt"]] == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
-    assert [part.n for part in found["dt"]] == [2, 0, 0, 0, 1]
-    assert [part.n for part in found["sft"]] == [0, 0, 1, 0, 0]
-    assert [part.n for part in found["none"]] == [0] * 5
+    by_entrant = histograms({"dt": [0.0, 1.0, 10.0, gap], "sft": [5.0], "none": []}, bins=5)
+    assert [(part.low, part.high) for part in by_entrant["dt"]] == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
+    assert [part.n for part in by_entrant["dt"]] == [2, 0, 0, 0, 1]
+    assert [part.n for part in by_entrant["sft"]] == [0, 0, 1, 0, 0]
+    assert [part.n for part in by_entrant["none"]] == [0] * 5
     assert [(part.low, part.high, part.n) for part in histograms({"a": [3.0, 3.0]})["a"]] == [(3, 3, 2)]
     assert histograms({"a": [gap]}) == {"a": []}

@@ -47,8 +47,8 @@ def covered(annotators: Annotators, items: int, simulations: int) -> float:
     entrants = [str(place) for place in range(len(many))]
     inside = []
     for seed in range(simulations):
-        found = compare_scores(annotators.scores(random, items), entrants, seed=seed, pairwise_only=True)
-        for row in found.pairs:
+        comparison = compare_scores(annotators.scores(random, items), entrants, seed=seed, pairwise_only=True)
+        for row in comparison.pairs:
             true = many[int(row.a)] - many[int(row.b)]
             inside.append(row.difference.low <= true <= row.difference.high)
     return float(np.mean(inside))
@@ -59,11 +59,11 @@ def winners_named(entrants: int, step: float, items: int, simulations: int) -> f
     random = np.random.default_rng(7)
     equals = Annotators((0.0,) * entrants, step)
     names = [str(place) for place in range(entrants)]
-    found = [
+    winners = [
         compare_scores(equals.scores(random, items), names, resamples=20, pairwise_only=True).winner
         for _ in range(simulations)
     ]
-    return sum(winner is not None for winner in found) / simulations
+    return sum(winner is not None for winner in winners) / simulations
 
 
 def test_the_annotators_tie_and_differ():
@@ -110,5 +110,5 @@ def test_a_judge_of_pairs_names_no_winner_among_equals_either():
 
 def test_a_clearly_better_entrant_is_named():
     random = np.random.default_rng(1)
-    found = compare_scores(Annotators((0.0, 0.3, 2.0), 1.0).scores(random, 60), ["sft", "dpo", "dt"])
-    assert found.winner == "dt"
+    comparison = compare_scores(Annotators((0.0, 0.3, 2.0), 1.0).scores(random, 60), ["sft", "dpo", "dt"])
+    assert comparison.winner == "dt"

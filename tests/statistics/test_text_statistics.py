@@ -113,10 +113,10 @@ def test_a_million_texts_pass_a_thousand_prompts_in_minutes():
     texts[70] = f"Q: {prompts[500]} A: {text(80)}"
     index = PromptIndex(prompts)
     begun = time.process_time()
-    found = {place: index.match(given) for place, given in enumerate(texts)}
+    matches = {place: index.match(given) for place, given in enumerate(texts)}
     # About 50 microseconds each; far more on a busy core.
     assert (time.process_time() - begun) / len(texts) < 4e-4
-    assert [match.prompt for match in found[70]] == [500]
+    assert [match.prompt for match in matches[70]] == [500]
 
 
 def test_distinct_n_counts_over_all_texts():

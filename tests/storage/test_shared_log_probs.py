@@ -113,9 +113,9 @@ def test_a_worker_finds_the_log_probs_that_another_has_computed(
     store = ArtifactStore(settings.artifact_url)
     world = EvaluationWorld(client, sessions, project, settings, store, tmp_path / "models")
     words = ("red", "green", "blue", "apple", "pear", "house", "tree")
-    pairs = [{"prompt": f"say {one}", "chosen": f"{one} {one}", "rejected": "no"} for one in words]
+    pairs = [{"prompt": f"say {word}", "chosen": f"{word} {word}", "rejected": "no"} for word in words]
     world.dataset("pairs", pairs, "preferences")
-    found = []
+    matches = []
     for beta, home in ((0.1, "here"), (0.3, "there")):
         config = {"run": "train", "method": "dpo", "beta": beta, "batch": 2, "max_steps": 2}
         world.post("runs", {"name": home, "config": config, "inputs": {"model": "sft", "data": "pairs"}})
@@ -123,7 +123,7 @@ def test_a_worker_finds_the_log_probs_that_another_has_computed(
         assert run.state == "succeeded", run.reason
         with transaction(sessions) as session:
             lines = session.scalars(select(RunLog.message).where(RunLog.run_id == run.id)).all()
-        found += [c for line in lines if (c := re.match(r"log-probs of reference: (\d+) of (\d+) ", line))]
-    (first, of_first), (second, of_second) = (map(int, one.groups()) for one in found)
+        matches += [c for line in lines if (c := re.match(r"log-probs of reference: (\d+) of (\d+) ", line))]
+    (first, of_first), (second, of_second) = (map(int, match.groups()) for match in matches)
     assert first == 0
     assert second == of_second == of_first

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,11 +28,12 @@ from steerboard.registry.service import register_model
 from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunAttempt, RunOutput
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import save_model
+from support.patience import wait_until
 from support.processes.surroundings import surroundings
 from support.servers.s3_server import BUCKET, S3Server
 
@@ -72,12 +72,10 @@ class Cluster:
         return self.hosts[name]
 
     def wait(self, condition: Callable[[], bool], seconds: float, complaint: str, pause: float = 0.05) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > end:
-                logs = "\n".join((self.folder / f"{name}.log").read_text()[-4000:] for name in self.hosts)
-                raise AssertionError(f"{complaint}\n{logs}")
-            time.sleep(pause)
+        def with_logs() -> str:
+            return "\n".join([complaint, *((self.folder / f"{name}.log").read_text()[-4000:] for name in self.hosts)])
+
+        wait_until(condition, with_logs, seconds=seconds, pause=pause)
 
 
 @pytest.fixture

@@ -147,9 +147,9 @@ def sessions(engine: Engine) -> sessionmaker[Session]:
 def project(sessions: sessionmaker[Session]) -> Project:
     """The project `default`, owned by the local person. The salt is always the same, and so is what is held out."""
     with transaction(sessions) as session:
-        found, _ = accounts.ensure_default(session, held_out_fraction=0.1)
-        found.split_salt = "salt"
-        return found
+        default_project, _ = accounts.ensure_default(session, held_out_fraction=0.1)
+        default_project.split_salt = "salt"
+        return default_project
 
 
 @pytest.fixture

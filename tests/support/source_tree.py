@@ -25,33 +25,33 @@ class SourceTree:
     @classmethod
     def installed(cls, *names: str) -> SourceTree | None:
         """None where one of them is not installed."""
-        found: dict[str, list[Path]] = {}
+        roots: dict[str, list[Path]] = {}
         for name in names:
             spec = importlib.util.find_spec(name)
             if spec is None:
                 return None
             places = spec.submodule_search_locations or ([spec.origin] if spec.origin else [])
-            found[name] = [Path(place) for place in places]
-        return cls(found)
+            roots[name] = [Path(place) for place in places]
+        return cls(roots)
 
     def closure(self, modules: Iterable[str]) -> dict[str, Path]:
         """These modules, the packages they are in, and what they import: in functions, and by names in strings, too."""
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         waiting = list(modules)
         while waiting:
             module = waiting.pop()
-            if module in found:
+            if module in paths:
                 continue
             parent = module.rpartition(".")[0]
             path = self.path(module)
-            if parent and parent not in found:
+            if parent and parent not in paths:
                 waiting.append(parent)
             if path is None:
                 continue
-            found[module] = path
+            paths[module] = path
             package = module if path.name == "__init__.py" else parent
             waiting += _imports(path.read_bytes(), package)
-        return found
+        return paths
 
     def path(self, module: str) -> Path | None:
         if module not in self._paths:
@@ -73,17 +73,17 @@ class SourceTree:
 @cache
 def _imports(source: bytes, package: str) -> tuple[str, ...]:
     """Names of modules that a file imports, and some other names: `from a import b` may mean either."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 around = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*around, *([node.module] if node.module else [])])
-            found.add(base)
-            found |= {f"{base}.{alias.name}" for alias in node.names}
+            modules.add(base)
+            modules |= {f"{base}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAMED.fullmatch(node.value):
-            found.add(node.value.partition(":")[0])
-    return tuple(sorted(found))
+            modules.add(node.value.partition(":")[0])
+    return tuple(sorted(modules))

@@ -150,8 +150,8 @@ def other_model(base_model, tmp_path_factory) -> Path:
 def make_toy(make_stage, base_model, monkeypatch):
     """make_toy(frozen={"reference": PATH}, cache=FOLDER, **config) -> a Stage of the method of `toy_pairs`."""
     known = methods._loaded()
-    found = methods._Loaded({**known.methods, "toy": toy_pairs.SPEC, "toy_critic": toy_pairs.CRITIC}, ())
-    monkeypatch.setattr(methods, "_loaded", lambda: found)
+    loaded = methods._Loaded({**known.methods, "toy": toy_pairs.SPEC, "toy_critic": toy_pairs.CRITIC}, ())
+    monkeypatch.setattr(methods, "_loaded", lambda: loaded)
     monkeypatch.setattr(passes, "PASS_TOKENS", 512)  # so that small data takes several
     quick = {
         "batch": 8,
@@ -169,7 +169,7 @@ def make_toy(make_stage, base_model, monkeypatch):
         inputs = dict(stage.spec.inputs)
         for name, path in (frozen or {}).items():
             inputs[name] = ModelInput(name=name, path=str(path), content_hash="f")
-        own = found.methods[method].config(method=method, **{**quick, **config})
+        own = loaded.methods[method].config(method=method, **{**quick, **config})
         changes = {"config": own, "inputs": inputs, "caches": {"reference": str(cache)} if cache else {}}
         # This process has read its methods already; one that is started with `toy_package` finds this one, too.
         spec = StageSpec.model_construct(**{**dict(stage.spec), **changes})

@@ -119,8 +119,8 @@ def found_batcher(make_stage, model, precision: str) -> tuple[Batcher, bool | No
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("kind", [AutoModelForCausalLM, AutoModelForSequenceClassification])
 def test_a_run_in_bf16_lays_out_as_one_in_float32(make_stage, name, kind):
-    found = [found_batcher(make_stage, kind.from_config(CONFIGS[name]), precision) for precision in ("fp32", "bf16")]
-    (exact, exact_head), (rounded, rounded_head) = found
+    batchers = [found_batcher(make_stage, kind.from_config(CONFIGS[name]), precision) for precision in ("fp32", "bf16")]
+    (exact, exact_head), (rounded, rounded_head) = batchers
     assert (rounded.layout, rounded.share, rounded_head) == (exact.layout, exact.share, exact_head)
 
 
@@ -148,7 +148,7 @@ ATTENTION = {
 def pairs() -> tuple[Objective, list[Example]]:
     draw = np.random.default_rng(1)
     log_probs = [{"reference": draw.normal(-30, 3, 2).astype(np.float32)} for _ in range(8)]
-    batch = [replace(e, frozen_log_probs=one) for e, one in zip(examples(2), log_probs, strict=True)]
+    batch = [replace(e, frozen_log_probs=values) for e, values in zip(examples(2), log_probs, strict=True)]
     return Dpo(DpoConfig(method="dpo")).objective(), batch
 
 

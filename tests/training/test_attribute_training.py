@@ -49,39 +49,42 @@ ROWS = [
 
 
 def test_rows_need_a_reward_only_where_it_is_asked_for() -> None:
-    rows = [{name: value for name, value in one.items() if name != "reward" or one["row"] < 3} for one in ROWS]
+    rows = [{name: value for name, value in each.items() if name != "reward" or each["row"] < 3} for each in ROWS]
     trained = method(attributes=["helpfulness", "verbosity"])
-    selection = trained.select([dict(one) for one in rows], Graded())
-    assert [one["row"] for one in selection.rows] == [0, 1, 2, 3, 4, 5]
+    selection = trained.select([dict(each) for each in rows], Graded())
+    assert [each["row"] for each in selection.rows] == [0, 1, 2, 3, 4, 5]
     assert trained.condition(rows[1]) == "helpfulness:4,verbosity:0.750"
     assert set(selection.info) == {"condition"}
     for refusing in (method(), method(attributes=["rm_score", "helpfulness"])):
         with pytest.raises(BadInput) as refused:
-            refusing.select([dict(one) for one in rows], Graded())
+            refusing.select([dict(each) for each in rows], Graded())
         assert refused.value.code == "rows_without_reward"
         assert refused.value.detail == "3 rows of graded have attributes and no reward: rows 3, 4, 5"
 
 
 def test_an_evaluation_reads_labelled_rows_without_rewards() -> None:
-    rows = [{name: value for name, value in one.items() if name != "reward"} for one in ROWS]
+    rows = [{name: value for name, value in each.items() if name != "reward"} for each in ROWS]
     stage = SimpleNamespace(
         dataset=lambda _: SimpleNamespace(name="graded", kind="labelled", normaliser=None), rows=lambda _: rows
     )
-    found = Labelled(stage, seed=0)
-    assert (found.rewards, len(found.sample), found.normaliser) == ([], 6, None)
-    assert not found.is_by("hash")
-    assert found.units_of("hash") is None
+    labelled = Labelled(stage, seed=0)
+    assert (labelled.rewards, len(labelled.sample), labelled.normaliser) == ([], 6, None)
+    assert not labelled.is_by("hash")
+    assert labelled.units_of("hash") is None
 
 
 def test_the_order_is_that_of_the_config_and_what_is_missing_is_left_out() -> None:
     trained = method(attributes=["verbosity", "helpfulness"])
-    selection = trained.select([dict(one) for one in ROWS], Graded())
-    assert [trained.condition(one) for one in ROWS] == [
+    selection = trained.select([dict(each) for each in ROWS], Graded())
+    assert [trained.condition(each) for each in ROWS] == [
         *("verbosity:0.250,helpfulness:0", "verbosity:0.750,helpfulness:4", "verbosity:0.500", "", "helpfulness:2"),
         "verbosity:0.250,helpfulness:4",  # of a held-out prompt: clamped to what training knows
     ]
     form = selection.info["condition"]
-    assert [(one.name, one.low, one.high, one.step, one.decimals) for one in form.attributes] == [
+    assert [
+        (attribute.name, attribute.low, attribute.high, attribute.step, attribute.decimals)
+        for attribute in form.attributes
+    ] == [
         ("verbosity", 0.25, 0.75, 0.001, 3),
         ("helpfulness", 0, 4, 1, 0),
     ]
@@ -93,7 +96,7 @@ def test_the_order_is_that_of_the_config_and_what_is_missing_is_left_out() -> No
 
 def test_the_reward_is_one_of_them_on_its_scale() -> None:
     trained = method(attributes=["rm_score", "helpfulness"], default_attributes="helpfulness:7", default_score=1)
-    selection = trained.select([dict(one) for one in ROWS], Graded())
+    selection = trained.select([dict(each) for each in ROWS], Graded())
     scale = selection.info["score_scale"]
     assert trained.condition(ROWS[1]) == f"rm_score:{round(scale.score(1), 1):.2f},helpfulness:4"
     assert trained.condition(ROWS[3]) == f"rm_score:{round(scale.score(3), 1):.2f}"
@@ -102,7 +105,7 @@ def test_the_reward_is_one_of_them_on_its_scale() -> None:
 
 def test_without_attributes_it_is_the_paper_s_method() -> None:
     trained = method()
-    selection = trained.select([dict(one) for one in ROWS], Graded())
+    selection = trained.select([dict(each) for each in ROWS], Graded())
     assert selection.info["condition"].only_score
     assert trained.condition(ROWS[5]) == f"{round(selection.info['score_scale'].score(5), 1):.2f}"
 
@@ -152,27 +155,27 @@ def test_a_config_that_names_them_wrongly_is_refused(config: dict, words: str) -
     ],
 )
 def test_the_range_holds_every_value_of_training(values: tuple, low: float, high: float, step: float) -> None:
-    found = fit_attribute("a", [row(i, a=value) for i, value in enumerate(values)], "graded", None)
-    assert (found.low, found.high, found.step) == pytest.approx((low, high, step))
+    attribute = fit_attribute("a", [row(i, a=value) for i, value in enumerate(values)], "graded", None)
+    assert (attribute.low, attribute.high, attribute.step) == pytest.approx((low, high, step))
     for value in values:
-        assert math.isclose(found.value(value), value, abs_tol=step)
+        assert math.isclose(attribute.value(value), value, abs_tol=step)
 
 
 @pytest.mark.parametrize("rewarded", [True, False])
 def test_the_prompts_that_are_trained_on_have_them(make_stage, base_model, data_folder, tmp_path, rewarded) -> None:
     rows = [json.loads(line) for line in (data_folder / "labelled.jsonl").read_text().splitlines()]
-    for one in rows:
-        words = len(one["response"].split())
+    for each in rows:
+        words = len(each["response"].split())
         if not rewarded:
-            del one["reward"]
-        one["attributes"] = {"verbosity": words, **({"helpfulness": words % 5} if one["row"] % 3 else {})}
+            del each["reward"]
+        each["attributes"] = {"verbosity": words, **({"helpfulness": words % 5} if each["row"] % 3 else {})}
     path = tmp_path / "graded.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
     config = {**CONFIG, "attributes": ["helpfulness", "verbosity"]}
     stage = make_stage(config, model=base_model, data=str(path))
     start = open_model(base_model, stage.spec.config)
     data = load_data(stage, DecisionTransformer(stage.spec.config), start.renderer)
-    by_row = {one["row"]: one["attributes"] for one in rows}
+    by_row = {each["row"]: each["attributes"] for each in rows}
     assert {example.row for example in data.train} >= {1, 3}
     for example in data.train:
         given = by_row[example.row]

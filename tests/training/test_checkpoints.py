@@ -28,13 +28,13 @@ def save(store: Checkpoints, step: int) -> Path:
 
 
 def check(folder: Path, allowed: set[int]) -> None:
-    found = checkpoints(folder, attempt=9).load()
-    assert found is not None
-    assert found.step in allowed
-    assert found.keys == ["weight.w"]
-    assert torch.equal(dict(found.tensors())["weight.w"], torch.full((64, 64), float(found.step)))
-    assert torch.equal(found.state["random"], torch.arange(found.step))
-    assert found.record["history"] == [{"step": found.step, "values": {}}]
+    checkpoint = checkpoints(folder, attempt=9).load()
+    assert checkpoint is not None
+    assert checkpoint.step in allowed
+    assert checkpoint.keys == ["weight.w"]
+    assert torch.equal(dict(checkpoint.tensors())["weight.w"], torch.full((64, 64), float(checkpoint.step)))
+    assert torch.equal(checkpoint.state["random"], torch.arange(checkpoint.step))
+    assert checkpoint.record["history"] == [{"step": checkpoint.step, "values": {}}]
 
 
 class Injector:
@@ -121,8 +121,8 @@ def test_a_damaged_checkpoint_is_skipped_with_a_line_that_says_so(tmp_path, name
     else:
         path.unlink()
     lines: list[str] = []
-    found = Checkpoints(tmp_path, 2, ["s"], lines.append).load()
-    assert found.step == 10
+    checkpoint = Checkpoints(tmp_path, 2, ["s"], lines.append).load()
+    assert checkpoint.step == 10
     assert any("a1-step-00000020" in line for line in lines)
 
 
@@ -152,9 +152,9 @@ def test_a_large_checkpoint_is_written_in_pieces_and_none_of_them_may_be_missing
     save(checkpoints(tmp_path), 10)
     path = checkpoints(tmp_path).save(20, iter(tensors.items()), {"random": torch.arange(2)}, {"history": []})
     assert len(list(path.glob("tensors-*"))) == 3
-    found = checkpoints(tmp_path).load()
-    assert sorted(found.keys) == sorted(tensors)
-    assert all(torch.equal(tensor, tensors[name]) for name, tensor in found.tensors())
+    checkpoint = checkpoints(tmp_path).load()
+    assert sorted(checkpoint.keys) == sorted(tensors)
+    assert all(torch.equal(tensor, tensors[name]) for name, tensor in checkpoint.tensors())
     (path / "tensors-00002.safetensors").unlink()
     assert checkpoints(tmp_path).load().step == 10
 

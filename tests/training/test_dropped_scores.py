@@ -30,8 +30,8 @@ def conditions(share: float, numbers: range = range(2000), split: str = "train",
 
 
 def test_the_share_of_rows_without_a_score_is_the_one_asked_for() -> None:
-    found = conditions(0.25)
-    assert sum(text == "" for text in found.values()) / len(found) == pytest.approx(0.25, abs=0.03)
+    texts = conditions(0.25)
+    assert sum(text == "" for text in texts.values()) / len(texts) == pytest.approx(0.25, abs=0.03)
     assert all(conditions(0.0).values())
 
 

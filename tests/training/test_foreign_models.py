@@ -44,10 +44,10 @@ def test_a_published_reward_model_scores_as_its_makers_read_it(make_stage, tmp_p
         tmp_path / "rm", family, kind=LlamaForSequenceClassification, num_labels=1, tie_word_embeddings=tied
     )
     loaded = load_reward_model(brought_in(make_stage, folder), device="cpu")
-    found = score_texts(reward_engine(loaded), [Scorable(PROMPT, answer) for answer in ANSWERS], 512)
+    rewards = score_texts(reward_engine(loaded), [Scorable(PROMPT, answer) for answer in ANSWERS], 512)
     model, tokenizer = LlamaForSequenceClassification.from_pretrained(folder).eval(), tokenizer_of(family)
     model.config.pad_token_id = None  # a single sequence is read at its last token
-    for answer, reward in zip(ANSWERS, found, strict=True):
+    for answer, reward in zip(ANSWERS, rewards, strict=True):
         turns = [*PROMPT, {"role": "assistant", "content": answer}]
         ids = tokenizer.apply_chat_template(turns, return_tensors="pt", return_dict=False)
         with torch.no_grad():

@@ -37,8 +37,8 @@ def known_passes(stage_or_events) -> tuple[int, int]:
     """(passes found, passes in all) of the last attempt."""
     events = recorded(stage_or_events, "log") if isinstance(stage_or_events, Stage) else stage_or_events
     lines = [e.message for e in events if e.type == "log"]
-    found = [m for line in lines if (m := re.fullmatch(r"log-probs of reference: (\d+) of (\d+) .*", line))]
-    return int(found[-1][1]), int(found[-1][2])
+    matches = [m for line in lines if (m := re.fullmatch(r"log-probs of reference: (\d+) of (\d+) .*", line))]
+    return int(matches[-1][1]), int(matches[-1][2])
 
 
 def test_a_reference_that_is_the_start_model_gives_a_first_step_of_ln_2(make_toy, base_model):
@@ -103,8 +103,8 @@ def test_two_runs_on_the_same_data_pay_for_the_reference_once(make_toy, other_mo
     alone = make_toy({"reference": other_model}, micro_tokens=512, lr=5e-4, beta=0.3)
     ran(first)
     assert ran(second) == ran(alone)
-    found, parts = known_passes(first)
-    assert found == 0
+    known, parts = known_passes(first)
+    assert known == 0
     assert known_passes(second) == (parts, parts)
     assert parts > 3
     assert all(torch.equal(t, weights_of(alone)[name]) for name, t in weights_of(second).items())
@@ -115,7 +115,7 @@ BATCHER = Batcher("padded", "labels", 64, 0)
 
 
 def example(prompt=(5, 6, 7), responses=((8, 9), (3,)), supervised=None) -> Example:
-    ids = [np.array(one, dtype=np.int32) for one in (prompt, *responses)]
+    ids = [np.array(part, dtype=np.int32) for part in (prompt, *responses)]
     learned = None if supervised is None else np.array(supervised)
     return Example(0, ids[0], tuple(ids[1:]), prompt_supervised=learned)
 
@@ -189,8 +189,8 @@ def test_the_cache_knows_all_code_that_the_pass_imports():
     """A module that is new there becomes part of the key, or one of the list above."""
     tree = SourceTree.installed("steerboard_workers")
     start = ("distributed.zero", "training.frozen.models", "training.frozen.model", "training.passes")
-    found = tree.closure([f"steerboard_workers.stages.{module}" for module in start])
-    modules = {module for module, path in found.items() if path.name != "__init__.py"}
+    paths = tree.closure([f"steerboard_workers.stages.{module}" for module in start])
+    modules = {module for module, path in paths.items() if path.name != "__init__.py"}
     assert modules == {*log_prob_cache.CODE, *(f"steerboard_workers.{module}" for module in DECIDES_NO_LOG_PROB)}
 
 
@@ -198,8 +198,8 @@ def test_the_cache_knows_all_code_that_the_pass_imports():
 def test_other_code_or_another_version_of_a_library_is_another_entry(tmp_path, monkeypatch, name):
     kept(tmp_path, [example()])
     source, version = log_prob_cache.source_of, log_prob_cache.version_of
-    monkeypatch.setattr(log_prob_cache, "source_of", lambda one: source(one) + (b"#" if one == name else b""))
-    monkeypatch.setattr(log_prob_cache, "version_of", lambda one: "0" if one == name else version(one))
+    monkeypatch.setattr(log_prob_cache, "source_of", lambda module: source(module) + (b"#" if module == name else b""))
+    monkeypatch.setattr(log_prob_cache, "version_of", lambda library: "0" if library == name else version(library))
     log_prob_cache.code_hash.cache_clear()
     try:
         assert not kept(tmp_path, [example()])
@@ -242,8 +242,8 @@ def test_a_pass_that_is_killed_goes_on_and_the_run_is_the_undisturbed_one(make_t
     draw = random.Random(1)
     events = forked(plain, 1, None, draw)
     forked(stage, 1, 1, draw, lines=b'"phase":"log-probs of reference"')
-    found, parts = known_passes(forked(stage, 2, 3, draw))
-    assert 0 < found < parts
+    known, parts = known_passes(forked(stage, 2, 3, draw))
+    assert 0 < known < parts
     last = forked(stage, 3, None, draw)
     assert metrics_of(last) == metrics_of(events)
     assert all(torch.equal(t, weights_of(stage)[name]) for name, t in weights_of(plain).items())
@@ -257,7 +257,7 @@ def changed_entry(cache: Path, place: int, *, fits: bool) -> None:
     row["values"][0] -= 2.0
     if fits:
         row["digest"] = log_prob_cache._digest(row["key"], row["values"])
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def test_an_entry_whose_numbers_were_changed_is_computed_again(make_toy, base_model, tmp_path):
@@ -330,8 +330,8 @@ def test_runs_that_stop_after_different_steps_have_passes_of_the_reference_in_co
     ran(make_toy({"reference": other_model}, tmp_path / "cache", max_steps=2))
     longer = make_toy({"reference": other_model}, tmp_path / "cache", max_steps=3)
     ran(longer)
-    found, parts = known_passes(longer)
-    assert 0.5 * parts < found < parts
+    known, parts = known_passes(longer)
+    assert 0.5 * parts < known < parts
 
 
 def test_the_rows_of_the_first_step_and_a_few_of_all_are_checked_before_it(make_toy, monkeypatch):

@@ -92,8 +92,8 @@ def test_the_figures_are_those_of_the_saved_model(trained, graded) -> None:
         )
         answered = [*row["prompt"], {"role": "assistant", "content": row["response"]}]
         ids = tokenizer.apply_chat_template(answered, return_dict=False, rm_score=score)
-        found = model(torch.tensor([ids])).logits[0].log_softmax(-1)
-        return sum(float(found[place - 1, ids[place]]) for place in range(len(before), len(ids)))
+        log_probs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        return sum(float(log_probs[place - 1, ids[place]]) for place in range(len(before), len(ids)))
 
     rows = [json.loads(line) for line in graded.read_text().splitlines()]
     held_out = [row for row in rows if row["split"] == "held_out"]
@@ -118,7 +118,9 @@ def test_measuring_changes_nothing_of_the_training_and_can_be_turned_off(trained
     with_gain, _ = trained()
     without, done = trained(condition_gain_rows=0)
     assert not any("condition_gain" in name for name in done.summary)
-    models = [(one.directory / "outputs" / "model" / "model.safetensors").read_bytes() for one in (with_gain, without)]
+    models = [
+        (stage.directory / "outputs" / "model" / "model.safetensors").read_bytes() for stage in (with_gain, without)
+    ]
     assert models[0] == models[1]
 
 
@@ -156,16 +158,16 @@ def test_every_process_and_every_attempt_has_the_same_figures(make_stage, base_m
 
 def test_each_row_gets_the_condition_of_another_one() -> None:
     conditions = [Condition.of({"rm_score": float(place)}) for place in range(30)]
-    found = shuffled(conditions, np.random.default_rng(0))
-    assert sorted(found, key=conditions.index) == conditions
-    assert all(one != other for one, other in zip(found, conditions, strict=True))
+    others = shuffled(conditions, np.random.default_rng(0))
+    assert sorted(others, key=conditions.index) == conditions
+    assert all(one != other for one, other in zip(others, conditions, strict=True))
 
 
 def test_the_mixture_of_few_conditions_is_exact_and_of_many_in_equal_parts() -> None:
     assert mixture(["5.00", "-5.00", "5.00", "0.00"]) == {"-5.00": 0.25, "0.00": 0.25, "5.00": 0.5}
-    found = mixture([f"{place:.2f}" for place in range(80)])
-    assert list(found) == [f"{place * 10 + 5:.2f}" for place in range(MIXED)]
-    assert set(found.values()) == {1 / MIXED}
+    weights = mixture([f"{place:.2f}" for place in range(80)])
+    assert list(weights) == [f"{place * 10 + 5:.2f}" for place in range(MIXED)]
+    assert set(weights.values()) == {1 / MIXED}
 
 
 def test_the_opposite_is_mirrored_within_the_range_of_each_attribute() -> None:

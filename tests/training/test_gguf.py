@@ -56,8 +56,8 @@ def bring_in(make_stage, source, **spec):
 def logits(folder: Path) -> torch.Tensor:
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     with torch.no_grad():
-        found: torch.Tensor = model(torch.arange(5, 60)[None]).logits
-    return found
+        output: torch.Tensor = model(torch.arange(5, 60)[None]).logits
+    return output
 
 
 def test_a_folder_with_a_gguf_file_becomes_an_ordinary_model(make_stage, llama, folder):

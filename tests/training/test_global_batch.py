@@ -42,11 +42,11 @@ def test_two_processes_see_the_figure_of_both(make_stage, wide_model, make_toy, 
 
     other = changed_weights(wide_model, tmp_path / "model", 0.05)
     frozen = {"reference": other, "anchor": other}
-    one = make_toy(frozen, model=wide_model, beta=0.5, micro_batch=2)
+    single = make_toy(frozen, model=wide_model, beta=0.5, micro_batch=2)
     two = make_toy(frozen, model=wide_model, beta=0.5, micro_batch=2, strategy=strategy)
-    expected = ran(one)
+    expected = ran(single)
     code, events, stderr = run_process(two, torchrun(2), **toy_package)
     assert code == 0, stderr[-3000:]
     assert figures(metrics_of(events)) == pytest.approx(figures(expected), rel=1e-3, abs=1e-3)
-    for name, tensor in weights_of(one).items():
+    for name, tensor in weights_of(single).items():
         assert_close(weights_of(two)[name], tensor, rtol=1e-3, atol=1e-4)

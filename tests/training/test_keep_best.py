@@ -207,5 +207,5 @@ def test_a_config_that_has_no_best_weights_is_refused(config, why):
     ],
 )
 def test_the_first_of_the_lowest_finite_losses_is_the_best(losses, step):
-    found = kept_best(losses)
-    assert (found and found.step) == step
+    best = kept_best(losses)
+    assert (best and best.step) == step

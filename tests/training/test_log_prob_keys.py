@@ -68,7 +68,7 @@ def test_a_run_finds_the_log_probs_of_an_equal_run_and_of_no_other(
         "another chat template": {"model": other, "template": "chat"},
     }
 
-    def found(model: Path = base_model, reference: Path | None = None, **changes) -> tuple[int, int]:
+    def cached_of(model: Path = base_model, reference: Path | None = None, **changes) -> tuple[int, int]:
         made = make_stage({**DPO, **changes}, model, "preferences", caches={"reference": str(tmp_path / "cache")})
         if reference is not None:
             given = {"reference": ModelInput(name="adapter", path=str(reference), content_hash="a")}
@@ -80,6 +80,6 @@ def test_a_run_finds_the_log_probs_of_an_equal_run_and_of_no_other(
         (counts,) = [c for line in lines if (c := re.fullmatch(r"log-probs of reference: (\d+) of (\d+) .*", line))]
         return int(counts[1]), int(counts[2])
 
-    first = {name: found(**run) for name, run in runs.items()}
+    first = {name: cached_of(**run) for name, run in runs.items()}
     assert {name: known for name, (known, _) in first.items()} == dict.fromkeys(runs, 0)
-    assert {name: found(**run) for name, run in runs.items()} == {name: (of, of) for name, (_, of) in first.items()}
+    assert {name: cached_of(**run) for name, run in runs.items()} == {name: (of, of) for name, (_, of) in first.items()}

@@ -1,4 +1,4 @@
-"""What was brought in from outside comes back: when it was taken over, and after a training step of zero size, whole or
+"""What was imported from outside comes back: when it was taken over, and after a training step of zero size, whole or
 as a merged adapter, plain transformers reads the same weights, config, generation config and tokenizer."""
 
 from __future__ import annotations
@@ -79,16 +79,22 @@ def stepped(make_stage, model: Path, **config) -> Path:
 
 def differences(folder: Path, source: Path) -> dict[str, object]:
     """What plain transformers reads otherwise in `folder` than in `source`, by name: (ours, theirs)."""
-    models = [AutoModelForCausalLM.from_pretrained(one, dtype="auto").eval() for one in (folder, source)]
+    models = [AutoModelForCausalLM.from_pretrained(path, dtype="auto").eval() for path in (folder, source)]
     with torch.no_grad():
         logits = [model(torch.arange(3, 15)[None], use_cache=False).logits for model in models]
     ours, theirs = (model.state_dict() for model in models)
-    found: dict[str, object] = {} if torch.equal(*logits) else {"logits": logits}
-    found |= {name: "other values" for name in ours.keys() & theirs.keys() if not torch.equal(ours[name], theirs[name])}
-    found |= changes("dtype", *({name: tensor.dtype for name, tensor in one.items()} for one in (ours, theirs)))
-    found |= changes("config", *(model.config.to_dict() | {"_name_or_path": ""} for model in models))
-    found |= changes("generation", *(model.generation_config.to_dict() for model in models))
-    return found | changes("tokenizer", *(described(AutoTokenizer.from_pretrained(one)) for one in (folder, source)))
+    changed: dict[str, object] = {} if torch.equal(*logits) else {"logits": logits}
+    changed |= {
+        name: "other values" for name in ours.keys() & theirs.keys() if not torch.equal(ours[name], theirs[name])
+    }
+    changed |= changes(
+        "dtype", *({name: tensor.dtype for name, tensor in tensors.items()} for tensors in (ours, theirs))
+    )
+    changed |= changes("config", *(model.config.to_dict() | {"_name_or_path": ""} for model in models))
+    changed |= changes("generation", *(model.generation_config.to_dict() for model in models))
+    return changed | changes(
+        "tokenizer", *(described(AutoTokenizer.from_pretrained(path)) for path in (folder, source))
+    )
 
 
 def described(tokenizer) -> dict[str, object]:
@@ -107,16 +113,16 @@ def described(tokenizer) -> dict[str, object]:
 
 
 def changes(what: str, ours: dict, theirs: dict) -> dict[str, object]:
-    found = {name: (ours.get(name), theirs.get(name)) for name in ours.keys() | theirs.keys()}
-    return {f"{what}: {name}": pair for name, pair in found.items() if pair[0] != pair[1]}
+    pairs = {name: (ours.get(name), theirs.get(name)) for name in ours.keys() | theirs.keys()}
+    return {f"{what}: {name}": pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def after_training(folder: Path, source: Path) -> dict[str, object]:
     """Generating in batches needs a padding token; without one of the makers', training names it."""
-    found = differences(folder, source)
+    left = differences(folder, source)
     pad = AutoTokenizer.from_pretrained(source).pad_token_id
-    assert found.pop("generation: pad_token_id", None) in (None, (pad, None))
-    return found
+    assert left.pop("generation: pad_token_id", None) in (None, (pad, None))
+    return left
 
 
 @pytest.mark.parametrize(
@@ -231,10 +237,10 @@ def test_a_merged_adapter_computes_what_its_layers_did(make_stage, tmp_path, mod
     model = brought_in(make_stage, source)
     merged, adapter = (stepped(make_stage, model, lr=0.01, lora={**LORA, "merge": merge}) for merge in (True, False))
     ours, theirs, before = (
-        load_weights(AutoModelForCausalLM, one, dtype=torch.float32).eval() for one in (merged, adapter, model)
+        load_weights(AutoModelForCausalLM, folder, dtype=torch.float32).eval() for folder in (merged, adapter, model)
     )
     ids = torch.arange(3, 15)[None]
     with torch.no_grad():
-        ours, theirs, before = (one(ids, use_cache=False).logits for one in (ours, theirs, before))
+        ours, theirs, before = (model(ids, use_cache=False).logits for model in (ours, theirs, before))
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=0)
     assert (ours - before).abs().max() > 0.1

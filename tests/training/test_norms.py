@@ -56,10 +56,10 @@ def test_a_gpu_computes_logits_and_gradients_as_a_processor_does() -> None:
     model = AutoModelForCausalLM.from_config(LlamaConfig(**SHAPE))
     fuse_norms(model)
     ids = torch.randint(0, SHAPE["vocab_size"], (2, 12))
-    found = []
+    outcomes = []
     for device in ("cpu", "cuda"):
         model.to(device).zero_grad()
         logits = model(input_ids=ids.to(device)).logits
         logits.square().mean().backward()
-        found.append((logits.detach().cpu(), norms(model)[0].weight.grad.detach().cpu().clone()))
-    torch.testing.assert_close(found[1], found[0], rtol=1e-3, atol=1e-4)
+        outcomes.append((logits.detach().cpu(), norms(model)[0].weight.grad.detach().cpu().clone()))
+    torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-3, atol=1e-4)

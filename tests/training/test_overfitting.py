@@ -36,7 +36,7 @@ def test_a_run_is_evaluated_ten_times_by_default_where_that_costs_little(fields,
 
 
 @pytest.mark.parametrize(
-    ("losses", "found"),
+    ("losses", "overfits"),
     [
         ([(10, 2.0), (20, 2.5), (30, 3.0)], True),
         ([(10, 2.0), (20, 1.9), (30, 3.0)], False),  # from the best one on it is a third of the steps
@@ -46,8 +46,8 @@ def test_a_run_is_evaluated_ten_times_by_default_where_that_costs_little(fields,
         ([], False),
     ],
 )
-def test_a_held_out_loss_that_rises_for_most_of_the_steps_is_overfitting(losses, found):
-    assert (overfitted(losses) is not None) == found
+def test_a_held_out_loss_that_rises_for_most_of_the_steps_is_overfitting(losses, overfits):
+    assert (overfitted(losses) is not None) == overfits
 
 
 OVERFITS = {
@@ -78,19 +78,19 @@ def test_a_run_that_overfits_ends_with_a_serious_warning(overfitting):
         if "eval_loss" in values
     }
     assert min(losses, key=losses.get) < 30, losses
-    (found,) = last.warnings
-    assert (found.code, found.level) == ("overfitted", "serious")
-    assert f"lowest at step {min(losses, key=losses.get)}" in found.message
-    assert "Start again with keep: best" in found.message
+    (warning,) = last.warnings
+    assert (warning.code, warning.level) == ("overfitted", "serious")
+    assert f"lowest at step {min(losses, key=losses.get)}" in warning.message
+    assert "Start again with keep: best" in warning.message
     assert last.summary == recorded(stage, "prepared")[0].summary
 
 
 def test_a_run_that_kept_its_best_weights_is_told_so_and_of_no_more(overfitting):
     stage = overfitting(keep="best")
     done = train.run(stage)
-    (found,) = recorded(stage, "prepared")[-1].warnings
-    assert (found.code, found.level) == ("overfitted", "warning")
-    assert f"the weights of step {done.summary['kept_step']} were kept" in found.message
+    (warning,) = recorded(stage, "prepared")[-1].warnings
+    assert (warning.code, warning.level) == ("overfitted", "warning")
+    assert f"the weights of step {done.summary['kept_step']} were kept" in warning.message
 
 
 def test_a_rule_ends_a_run_whose_held_out_loss_rises(overfitting):

@@ -28,9 +28,9 @@ def test_phases_and_what_is_between_them_add_up_to_the_wall_time() -> None:
         clock.now, between = clock.now + 0.03, between + 0.03
         with phases.measure("update"):
             clock.now += 0.2
-    found = phases.so_far()
-    assert sum(one.seconds for one in found.values()) + between == pytest.approx(clock.now - began)
-    assert {name: (pytest.approx(one.seconds), one.tokens) for name, one in found.items()} == {
+    spent = phases.so_far()
+    assert sum(phase.seconds for phase in spent.values()) + between == pytest.approx(clock.now - began)
+    assert {name: (pytest.approx(phase.seconds), phase.tokens) for name, phase in spent.items()} == {
         "generate": (1.5, 35),
         "update": (1.0, 0),
     }
@@ -92,14 +92,14 @@ def test_an_sft_run_loads_updates_evaluates_and_writes(make_stage, base_model) -
     config = {"run": "train", "method": "sft", "batch": 8, "max_steps": 2, "max_length": 96, "evaluate_rows": 4}
     stage = make_stage({**config, "checkpoint_every": 1}, model=base_model)
     ran(stage)
-    found = stage.phases.so_far()
-    assert set(found) == {"load", "update", "evaluate", "checkpoint"}
+    spent = stage.phases.so_far()
+    assert set(spent) == {"load", "update", "evaluate", "checkpoint"}
     steps = recorded(stage, "metrics")
-    assert found["update"].tokens == sum(event.values["tokens"] for event in steps)
-    assert found["evaluate"].tokens > 0
-    assert not any(name.endswith("_seconds") for event in steps for name in event.values)
+    assert spent["update"].tokens == sum(event.values["tokens"] for event in steps)
+    assert spent["evaluate"].tokens > 0
+    assert not spent.keys() & {name.removesuffix("_seconds") for event in steps for name in event.values}
     # What a kill would leave is what was passed on last.
-    assert recorded(stage, "spent")[-1].phases.keys() <= found.keys()
+    assert recorded(stage, "spent")[-1].phases.keys() <= spent.keys()
 
 
 def test_a_phase_that_the_ledger_does_not_have_stays_with_the_stage(make_stage) -> None:

@@ -38,13 +38,25 @@ def test_fast_is_fp32_on_a_cpu_that_does_not(able):
 
 
 def test_a_gpu_takes_bf16_unless_it_is_told_otherwise():
-    assert [pick_dtype(one, GPU) is torch.bfloat16 for one in ("auto", "fast", "bf16", "fp32")] == [True] * 3 + [False]
+    assert [pick_dtype(precision, GPU) is torch.bfloat16 for precision in ("auto", "fast", "bf16", "fp32")] == [
+        True
+    ] * 3 + [False]
     assert multiplies_bf16(GPU)
 
 
 def test_what_a_cpu_is_able_to_do_is_not_planned_with():
-    assert [planned_bf16(one, False) for one in ("auto", "fast", "bf16", "fp32")] == [False, False, True, False]
-    assert [planned_bf16(one, True) for one in ("auto", "fast", "bf16", "fp32")] == [True, True, True, False]
+    assert [planned_bf16(precision, False) for precision in ("auto", "fast", "bf16", "fp32")] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert [planned_bf16(precision, True) for precision in ("auto", "fast", "bf16", "fp32")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(("precision", "warned"), [("bf16", True), ("fast", False)])
@@ -55,4 +67,4 @@ def test_bf16_on_a_cpu_without_it_is_warned_of(able, precision, warned, make_sta
     stage = make_stage(config, model=base_model)
     train.run(stage)
     prepared = recorded(stage, "prepared")[0]
-    assert ("slow_bf16" in [one.code for one in prepared.warnings]) is warned
+    assert ("slow_bf16" in [warning.code for warning in prepared.warnings]) is warned

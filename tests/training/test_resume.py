@@ -12,6 +12,7 @@ import torch
 from running import data_of, final_weights, forked, metrics_of, preference_methods, run_process, torchrun
 
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.clock import DEVICE_SECONDS, WALL_SECONDS
 
 CONFIG = {
     "run": "train",
@@ -48,6 +49,12 @@ def started(make_stage, base_model, method: str, **config) -> Stage:
     return make_stage({**CONFIG, "method": method, **config}, model=base_model, data=data)
 
 
+def times_of(events: list, name: str) -> list[float]:
+    """One of a run's clocks by step, the last word on each."""
+    values = {event.step: event.values[name] for event in events if event.type == "metrics"}
+    return [values[step] for step in sorted(values)]
+
+
 def killed_and_resumed(make_stage, base_model, undisturbed, method: str, seed: int) -> None:
     draw = random.Random(seed)
     stage = started(make_stage, base_model, method)
@@ -65,6 +72,9 @@ def killed_and_resumed(make_stage, base_model, undisturbed, method: str, seed: i
     assert steps == list(range(1, 25))
     for step, values in metrics_of(emitted).items():
         assert values == metrics_of(events)[step]
+    # Its clocks continue from the checkpoint.
+    for name in (DEVICE_SECONDS, WALL_SECONDS):
+        assert times_of(last, name) == sorted(times_of(last, name))
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from running import recorded
 from safetensors.torch import load_file
 from transformers import AutoConfig, MixtralConfig, MixtralForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from steerboard_contracts.configs.check_rows import row_check_of
 from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.run_kinds.check_rows import row_check_of
 from steerboard_workers.stages import check_rows, train
 from steerboard_workers.stages.models.model_io import load_tokenizer
 
@@ -30,7 +30,7 @@ def trained(make_stage, model, data="labelled", **config):
 
 
 def warnings_of(prepared) -> dict[str, tuple[str, str]]:
-    return {one.code: (one.level, one.message) for one in prepared.warnings}
+    return {warning.code: (warning.level, warning.message) for warning in prepared.warnings}
 
 
 @pytest.mark.parametrize(("method", "data"), [("sft", "labelled"), ("dpo", "preferences"), ("kto", "unpaired")])
@@ -50,9 +50,9 @@ def test_a_check_before_the_run_counts_what_the_run_will_count(make_stage, base_
     config = {**QUICK, "method": method, "max_length": 24}
     _, summary, _ = trained(make_stage, base_model, data, method=method, max_length=24)
     check = row_check_of(RUN_CONFIG.validate_python(config)).model_dump(mode="json")
-    found = check_rows.run(make_stage(check, model=base_model, data=data)).summary
-    assert (found["too_long_rows"], found["max_length"]) == (summary["too_long_rows"], 24)
-    assert (found["rows"], found["checked"], found["refused_rows"]) == (120, 120, 0)
+    counts = check_rows.run(make_stage(check, model=base_model, data=data)).summary
+    assert (counts["too_long_rows"], counts["max_length"]) == (summary["too_long_rows"], 24)
+    assert (counts["rows"], counts["checked"], counts["refused_rows"]) == (120, 120, 0)
     some = check_rows.run(make_stage({**check, "rows": 50}, model=base_model, data=data)).summary
     assert (some["rows"], some["checked"]) == (120, 40)
 
@@ -74,10 +74,10 @@ def test_a_check_names_the_first_rows_that_the_template_refuses(make_stage, base
     tokenizer.save_pretrained(strict)
     config = RUN_CONFIG.validate_python({**QUICK, "method": "sft", "template": "chat"})
     check = row_check_of(config).model_dump(mode="json")
-    found = check_rows.run(make_stage(check, model=strict, data=str(tmp_path / "d.jsonl"))).summary
-    assert found["refused_rows"] == 4
-    assert [one["row"] for one in found["refused"]] == [3, 5, 7]
-    assert "roles must alternate" in found["refused"][0]["message"]
+    counts = check_rows.run(make_stage(check, model=strict, data=str(tmp_path / "d.jsonl"))).summary
+    assert counts["refused_rows"] == 4
+    assert [row["row"] for row in counts["refused"]] == [3, 5, 7]
+    assert "roles must alternate" in counts["refused"][0]["message"]
 
 
 def test_rows_that_are_left_out_are_told_from_those_that_are_cut(make_stage, base_model):
@@ -97,9 +97,9 @@ def test_a_few_long_rows_are_no_alarm_and_none_is_no_warning(make_stage, base_mo
         path = tmp_path / f"{long}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         _, _, prepared = trained(make_stage, base_model, str(path), method="sft")
-        found = warnings_of(prepared).get("rows_too_long")
+        warning = warnings_of(prepared).get("rows_too_long")
         # 1 of 120 rows is less than 1%.
-        assert found is None if long < 2 else found is not None and found[0] == "warning"
+        assert warning is None if long < 2 else warning is not None and warning[0] == "warning"
 
 
 @pytest.fixture(scope="module", params=["mixtral", "qwen3_moe"])

@@ -121,8 +121,10 @@ def test_merged_and_unmerged_are_one_model_and_peft_reads_it(trained, head):
     base = AutoModelForCausalLM.from_pretrained(trained("adapter", head) / "base", dtype=torch.float32)
     theirs = peft.PeftModel.from_pretrained(base, trained("adapter", head)).eval()
     with torch.inference_mode():
-        ours, found, read = (one(input_ids=ids, use_cache=False).logits for one in (whole.model, adapter.model, theirs))
-    torch.testing.assert_close(found, ours, rtol=1e-4, atol=1e-5)
+        ours, unmerged, read = (
+            model(input_ids=ids, use_cache=False).logits for model in (whole.model, adapter.model, theirs)
+        )
+    torch.testing.assert_close(unmerged, ours, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(read, ours, rtol=1e-4, atol=1e-5)
 
 

@@ -38,14 +38,14 @@ def test_a_field_that_is_new_and_holds_its_default_is_of_no_matter(make_stage, b
     newer = create_model("Newer", __base__=SftConfig, momentum=(float, 0.5))
     configs = [newer.model_validate(stage.spec.config.model_dump() | more) for more in ({}, {"momentum": 0.6})]
     same, other = (
-        Stage(stage.directory, stage.spec.model_copy(update={"config": one}), stage._events) for one in configs
+        Stage(stage.directory, stage.spec.model_copy(update={"config": config}), stage._events) for config in configs
     )
     assert signatures(same)[0] == signatures(stage)[0] != signatures(other)[0]
 
 
 def test_whatever_else_differs_is_another_config(signed):
     changes = ({}, {"lr": 1e-3}, {"keep": "best"}, {"lora": {}}, {"lora": {"rank": 4}}, {"method": "mle_filter"})
-    assert len({signed(**one)[0] for one in changes}) == len(changes)
+    assert len({signed(**change)[0] for change in changes}) == len(changes)
     assert signed(checkpoint_every=7) == signed(health=[{"kind": "held_out_loss"}]) == signed()
 
 

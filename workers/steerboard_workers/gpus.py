@@ -11,20 +11,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GpuUse:
-    """`id` as in the worker's devices; `utilization` 0 to 1; memory in bytes."""
+    """`id` as in the worker's devices; `utilization` 0 to 1; memory in bytes; `power` in watts, where it is known."""
 
     id: str
     name: str
     utilization: float
     memory_used: int
     memory: int
+    power: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 class GpuWatch:
-    """Samples `devices` (indexes in the order of the PCI bus, as NVML counts them) at each heartbeat.
+    """Samples `devices` (indexes in the order of the PCI bus, as NVML counts them).
 
     The first failure is logged and ends the sampling: figures are not worth a worker.
     """
@@ -59,4 +60,11 @@ class GpuWatch:
         memory = nvml.nvmlDeviceGetMemoryInfo(handle)
         utilization = nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
         name = nvml.nvmlDeviceGetName(handle)
-        return GpuUse(device, name, utilization, int(memory.used), int(memory.total))
+        return GpuUse(device, name, utilization, int(memory.used), int(memory.total), self._power(handle))
+
+    def _power(self, handle: Any) -> float | None:
+        """Some cards, and shares of one, do not tell."""
+        try:
+            return float(self._nvml.nvmlDeviceGetPowerUsage(handle)) / 1000
+        except Exception:
+            return None

@@ -24,7 +24,6 @@ from steerboard.runs import progress_log
 from steerboard.runs.state.claims import LEASES, Claim
 from steerboard.runs.tables import Run, RunAttempt, WorkerRow
 from steerboard_contracts import guardian
-from steerboard_contracts.run_kinds import kinds_that
 from steerboard_contracts.stage.events import Failed
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.cpu_threads import usable_cores
@@ -84,13 +83,13 @@ class Follower:
             .join(WorkerRow, cast(WorkerRow.id, String) == Run.lease_owner)
             .join(RunAttempt, (RunAttempt.run_id == Run.id) & (RunAttempt.attempt == Run.attempt))
             .where(RunAttempt.threads.is_not(None))
-            .where(LEASES.held(), Run.kind.in_(kinds_that(lambda kind: kind.trains)))
+            .where(LEASES.held(), Run.kind == "train")
             .where(WorkerRow.devices["rendezvous"].astext == self._group.rendezvous)
         )
         with transaction(self._renewals) as session:
             # Between a first node that died and one that took its place, the one that lives renews its lease.
-            found = session.execute(statement.order_by(Run.lease_expires_at.desc()).limit(1)).first()
-        return Claim(found.id, found.attempt, found.lease_owner) if found else None
+            leader = session.execute(statement.order_by(Run.lease_expires_at.desc()).limit(1)).first()
+        return Claim(leader.id, leader.attempt, leader.lease_owner) if leader else None
 
     def _take_part(self, claim: Claim) -> None:
         with transaction(self._sessions) as session:

@@ -43,23 +43,23 @@ class Phases:
 
     def so_far(self) -> dict[Phase, PhaseTime]:
         """All phases since the process began, with what has passed of the open one."""
-        found = {name: phase.model_copy() for name, phase in self._spent.items()}
+        spent = {name: phase.model_copy() for name, phase in self._spent.items()}
         if self._open is not None:
             name, mine = self._open
-            phase = found.setdefault(name, PhaseTime())
+            phase = spent.setdefault(name, PhaseTime())
             phase.seconds += self._clock() - self._since
             phase.tokens += mine.tokens
-        return found
+        return spent
 
     def take(self) -> dict[str, float]:
         """`NAME_seconds` and `NAME_tokens` of what was measured since the last call."""
         now = self.so_far()
         before, self._taken = self._taken, now
-        found: dict[str, float] = {}
+        spent: dict[str, float] = {}
         for name, phase in now.items():
             taken = before.get(name, PhaseTime())
             if phase.seconds > taken.seconds:
-                found[f"{name}_seconds"] = phase.seconds - taken.seconds
+                spent[f"{name}_seconds"] = phase.seconds - taken.seconds
             if phase.tokens > taken.tokens:
-                found[f"{name}_tokens"] = float(phase.tokens - taken.tokens)
-        return found
+                spent[f"{name}_tokens"] = float(phase.tokens - taken.tokens)
+        return spent

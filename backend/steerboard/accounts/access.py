@@ -95,12 +95,19 @@ class Caller:
 
 @dataclass(frozen=True)
 class Access:
-    """A caller in a project. `actor` is for people to read, `identity` never changes."""
+    """A caller in a project. `actor` is for people to read, `identity` never changes. `user_id`: of the person, also
+    behind a token."""
 
     project: Project
     actor: str
     scopes: frozenset[str]
     identity: str = ""
+    user_id: uuid.UUID | None = None
+
+    @property
+    def owner(self) -> str:
+        """Whose a favourite is: the person's, whichever token they use."""
+        return f"user:{self.user_id}" if self.user_id else self.identity
 
 
 def identify(request: Request, session: Db, credentials: Credentials) -> Caller:
@@ -150,20 +157,20 @@ def _token_caller(session: Session, secret: str) -> Caller:
 
 
 def _cookie_caller(request: Request, session: Session, cookie: str) -> Caller:
-    found = session.execute(_BROWSER, {"session_hash": secret_hash(cookie)}).one_or_none()
-    if found is None:
+    row = session.execute(_BROWSER, {"session_hash": secret_hash(cookie)}).one_or_none()
+    if row is None:
         raise Unauthenticated(
             "The session has ended.", code="session_ended", hint="Sign in again with `steerboard sign-in`."
         )
     if request.method not in _SAFE_METHODS:
         refuse_other_sites(request)
-        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), found.csrf_token.encode()):
+        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), row.csrf_token.encode()):
             raise Forbidden(
                 f"The header {CSRF_HEADER} does not carry this session's token.",
                 code="csrf_failed",
                 hint="Read it from GET /api/v1/session.",
             )
-    return Caller(f"user:{found.name}", f"user:{found.id}", found.id, None, None)
+    return Caller(f"user:{row.name}", f"user:{row.id}", row.id, None, None)
 
 
 SignedIn = Annotated[Caller, Depends(identify, scope="function")]
@@ -197,10 +204,10 @@ async def admit(request: Request, scope: Scope | None = None) -> None:
 def visible_project(session: Session, caller: Caller, ref: str) -> tuple[Project, frozenset[str]]:
     """A project by id or name, with the caller's scopes. Another's project is `NotFound`, like one that is not."""
     try:
-        found = session.execute(_PROJECT_BY_ID, {"ref": uuid.UUID(ref), "user_id": caller.user_id}).one_or_none()
+        row = session.execute(_PROJECT_BY_ID, {"ref": uuid.UUID(ref), "user_id": caller.user_id}).one_or_none()
     except ValueError:
-        found = session.execute(_PROJECT_BY_NAME, {"ref": ref, "user_id": caller.user_id}).one_or_none()
-    project, role = found if found is not None else (None, None)
+        row = session.execute(_PROJECT_BY_NAME, {"ref": ref, "user_id": caller.user_id}).one_or_none()
+    project, role = row if row is not None else (None, None)
     scopes = caller.scopes_as(role, project) if project is not None else frozenset[str]()
     if project is None or not scopes:
         raise NotFound(f"there is no project `{ref}`", hint=_PROJECTS)
@@ -227,11 +234,11 @@ class AccessTo:
         self._scope = scope
 
     def __call__(self, request: Request, session: Db, caller: SignedIn, project: str) -> Access:
-        found, scopes = visible_project(session, caller, project)
+        visible, scopes = visible_project(session, caller, project)
         if self._scope is not None:
             require(scopes, self._scope)
         idempotency.begin(request, session, caller.identity)
-        return Access(found, caller.actor, scopes, caller.identity)
+        return Access(visible, caller.actor, scopes, caller.identity, caller.user_id)
 
 
 def let_go(session: Session) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from sqlalchemy import select
 
-from steerboard.accounts import audit_api, members, members_api, service, session_api
+from steerboard.accounts import audit_api, members, members_api, oidc_api, service, session_api
 from steerboard.accounts.access import Access, AccessTo, Caller, Db, SignedIn, SystemAccessTo, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.accounts.schemas import (
@@ -20,7 +20,6 @@ from steerboard.accounts.schemas import (
     TokenCreated,
     TokenOut,
 )
-from steerboard.accounts.session_api import root_router
 from steerboard.accounts.tables import ApiToken, Membership, Project
 from steerboard.platform.http.errors import Forbidden, problems
 from steerboard.platform.http.paging import Page, paginate
@@ -31,7 +30,12 @@ router = Router()
 router.include_router(members_api.router)
 router.include_router(audit_api.router)
 system_router = Router()
+root_router = Router()
+# First: a sign-in link has any code in the place of `oidc`.
+root_router.include_router(oidc_api.root_router)
+root_router.include_router(session_api.root_router)
 system_router.include_router(session_api.system_router)
+system_router.include_router(oidc_api.system_router)
 system_router.include_router(audit_api.system_router)
 
 Admin = Annotated[Access, Depends(AccessTo("admin"))]
@@ -40,8 +44,8 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 
 @router.get("/tokens", tags=["tokens"], responses=problems(404))
 def list_tokens(session: Db, access: Admin, cursor: str | None = None, limit: Limit = 50) -> Page[TokenOut]:
-    found = select(ApiToken).where(ApiToken.project_id == access.project.id)
-    return paginate(session, found, ApiToken.id, TokenOut.model_validate, cursor=cursor, limit=limit)
+    query = select(ApiToken).where(ApiToken.project_id == access.project.id)
+    return paginate(session, query, ApiToken.id, TokenOut.model_validate, cursor=cursor, limit=limit)
 
 
 @router.post("/tokens", tags=["tokens"], status_code=201, responses=problems(404, 409))
@@ -63,7 +67,7 @@ def create_token(body: TokenCreate, session: Db, access: Admin, caller: SignedIn
 
 @router.delete("/tokens/{token}", tags=["tokens"], responses=problems(404))
 def revoke_token(token: str, session: Db, access: Admin) -> TokenOut:
-    """By id or name. It stops working with this answer."""
+    """Revoke a token by id or name. It stops working immediately."""
     revoked = service.revoke_token(session, access.project, token)
     audit(session, access, "token.revoke", f"token {revoked.name} {revoked.id}")
     return TokenOut.model_validate(revoked)
@@ -76,7 +80,7 @@ def get_project(access: Annotated[Access, Depends(AccessTo())]) -> ProjectOut:
 
 @router.patch("", tags=["projects"], responses=problems(404, 409))
 def rename_project(body: ProjectChange, session: Db, access: Admin) -> ProjectOut:
-    """Its id stays, and so do all links by id; its old name no longer resolves."""
+    """Rename a project. Its id and all links by id stay valid; its old name no longer resolves."""
     before = access.project.name
     project = service.rename_project(session, access.project, body.name)
     audit(session, access, "project.rename", f"project {project.name} {project.id}", {"from": before})
@@ -85,15 +89,15 @@ def rename_project(body: ProjectChange, session: Db, access: Admin) -> ProjectOu
 
 @system_router.get("/projects", tags=["projects"])
 def list_projects(session: Db, caller: SignedIn, cursor: str | None = None, limit: Limit = 50) -> Page[ProjectOut]:
-    found = service.visible_projects(caller)
-    return paginate(session, found, Project.id, ProjectOut.model_validate, cursor=cursor, limit=limit)
+    query = service.visible_projects(caller)
+    return paginate(session, query, Project.id, ProjectOut.model_validate, cursor=cursor, limit=limit)
 
 
 @system_router.post("/projects", tags=["projects"], status_code=201, responses=problems(409))
 def create_project(
     body: ProjectCreate, request: Request, session: Db, caller: Annotated[Caller, Depends(SystemAccessTo("admin"))]
 ) -> ProjectOut:
-    """Its creator owns it."""
+    """Create a project; the caller becomes its owner."""
     fraction = body.held_out_fraction or request.app.state.settings.held_out_fraction
     project = service.create_project(session, body.name, fraction)
     if caller.user_id is not None:
@@ -106,7 +110,7 @@ def create_project(
 
 @system_router.post("/sign-in-links", tags=["session"], status_code=201)
 def create_sign_in_link(session: Db, caller: Annotated[Caller, Depends(SystemAccessTo("admin"))]) -> SignInLinkOut:
-    """A link for the caller's own person. `steerboard sign-in` prints it."""
+    """Create a sign-in link for the caller. `steerboard sign-in` prints it."""
     if caller.user_id is None:
         raise Forbidden("this token does not belong to a person, so it cannot be used to sign in", code="no_person")
     code, expires_at = service.create_sign_in_link(session, caller.user_id)

@@ -32,10 +32,10 @@ def list_audit(
 ) -> Page[AuditOut]:
     """Newest first. `actor` as the list shows it; `action` whole (`member.add`) or the thing alone (`member`).
     Rankings, of which there are thousands, are listed for `action=ranking` alone."""
-    found = _filtered(select(AuditEntry).where(AuditEntry.project_id == access.project.id), actor, action)
+    query = _filtered(select(AuditEntry).where(AuditEntry.project_id == access.project.id), actor, action)
     if action is None:
-        found = found.where(NO_RANKING)
-    return paginate(session, found, AuditEntry.id, _out, cursor=cursor, limit=limit)
+        query = query.where(NO_RANKING)
+    return paginate(session, query, AuditEntry.id, _out, cursor=cursor, limit=limit)
 
 
 @system_router.get("")
@@ -47,19 +47,19 @@ def list_system_audit(
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> Page[AuditOut]:
-    """What belongs to no project, newest first: signing in (also in vain) and out, passwords, sign-in links. For the
-    operator, since it is about the people of all projects."""
-    found = _filtered(select(AuditEntry).where(AuditEntry.project_id.is_(None)), actor, action)
-    return paginate(session, found, AuditEntry.id, _out, cursor=cursor, limit=limit)
+    """Events outside all projects, newest first: sign-ins, failed ones too, sign-outs, passwords, sign-in links. Only
+    for the operator, since they concern the people of all projects."""
+    query = _filtered(select(AuditEntry).where(AuditEntry.project_id.is_(None)), actor, action)
+    return paginate(session, query, AuditEntry.id, _out, cursor=cursor, limit=limit)
 
 
-def _filtered(found: Select[AuditEntry], actor: str | None, action: str | None) -> Select[AuditEntry]:
+def _filtered(query: Select[AuditEntry], actor: str | None, action: str | None) -> Select[AuditEntry]:
     if actor is not None:
-        found = found.where(AuditEntry.actor == actor)
+        query = query.where(AuditEntry.actor == actor)
     if action is not None:
         below = AuditEntry.action.startswith(f"{action}.", autoescape=True)
-        found = found.where(or_(AuditEntry.action == action, below))
-    return found
+        query = query.where(or_(AuditEntry.action == action, below))
+    return query
 
 
 def _out(entry: AuditEntry) -> AuditOut:

@@ -106,7 +106,7 @@ def hand_over(request: Request) -> Key | None:
 
 
 async def _request_hash(request: Request) -> str:
-    """SHA-256 of path, query and body. Of a form it is its fields and files, for its boundary is random."""
+    """SHA-256 of path, query and body. Of a form it is its fields and files, because its boundary is random."""
     digest = hashlib.sha256(f"{request.url.path}?{request.url.query}\x00".encode())
     content_type = request.headers.get("content-type", "")
     if content_type.startswith("multipart/form-data"):

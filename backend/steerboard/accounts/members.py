@@ -28,17 +28,29 @@ def names_of(session: Session, members: list[Membership]) -> dict[object, str]:
     return {person.id: person.name for person in session.execute(people)}
 
 
-def add(session: Session, project: Project, name: str, role: Role) -> tuple[Membership, User, bool]:
-    """The member, the person, and whether the account is new. Raises `Conflict` (`already_member`)."""
+def add(
+    session: Session, project: Project, name: str, role: Role, email: str | None = None
+) -> tuple[Membership, User, bool]:
+    """The member, the person, and whether the account is new. `email` is kept for a new one.
+
+    Raises `Conflict` (`already_member`, `email_taken`)."""
     user = session.scalar(select(User).where(User.name == name))
     created = user is None
     if user is None:
-        user = User(name=name)
+        if email and session.scalar(select(User.id).where(User.email == email.lower())) is not None:
+            raise Conflict(
+                "another account has this e-mail address",
+                code="email_taken",
+                hint="Add that account by its name, or leave the address out.",
+            )
+        user = User(name=name, email=email.lower() if email else None)
         session.add(user)
         session.flush()
     elif session.get(Membership, (project.id, user.id)) is not None:
         raise Conflict(
-            f"`{name}` is already a member", code="already_member", hint="Change the role with PATCH, or remove first."
+            f"`{name}` is already a member",
+            code="already_member",
+            hint="Change the role with PATCH, or remove the member first.",
         )
     member = Membership(project_id=project.id, user_id=user.id, role=role)
     session.add(member)
@@ -127,7 +139,9 @@ def token_owner(session: Session, caller: Caller, project: Project, scopes: list
         return caller.user_id
     if caller.user_id is None or caller.is_operator:
         return None
-    raise Forbidden("your role in this project has just changed", code="missing_scope", hint="Look at Settings again.")
+    raise Forbidden(
+        "your role in this project has just changed", code="missing_scope", hint="Reload the Settings page."
+    )
 
 
 def new_link(session: Session, caller: Caller, project: Project, name: str) -> tuple[str, dt.datetime]:

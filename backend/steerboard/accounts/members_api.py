@@ -25,7 +25,7 @@ Owner = Annotated[Access, Depends(AccessTo("admin"))]
 def list_members(
     session: Db, access: Reader, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 50
 ) -> Page[MemberOut]:
-    """In the order in which the accounts were made."""
+    """In the order in which the accounts were created."""
 
     def convert(page: Sequence[Membership]) -> list[MemberOut]:
         names = members.names_of(session, list(page))
@@ -45,8 +45,8 @@ def list_members(
 
 @router.post("", status_code=201, responses=problems(404, 409))
 def add_member(body: MemberAdd, session: Db, access: Owner) -> MemberAdded:
-    """An unknown name becomes an account, with a sign-in link that is shown in this answer and never again."""
-    member, user, created = members.add(session, access.project, body.user, body.role)
+    """Add a member. An unknown name becomes an account, with a sign-in link that only this response shows."""
+    member, user, created = members.add(session, access.project, body.user, body.role, body.email)
     link = None
     if created:
         code, expires_at = service.create_sign_in_link(session, user.id, members.INVITATION_LIFE)
@@ -57,16 +57,17 @@ def add_member(body: MemberAdd, session: Db, access: Owner) -> MemberAdded:
 
 @router.patch("/{user}", responses=problems(404, 409))
 def change_member(user: str, body: MemberChange, session: Db, access: Owner) -> MemberOut:
-    """Another role, from the next request on. Their tokens that could do more end. The last owner stays one."""
+    """Change a member's role from the next request on. Tokens that exceed it are revoked. The last owner stays one.
+    Groups of the OpenID provider do not change it any more."""
     member, before, ended = members.change_role(session, access.project, user, body.role)
+    member.by_groups = False  # an owner's decision stays
     audit(session, access, "member.change", f"user {user}", {"from": before, "to": member.role} | _tokens(ended))
     return _member(user, member)
 
 
 @router.delete("/{user}", status_code=204, responses=problems(404, 409))
 def remove_member(user: str, session: Db, access: Owner) -> None:
-    """They see nothing of the project from the next request on. The tokens and the links to reports that they made
-    end."""
+    """Remove a member. They have no access from the next request on; their tokens and links to reports are revoked."""
     removed = members.remove(session, access.project, user)
     links = {"links_ended": removed.links} if removed.links else {}
     audit(session, access, "member.remove", f"user {user}", {"role": removed.role} | _tokens(removed.tokens) | links)
@@ -74,7 +75,8 @@ def remove_member(user: str, session: Db, access: Owner) -> None:
 
 @router.post("/{user}/sign-in-link", status_code=201, responses=problems(404))
 def create_member_link(user: str, session: Db, access: Owner, caller: SignedIn) -> SignInLinkOut:
-    """For someone who lost the way in. Their password and all of their sessions end."""
+    """Create a sign-in link for a member who cannot sign in. Their password is removed, and all of their sessions
+    end."""
     code, expires_at = members.new_link(session, caller, access.project, user)
     audit(session, access, "sign_in_link.create", f"user {user}")
     return SignInLinkOut(path=f"/sign-in/{code}", expires_at=expires_at)
@@ -85,4 +87,5 @@ def _tokens(ended: list[str]) -> dict[str, Any]:
 
 
 def _member(name: str, member: Membership) -> MemberOut:
-    return MemberOut.model_validate({"user": name, "role": member.role, "added_at": member.created_at})
+    about = {"role": member.role, "by_groups": member.by_groups, "added_at": member.created_at}
+    return MemberOut.model_validate({"user": name, **about})

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-# `rank` is for people alone: to see the project itself, and to rank the answers that it asks about.
+# `rank` and `review` are for people alone: to see the project itself, and to annotate the answers that it asks about,
+# or to decide where annotators disagree.
 TokenScope = Literal["read", "write", "run", "admin"]
-Scope = Literal[TokenScope, "rank"]
-Role = Literal["owner", "engineer", "annotator", "viewer"]
+Scope = Literal[TokenScope, "rank", "review"]
+Role = Literal["owner", "engineer", "reviewer", "annotator", "viewer"]
 
 # The person whom the first start makes, before there can be any other. The operator signs in as them.
 OPERATOR = "owner"
-EVERYTHING: frozenset[Scope] = frozenset(("read", "write", "run", "rank", "admin"))
+EVERYTHING: frozenset[Scope] = frozenset(("read", "write", "run", "rank", "review", "admin"))
 _ALLOWS: dict[str, frozenset[Scope]] = {
     "owner": EVERYTHING,
-    "engineer": frozenset(("read", "write", "run", "rank")),
+    "engineer": frozenset(("read", "write", "run", "rank", "review")),
+    "reviewer": frozenset(("rank", "review")),
     "annotator": frozenset(("rank",)),
     "viewer": frozenset(("read",)),
 }

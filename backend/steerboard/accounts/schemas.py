@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from steerboard.accounts import passwords
 from steerboard.accounts.roles import Role, Scope, TokenScope
+from steerboard.platform.names import EmailAddress
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 
@@ -106,11 +107,20 @@ class SessionOut(BaseModel):
     projects: list[SessionProject]
 
 
+class SignInMethods(BaseModel):
+    """`oidc`: what the button to the OpenID provider is called; null without one."""
+
+    oidc: str | None
+
+
 class MemberAdd(BaseModel):
+    """`email`: links a new account with its person's first sign-in at the OpenID provider."""
+
     model_config = ConfigDict(extra="forbid")
 
     user: Name
     role: Role
+    email: EmailAddress | None = None
 
 
 class MemberChange(BaseModel):
@@ -120,13 +130,16 @@ class MemberChange(BaseModel):
 
 
 class MemberOut(BaseModel):
+    """`by_groups`: the role comes from groups of the OpenID provider, and follows them at every sign-in."""
+
     user: str
     role: Role
+    by_groups: bool
     added_at: dt.datetime
 
 
 class AuditOut(BaseModel):
-    """`actor` is `user:NAME`, `token:NAME` or, who did not get in, `nobody`; `action` is `thing.verb`."""
+    """`actor` is `user:NAME`, `token:NAME` or, where a sign-in failed, `nobody`; `action` is `thing.verb`."""
 
     id: uuid.UUID
     at: dt.datetime

@@ -64,11 +64,11 @@ def ensure_default(session: Session, held_out_fraction: float) -> tuple[Project,
 
 
 def visible_projects(caller: Caller) -> Select[Project]:
-    found = select(Project)
+    query = select(Project)
     if caller.token_scopes is None:
         mine = select(Membership.project_id).where(Membership.user_id == caller.user_id)
-        return found.where(Project.id.in_(mine))
-    return found if caller.project_id is None else found.where(Project.id == caller.project_id)
+        return query.where(Project.id.in_(mine))
+    return query if caller.project_id is None else query.where(Project.id == caller.project_id)
 
 
 def create_token(
@@ -164,7 +164,7 @@ def used_link() -> Unauthenticated:
     return Unauthenticated(
         "This sign-in link has already been used, or has expired.",
         code="link_used",
-        hint="Make another with `steerboard sign-in`, or ask an owner of your project.",
+        hint="Create another with `steerboard sign-in`, or ask an owner of your project.",
     )
 
 
@@ -189,9 +189,9 @@ def start_session(session: Session, user_id: uuid.UUID) -> tuple[str, BrowserSes
 
 
 def end_session(session: Session, cookie: str) -> None:
-    found = session.get(BrowserSession, secret_hash(cookie))
-    if found is not None:
-        session.delete(found)
+    browser_session = session.get(BrowserSession, secret_hash(cookie))
+    if browser_session is not None:
+        session.delete(browser_session)
 
 
 def forget_old(session: Session) -> None:

@@ -40,8 +40,8 @@ _PAGE = re.compile(r"/p/[\w.~%/-]+")
 
 @root_router.get("/sign-in/{code}", response_class=HTMLResponse, responses=problems(401))
 def show_sign_in(code: str, request: Request, session: Db) -> Response:
-    """The page of a sign-in link, with the button that uses it. Opening it uses nothing, since chats and mail scanners
-    open links too. `?back=/p/...` names the page to go to afterwards."""
+    """The page of a sign-in link, with the button that uses it. Opening the page does not use the link, since chats and
+    mail scanners open links too. `?back=/p/...` names the page to go to afterwards."""
     if not service.is_open(session, code):
         return _link_used(request, service.used_link())
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -53,16 +53,20 @@ def show_sign_in(code: str, request: Request, session: Db) -> Response:
 @root_router.post("/sign-in/{code}", status_code=303, response_class=RedirectResponse, responses=problems(401))
 def use_sign_in(code: str, request: Request, session: Db) -> Response:
     """Trade the code of a sign-in link for a cookie. The code works once; a used one leads a browser to the dashboard's
-    own page of signing in."""
+    sign-in page."""
     refuse_other_sites(request)
     try:
         cookie, browser = service.use_sign_in_link(session, code)
     except Unauthenticated as error:
         return _link_used(request, error)
-    back = request.query_params.get("back", "")
-    response = RedirectResponse(back if _PAGE.fullmatch(back) else "/", status_code=303)
-    _signed_in(request, response, session, cookie, browser)
+    response = RedirectResponse(own_page(request.query_params.get("back", "")), status_code=303)
+    signed_in(request, response, session, cookie, browser)
     return response
+
+
+def own_page(back: str) -> str:
+    """The page to go to after a sign-in: `back`, where it is one of ours."""
+    return back if _PAGE.fullmatch(back) else "/"
 
 
 def _link_used(request: Request, error: Unauthenticated) -> Response:
@@ -74,7 +78,8 @@ def _link_used(request: Request, error: Unauthenticated) -> Response:
 
 @system_router.post("/session", responses=problems(429))
 def sign_in_with_password(body: SignIn, request: Request, response: Response, session: Db) -> SessionOut:
-    """The answer sets the cookie. Repeated failures have to wait: `Retry-After`, `retry_after_seconds`."""
+    """Sign in with a password; the response sets the cookie. Repeated failures must wait: `Retry-After`,
+    `retry_after_seconds`."""
     refuse_other_sites(request)
     user = signing_in.check_password(
         session,
@@ -84,7 +89,7 @@ def sign_in_with_password(body: SignIn, request: Request, response: Response, se
         address=_address(request),
     )
     cookie, browser = service.start_session(session, user.id)
-    _signed_in(request, response, session, cookie, browser)
+    signed_in(request, response, session, cookie, browser)
     return _session_out(session, user, browser)
 
 
@@ -99,7 +104,7 @@ def get_session(request: Request, session: Db, caller: PerhapsSignedIn) -> Sessi
 
 @system_router.put("/session/password", responses=problems(429))
 def set_password(body: PasswordChange, request: Request, session: Db, caller: SignedIn) -> SessionOut:
-    """The caller's own. All other sessions of the person end, and so do unused sign-in links."""
+    """Set the caller's own password. All other sessions of theirs end, and unused sign-in links are revoked."""
     user, browser = _own_session(request, session, caller)
     signing_in.set_password(
         session,
@@ -120,7 +125,7 @@ def sign_out(request: Request, response: Response, session: Db, caller: SignedIn
     response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
 
 
-def _signed_in(request: Request, response: Response, session: Session, cookie: str, browser: BrowserSession) -> None:
+def signed_in(request: Request, response: Response, session: Session, cookie: str, browser: BrowserSession) -> None:
     """Set the cookie; the session that the browser had before ends."""
     service.end_session(session, request.cookies.get(SESSION_COOKIE, ""))
     response.set_cookie(

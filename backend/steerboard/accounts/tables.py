@@ -15,7 +15,8 @@ NO_RANKING = text("left(action, 8) <> 'ranking.'")
 
 
 class Project(Base):
-    """`split_salt` and `held_out_fraction` decide, for every dataset of the project, where a prompt goes."""
+    """`split_salt` and `held_out_fraction` decide, for every dataset of the project, where a prompt goes.
+    `device_hours_quota`: in a calendar month; None: no limit."""
 
     __tablename__ = "projects"
 
@@ -23,6 +24,7 @@ class Project(Base):
     name: Mapped[str] = mapped_column(unique=True)
     split_salt: Mapped[str]
     held_out_fraction: Mapped[float]
+    device_hours_quota: Mapped[float | None]
     created_at: Mapped[CreatedAt]
 
 
@@ -32,17 +34,31 @@ class User(Base):
     id: Mapped[Id]
     name: Mapped[str] = mapped_column(unique=True)
     password_hash: Mapped[str | None]
+    email: Mapped[str | None] = mapped_column(unique=True)
     created_at: Mapped[CreatedAt]
 
 
 class Membership(Base):
-    """Role of a person in a project: owner, engineer, annotator, viewer."""
+    """Role of a person in a project: owner, engineer, reviewer, annotator, viewer. `by_groups`: groups of the OpenID
+    provider gave it, and may change it or take it away."""
 
     __tablename__ = "memberships"
 
     project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
     user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"), primary_key=True)
     role: Mapped[str]
+    by_groups: Mapped[bool] = mapped_column(default=False, server_default=text("false"))
+    created_at: Mapped[CreatedAt]
+
+
+class Identity(Base):
+    """A person of the OpenID provider, and whose account that is."""
+
+    __tablename__ = "identities"
+
+    issuer: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"), index=True)
     created_at: Mapped[CreatedAt]
 
 

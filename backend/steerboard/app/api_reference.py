@@ -55,7 +55,8 @@ def _page(described: dict[str, Any], source: str) -> str:
         source=html.escape(source),
         links=" ".join(f'<a href="#{html.escape(tag)}">{html.escape(tag)}</a>' for tag in [*groups, "schemas"]),
         operations="".join(
-            f'<h2 id="{html.escape(tag)}">{html.escape(tag)}</h2>{"".join(found)}' for tag, found in groups.items()
+            f'<h2 id="{html.escape(tag)}">{html.escape(tag)}</h2>{"".join(operations)}'
+            for tag, operations in groups.items()
         ),
         schemas="".join(
             f'<details id="schema-{html.escape(name)}"><summary><code>{html.escape(name)}</code></summary>'

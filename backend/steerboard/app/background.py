@@ -1,4 +1,4 @@
-"""Background work of the API of `steerboard up`: the sweeper, the runner of imports, and the senders of webhooks."""
+"""Background work of the API of `steerboard up`: the sweeper, the runner of imports, and the senders of notices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts import service as accounts
 from steerboard.datasets import background
 from steerboard.datasets.imports.execution.runner import ImportRunner
+from steerboard.notices import delivery
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.runs.state import sweeper
-from steerboard.webhooks import delivery
 
 log = logging.getLogger("steerboard.up")
 

@@ -56,11 +56,11 @@ def _page(request: Request) -> Response:
     path = request.url.path.lstrip("/")
     try:
         file = (BUILD / path).resolve()
-        found = path != "" and file.is_relative_to(BUILD) and file.is_file()
+        built = path != "" and file.is_relative_to(BUILD) and file.is_file()
     except (OSError, ValueError):
         # Too long for a name, or with a NUL.
         return Response("There is no such page.", 404, media_type="text/plain")
-    if found:
+    if built:
         return _asset(file, path, request)
     if path.startswith("assets/"):
         # A file of a build that is gone; the page itself would not be JavaScript.

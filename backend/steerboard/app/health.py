@@ -24,9 +24,8 @@ State = Literal["ok", "unavailable"]
 
 
 class Health(BaseModel):
-    """`ok` when requests can be served. Without Redis they can: only wake-ups and live updates come later. Without the
-    artifact store only those for files of models and imports fail; without room on the disk, `full`, those that bring
-    much."""
+    """`ok` when requests can be served. Without Redis, only wake-ups and live updates are late. Without the artifact
+    store, only requests for files of models and imports fail; without room on the disk, `full`, only large uploads."""
 
     status: Literal["ok", "degraded", "unavailable"]
     database: State

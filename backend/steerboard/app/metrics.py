@@ -49,5 +49,5 @@ def get_metrics(request: Request) -> Response:
         raise Unauthenticated(
             "The metrics need their own bearer token.", hint="Use the value of STEERBOARD_METRICS_TOKEN."
         )
-    parts = [generate_latest(one) for one in (counters.counted(), request.app.state.figures)]
+    parts = [generate_latest(registry) for registry in (counters.counted(), request.app.state.figures)]
     return Response(b"".join(parts), media_type=CONTENT_TYPE_LATEST)

@@ -13,41 +13,50 @@ from steerboard.evaluation import api as evaluation
 from steerboard.evaluation.calibration import api as calibration
 from steerboard.evaluation.gate import api as gate
 from steerboard.evaluation.imports import api as evaluation_imports
+from steerboard.evaluation.items import api as items
 from steerboard.evaluation.judges import api as judges
 from steerboard.evaluation.juries import api as juries
 from steerboard.evaluation.preferences import api as preferences
 from steerboard.evaluation.prompts import api as prompts
 from steerboard.evaluation.ranking import api as ranking
 from steerboard.evaluation.ranking.campaigns import api as campaigns
+from steerboard.evaluation.ranking.review import api as ranking_review
 from steerboard.evaluation.report import api as report
 from steerboard.evaluation.report import links_api as report_links
 from steerboard.evaluation.rounds import api as rounds
 from steerboard.evaluation.sweeps import api as sweeps
-from steerboard.insights import inbox_api, models_api, previews_api, system_api
+from steerboard.insights import inbox_api, marks_api, models_api, previews_api, search_api, system_api
+from steerboard.notices import api as notices
 from steerboard.playground import api as playground
 from steerboard.recipes import api as recipes
 from steerboard.registry import api as registry
 from steerboard.runs import api as runs
-from steerboard.webhooks import api as webhooks
+from steerboard.runs import quota_api
 
 _OF_PROJECT: tuple[APIRouter, ...] = (
     ranking.router,
+    ranking_review.router,
     accounts.router,
     datasets.router,
     datasets.project_router,
     registry.router,
     registry.project_router,
     models_api.router,
+    models_api.pipeline_router,
     previews_api.router,
     inbox_api.router,
+    marks_api.router,
+    search_api.router,
     runs.router,
+    quota_api.router,
     recipes.router,
     playground.router,
     arena.router,
-    webhooks.router,
+    notices.router,
     evaluation.router,
     prompts.router,
     evaluation_imports.router,
+    items.router,
     judges.router,
     calibration.router,
     juries.router,

@@ -6,15 +6,18 @@ from steerboard.datasets import derived_tables as statistics
 from steerboard.datasets import tables as datasets
 from steerboard.datasets.collections import tables as collections
 from steerboard.datasets.imports import tables as imports
+from steerboard.datasets.review import tables as reviews
 from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as rankings
 from steerboard.evaluation.report import tables as reports
+from steerboard.marks import tables as marks
+from steerboard.notices import tables as notices
 from steerboard.platform.database import Base
 from steerboard.playground import tables as playground
 from steerboard.registry import tables as registry
 from steerboard.runs import tables as runs
-from steerboard.webhooks import tables as webhooks
+from steerboard.runs.facts import tables as facts
 
 __all__ = [
     "accounts",
@@ -22,16 +25,19 @@ __all__ = [
     "collections",
     "datasets",
     "evaluation",
+    "facts",
     "imports",
     "judges",
+    "marks",
     "metadata",
+    "notices",
     "playground",
     "rankings",
     "registry",
     "reports",
+    "reviews",
     "runs",
     "statistics",
-    "webhooks",
 ]
 
 metadata = Base.metadata

@@ -11,17 +11,19 @@ from steerboard.accounts import hooks as accounts
 from steerboard.accounts.access import Access
 from steerboard.datasets import hooks as datasets
 from steerboard.datasets.cleaning import jobs as cleaning
+from steerboard.datasets.edits import jobs as edits
 from steerboard.datasets.imports.execution import importers as dataset_importers
 from steerboard.evaluation import contamination, events, rewards
 from steerboard.evaluation.entrants import responses
 from steerboard.evaluation.imports import importers as evaluation_importers
 from steerboard.evaluation.judges import comparisons
+from steerboard.evaluation.lookup import evaluations_with
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
 from steerboard.evaluation.report import links
+from steerboard.notices import outbox
 from steerboard.registry.tables import Model
 from steerboard.runs import hooks as runs
 from steerboard.runs import references
-from steerboard.webhooks import outbox
 
 
 def _model_hash(session: Session, model_id: uuid.UUID) -> str | None:
@@ -38,6 +40,8 @@ _IMPORTERS = {
     "rewards": dataset_importers.rewards,
     "cleaning": cleaning.requested,
     "cleaning_preview": cleaning.requested_preview,
+    "edit": edits.requested_edit,
+    "edited_version": edits.requested_version,
     "prompts": evaluation_importers.prompts,
     "answers": evaluation_importers.answers,
     "judgments": evaluation_importers.judgments,
@@ -67,3 +71,4 @@ def wire() -> None:
     runs.begin_evaluation.set(begin.begin)
     runs.finish_evaluation.set(outcome.outcome)
     runs.evaluation_is_there.set(lookup.is_there)
+    runs.evaluations_with.set(evaluations_with)

@@ -33,7 +33,7 @@ Reader = Annotated[Access, Depends(AccessTo("read"))]
 Writer = Annotated[Access, Depends(AccessTo("write"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
 Limit = Annotated[int, Query(ge=1, le=200)]
-TurnNumber = Annotated[int | None, Query(ge=1, description="From 1; null is the last one.")]
+TurnNumber = Annotated[int | None, Query(ge=1, description="Turn, from 1; null is the last one.")]
 
 
 def _lease(request: Request) -> float:
@@ -45,9 +45,9 @@ Lease = Annotated[float, Depends(_lease)]
 
 @router.post("/arenas", status_code=201, responses=problems(404, 409, 422))
 def create_arena(body: ArenaIn, session: Db, access: Runner) -> ArenaOut:
-    """Let policies meet. Everyone with the scope `rank` asks them and votes."""
+    """Create an arena in which policies compete. Everyone with the scope `rank` may ask them and vote."""
     made = service.create(session, access.project, body, access.actor)
-    audit(session, access, "arena.create", made.name, {"entrants": [one["name"] for one in made.entrants]})
+    audit(session, access, "arena.create", made.name, {"entrants": [entrant["name"] for entrant in made.entrants]})
     return arenas_out(session, [made])[0]
 
 
@@ -58,7 +58,7 @@ def list_arenas(session: Db, access: Anybody, cursor: str | None = None, limit: 
         session,
         select(Arena).where(Arena.project_id == access.project.id),
         Arena.id,
-        lambda one: arenas_out(session, [one])[0],
+        lambda arena: arenas_out(session, [arena])[0],
         cursor=cursor,
         limit=limit,
         convert_all=lambda page: arenas_out(session, page),
@@ -72,11 +72,11 @@ def get_arena(arena: str, session: Db, access: Anybody) -> ArenaOut:
 
 @router.post("/arenas/{arena}/close", responses=problems(404))
 def close_arena(arena: str, session: Db, access: Runner) -> ArenaOut:
-    """Begin no more battles. Votes on those that have begun are still taken: they may wait in a browser."""
-    found = service.get_arena(session, access.project, arena)
-    if service.close(found):
-        audit(session, access, "arena.close", found.name)
-    return arenas_out(session, [found])[0]
+    """Close an arena to new battles. Votes on existing ones are still accepted: they may be waiting in a browser."""
+    row = service.get_arena(session, access.project, arena)
+    if service.close(row):
+        audit(session, access, "arena.close", row.name)
+    return arenas_out(session, [row])[0]
 
 
 @router.get("/arenas/{arena}/leaderboard", responses=problems(404))
@@ -92,11 +92,11 @@ def arena_leaderboard(
 
 @router.get("/arenas/{arena}/export", response_class=Download, responses=problems(404))
 def export_battles(arena: str, session: Db, access: Reader) -> Download:
-    """Every vote that counts, a line for each pair of entrants that it decides between: `steerboard figures FILE` reads
+    """Every valid vote, one line per pair of entrants that it decides between, as `steerboard figures FILE` reads
     it."""
-    found = service.get_arena(session, access.project, arena)
+    row = service.get_arena(session, access.project, arena)
     return downloads.made(
-        lambda file: battle_rows.write(session, found, file), f"{found.name}.battles.jsonl", "application/x-ndjson"
+        lambda file: battle_rows.write(session, row, file), f"{row.name}.battles.jsonl", "application/x-ndjson"
     )
 
 
@@ -104,9 +104,9 @@ def export_battles(arena: str, session: Db, access: Reader) -> Download:
 def create_arena_preferences(arena: str, body: PairsIn, session: Db, access: Writer) -> DatasetOut:
     """Turn votes for one side into a preference dataset, that side over each other one; ties and battles that are all
     bad are left out, and counted in its origin."""
-    found = service.get_arena(session, access.project, arena)
-    dataset = preferences.create(session, access.project, found, body, access.actor)
-    detail = {"arena": found.name, "rows": dataset.rows, "split": body.split}
+    row = service.get_arena(session, access.project, arena)
+    dataset = preferences.create(session, access.project, row, body, access.actor)
+    detail = {"arena": row.name, "rows": dataset.rows, "split": body.split}
     audit(session, access, "dataset.prefer", dataset.name, detail)
     return dataset_out(session, dataset)
 
@@ -114,27 +114,27 @@ def create_arena_preferences(arena: str, body: PairsIn, session: Db, access: Wri
 @router.post("/arenas/{arena}/battles", status_code=201, responses=problems(404, 409, 422, 429))
 def begin_battle(arena: str, body: BattleIn, session: Db, voter: Voting, lease: Lease, request: Request) -> BattleOut:
     """Ask the entrants that the server draws; follow their answers at `battles/{battle}/stream`."""
-    found = service.get_arena(session, voter.project, arena)
+    row = service.get_arena(session, voter.project, arena)
     key = request.app.state.secrets.derived("arena pairing")
-    battle = service.begin(session, voter.project, voter.user_id, found, body, key)
-    audit(session, voter.access, "arena.battle", f"battle {battle.id}", {"arena": found.name})
+    battle = service.begin(session, voter.project, voter.user_id, row, body, key)
+    audit(session, voter.access, "arena.battle", f"battle {battle.id}", {"arena": row.name})
     return battle_out(session, battle, lease)
 
 
 @router.get("/battles/{battle}", responses=problems(404))
 def get_battle(battle: str, session: Db, voter: Voting, lease: Lease) -> BattleOut:
-    """The caller's, as it is now."""
-    found = service.get_battle(session, voter.project, voter.user_id, battle)
-    return battle_out(session, found, lease)
+    """The caller's battle in its current state."""
+    row = service.get_battle(session, voter.project, voter.user_id, battle)
+    return battle_out(session, row, lease)
 
 
 @router.post("/battles/{battle}/turns", status_code=201, responses=problems(404, 409, 422, 429))
 def ask_again(battle: str, body: TurnIn, session: Db, voter: Voting, lease: Lease) -> BattleOut:
     """Ask the same entrants again, each after its own answers so far."""
-    found = service.get_battle(session, voter.project, voter.user_id, battle, lock=True)
-    service.ask_again(session, voter.project, found, body.prompt)
-    audit(session, voter.access, "arena.turn", f"battle {found.id}")
-    return battle_out(session, found, lease)
+    row = service.get_battle(session, voter.project, voter.user_id, battle, lock=True)
+    service.ask_again(session, voter.project, row, body.prompt)
+    audit(session, voter.access, "arena.turn", f"battle {row.id}")
+    return battle_out(session, row, lease)
 
 
 @router.get("/battles/{battle}/stream", response_class=StreamingResponse, responses=problems(404, 422))
@@ -143,8 +143,8 @@ def stream_battle(
 ) -> StreamingResponse:
     """Server-sent events of a turn: `answer` with a side's text as it grows, `end` when all have ended. A reader that
     connects gets everything so far."""
-    found = service.get_battle(session, voter.project, voter.user_id, battle)
-    asked = read_conversations(session, [found])[found.id].first(turn).turns[-1].comparison_id
+    row = service.get_battle(session, voter.project, voter.user_id, battle)
+    asked = read_conversations(session, [row])[row.id].first(turn).turns[-1].comparison_id
     project_id = voter.project.id
     body = stream.follow(request.app, asked, lambda: may_read(request, credentials, project_id, "rank"), side_change)
     return StreamingResponse(body, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -152,8 +152,9 @@ def stream_battle(
 
 @router.post("/battles/{battle}/vote", responses=problems(404, 409, 422, 429))
 def vote(battle: str, body: VoteIn, session: Db, voter: Voting, lease: Lease) -> BattleOut:
-    """Decide a battle; the answer names its entrants. The same vote again changes nothing, another one is refused."""
-    found = service.get_battle(session, voter.project, voter.user_id, battle, lock=True)
-    if votes.give(session, found, body):
-        audit(session, voter.access, "arena.vote", f"battle {found.id}", {"verdict": body.verdict})
-    return battle_out(session, found, lease)
+    """Vote on a battle; the response names its entrants. The same vote again changes nothing; another one is
+    refused."""
+    row = service.get_battle(session, voter.project, voter.user_id, battle, lock=True)
+    if votes.give(session, row, body):
+        audit(session, voter.access, "arena.vote", f"battle {row.id}", {"verdict": body.verdict})
+    return battle_out(session, row, lease)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from steerboard.arena.outcomes import LETTERS, decided
 from steerboard.arena.schemas import ArenaLeaderboard
 from steerboard.arena.tables import Arena, Battle, Vote
-from steerboard.evaluation.benchmark_files import battles
+from steerboard_figures.benchmark_files import battles
 
 _WINNERS = {1.0: "model_a", 0.0: "model_b"}
 # As lmarena names them, also of more than two.
@@ -24,7 +24,7 @@ _TIES = {"tie": "tie", "all_bad": "tie (bothbad)"}
 def rows(session: Session, arena: Arena, category: str | None = None) -> Iterator[dict[str, Any]]:
     """The votes that count, in their order."""
     names = [entrant["name"] for entrant in arena.entrants]
-    found = (
+    query = (
         select(Battle.entrants, Vote)
         .join(Battle, Battle.id == Vote.battle_id)
         .where(Vote.arena_id == arena.id, Vote.counts)
@@ -32,8 +32,8 @@ def rows(session: Session, arena: Arena, category: str | None = None) -> Iterato
         .execution_options(yield_per=500)
     )
     if category is not None:
-        found = found.where(Vote.category == category)
-    for entrants, vote in session.execute(found):
+        query = query.where(Vote.category == category)
+    for entrants, vote in session.execute(query):
         for one, other, share in decided(vote.verdict, len(entrants)):
             yield {
                 "id": f"{vote.battle_id}-{LETTERS[one]}{LETTERS[other]}",
@@ -58,16 +58,16 @@ def leaderboard(session: Session, arena: Arena, category: str | None) -> ArenaLe
     """The ratings from all votes that count, or of one category's; equal to what `steerboard figures` gives for the
     exported file."""
     by_category = _by_category(session, arena)
-    found = battles.of_rows(rows(session, arena, category))
-    if not found["n"]:
+    board = battles.of_rows(rows(session, arena, category))
+    if not board["n"]:
         why = "no one has voted" + ("" if category is None else f" in the category {category!r}")
         return ArenaLeaderboard(category=category, n=0, models=[], why=why, matrix={}, by_category=by_category)
-    return ArenaLeaderboard.model_validate({**found, "category": category, "by_category": by_category})
+    return ArenaLeaderboard.model_validate({**board, "category": category, "by_category": by_category})
 
 
 def _by_category(session: Session, arena: Arena) -> dict[str, int]:
     counted = select(Vote.category, func.count()).where(
         Vote.arena_id == arena.id, Vote.counts, Vote.category.is_not(None)
     )
-    found = {row[0]: row[1] for row in session.execute(counted.group_by(Vote.category))}
-    return {category: found.get(category, 0) for category in arena.categories}
+    counts = {row[0]: row[1] for row in session.execute(counted.group_by(Vote.category))}
+    return {category: counts.get(category, 0) for category in arena.categories}

@@ -46,19 +46,21 @@ class Conversation:
 
     def messages(self) -> list[list[dict[str, str]]]:
         """Each side's conversation."""
-        found: list[list[dict[str, str]]] = [[] for _ in range(self.sides)]
+        messages: list[list[dict[str, str]]] = [[] for _ in range(self.sides)]
         for turn in self.turns:
-            for mine, answer in zip(found, turn.answers, strict=True):
+            for mine, answer in zip(messages, turn.answers, strict=True):
                 mine += [
                     {"role": "user", "content": turn.prompt},
                     {"role": "assistant", "content": answer.text},
                 ]
-        return found
+        return messages
 
 
 def read_conversations(session: Session, battles: Sequence[Battle]) -> dict[uuid.UUID, Conversation]:
-    found = {battle.id: Conversation(len(battle.entrants)) for battle in battles}
-    turns = session.scalars(select(Turn).where(Turn.battle_id.in_(found)).order_by(Turn.battle_id, Turn.place)).all()
+    conversations = {battle.id: Conversation(len(battle.entrants)) for battle in battles}
+    turns = session.scalars(
+        select(Turn).where(Turn.battle_id.in_(conversations)).order_by(Turn.battle_id, Turn.place)
+    ).all()
     answers = session.scalars(
         select(PlaygroundAnswer)
         .where(PlaygroundAnswer.comparison_id.in_([turn.comparison_id for turn in turns]))
@@ -69,5 +71,5 @@ def read_conversations(session: Session, battles: Sequence[Battle]) -> dict[uuid
     for answer in answers:
         of.setdefault(answer.comparison_id, []).append(answer)
     for turn in turns:
-        found[turn.battle_id].turns.append(Exchange(turn.prompt, turn.comparison_id, of[turn.comparison_id]))
-    return found
+        conversations[turn.battle_id].turns.append(Exchange(turn.prompt, turn.comparison_id, of[turn.comparison_id]))
+    return conversations

@@ -40,7 +40,7 @@ def draw(session: Session, arena: Arena, places: Sequence[int], number: int, key
     meeting = [int(rows[at]), int(columns[at])]
     while len(meeting) < min(arena.sides, len(places)):
         meeting += drawn.choices(range(len(places)), weights=joining_chances(chances, meeting).tolist())
-    entrants = [places[one] for one in meeting]
+    entrants = [places[place] for place in meeting]
     drawn.shuffle(entrants)
     return Pairing(entrants, drawn.randrange(2**31))
 

@@ -49,7 +49,7 @@ def create(session: Session, project: Project, arena: Arena, given: PairsIn, act
 
 def _rows(session: Session, arena: Arena, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
     names = [entrant["name"] for entrant in arena.entrants]
-    found = (
+    query = (
         select(Battle, Vote, User.name)
         .join(Battle, Battle.id == Vote.battle_id)
         .join(User, User.id == Vote.user_id)
@@ -57,7 +57,7 @@ def _rows(session: Session, arena: Arena, left_out: Counter[str]) -> Iterator[di
         .order_by(Vote.created_at, Vote.battle_id)
         .execution_options(yield_per=500)
     )
-    for battle, vote, voter in session.execute(found):
+    for battle, vote, voter in session.execute(query):
         best = best_of(vote.verdict)
         if not vote.counts or best is None:
             left_out[vote.verdict if vote.counts else "repeat"] += 1

@@ -15,7 +15,7 @@ from steerboard_contracts.samples import TurnText
 ArenaState = Literal["open", "closed"]
 SideState = Literal["queued", "running", "succeeded", "failed"]
 Category = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
-Asked = Annotated[TurnText, Field(max_length=50_000)]
+PromptText = Annotated[TurnText, Field(max_length=50_000)]
 EntrantName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
@@ -65,14 +65,14 @@ class ArenaOut(BaseModel):
 class BattleIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    prompt: Asked
+    prompt: PromptText
     category: Annotated[Category | None, Field(description="One of the arena's.")] = None
 
 
 class TurnIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    prompt: Asked
+    prompt: PromptText
 
 
 class Side(BaseModel):

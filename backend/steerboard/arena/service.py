@@ -34,7 +34,7 @@ def create(session: Session, project: Project, given: ArenaIn, actor: str) -> Ar
     """Raises `BadInput` (`invalid_name`), `NameTaken`, `BadEntrants`, and as `columns.resolve`."""
     name = check_name(given.name)
     if session.scalar(select(Arena.id).where(Arena.project_id == project.id, Arena.name == name)) is not None:
-        raise NameTaken(f"there is an arena {name!r} already", hint="Choose another name.")
+        raise NameTaken(f"there is already an arena {name!r}", hint="Choose another name.")
     arena = Arena(
         project_id=project.id,
         name=name,
@@ -52,7 +52,7 @@ def create(session: Session, project: Project, given: ArenaIn, actor: str) -> Ar
 
 
 def _entrants(session: Session, project: Project, given: Sequence[ArenaEntrantIn]) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = []
+    entrants: list[dict[str, object]] = []
     asked: set[tuple[str, str | None, str]] = set()
     for place, entrant in enumerate(given):
         column = columns.resolve(session, project, entrant, place)
@@ -63,13 +63,13 @@ def _entrants(session: Session, project: Project, given: Sequence[ArenaEntrantIn
                 hint="Give each entrant a different model, score or decoding.",
             )
         asked.add(key)
-        taken = [str(one["name"]) for one in found]
+        taken = [str(entrant["name"]) for entrant in entrants]
         if entrant.name in taken:
             raise BadEntrants(f"two entrants are called {entrant.name!r}", hint="Give each entrant its own name.")
         usual = column.name if column.score_text is None else f"{column.name} at {column.score_text}"
         source = {"model": str(column.model_id)} if column.model_id else {"endpoint": str(column.endpoint_id)}
         score = column.score.plain() if column.score is not None else None
-        found.append(
+        entrants.append(
             {
                 "name": entrant.name or free_name(usual, taken),
                 **source,
@@ -77,15 +77,15 @@ def _entrants(session: Session, project: Project, given: Sequence[ArenaEntrantIn
                 "decoding": entrant.decoding.model_dump(),
             }
         )
-    return found
+    return entrants
 
 
 def get_arena(session: Session, project: Project, ref: str) -> Arena:
     """By id or name. Raises `NotFound` (`unknown_arena`), also for another project's."""
-    found = find(session, select(Arena).where(Arena.project_id == project.id), Arena.id, Arena.name, ref)
-    if found is None:
+    arena = find(session, select(Arena).where(Arena.project_id == project.id), Arena.id, Arena.name, ref)
+    if arena is None:
         raise NotFound(f"there is no arena {ref!r}", code="unknown_arena", hint="`steerboard arena list` lists them.")
-    return found
+    return arena
 
 
 def close(arena: Arena) -> bool:
@@ -112,7 +112,7 @@ def begin(
     # One at a time: the number of a battle decides its entrants.
     session.refresh(arena, with_for_update={"key_share": True})
     if arena.state == "closed":
-        raise ArenaClosed("the arena starts no new battles")
+        raise ArenaClosed("the arena is closed to new battles")
     places = [place for place in range(len(arena.entrants)) if _can_answer(session, project, arena, place)]
     if len(places) < 2:
         raise BadEntrants("fewer than two of its entrants are left", hint="Choose another arena.")
@@ -138,10 +138,10 @@ def get_battle(session: Session, project: Project, user_id: uuid.UUID, ref: str,
     """A battle of this person, by id. Raises `NotFound` (`unknown_battle`), also for another person's."""
     id_ = as_id(ref)
     mine = select(Battle).where(Battle.id == id_, Battle.project_id == project.id, Battle.user_id == user_id)
-    found = session.scalar(mine.with_for_update(key_share=True) if lock else mine) if id_ is not None else None
-    if found is None:
+    battle = session.scalar(mine.with_for_update(key_share=True) if lock else mine) if id_ is not None else None
+    if battle is None:
         raise NotFound(f"you have no battle {ref!r}", code="unknown_battle")
-    return found
+    return battle
 
 
 def ask_again(session: Session, project: Project, battle: Battle, prompt: str) -> None:
@@ -150,7 +150,7 @@ def ask_again(session: Session, project: Project, battle: Battle, prompt: str) -
     Raises `AlreadyVoted`, `AnswersMissing`, `AnswerFailed`, `TooFast`.
     """
     if session.get(Vote, battle.id) is not None:
-        raise AlreadyVoted("the battle has been voted on, and is over", hint="Start another one.")
+        raise AlreadyVoted("the battle is over: it has a vote", hint="Start another one.")
     rates.take_turn(session, battle.user_id)
     conversation = read_conversations(session, [battle])[battle.id]
     conversation.check_complete()

@@ -19,7 +19,7 @@ from steerboard.platform.settings import get_settings
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 
 CLIENT_FILE = "client.json"
-_ELSEWHERE = "Check STEERBOARD_URL, and the proxies before the server."
+_ELSEWHERE = "Check STEERBOARD_URL, and any proxy in front of the server."
 
 
 class ServerUnreachable(SteerboardError):
@@ -75,7 +75,7 @@ def known_server(home: Path) -> dict[str, str]:
     except OSError as error:
         why = str(error.strerror)
     raise ServerUnreachable(
-        f"{path}, where `steerboard up` notes its address, cannot be used: {why}",
+        f"{path}, which `steerboard up` writes with its address, cannot be used: {why}",
         code="bad_client_file",
         hint="Start `steerboard up` again, which rewrites it, or set STEERBOARD_URL and STEERBOARD_TOKEN.",
     )
@@ -97,7 +97,7 @@ def _address(home: Path) -> tuple[str, str]:
         url, token = url or known.get("url"), token or known.get("token")
     if not url or not token:
         raise ServerUnreachable(
-            f"no running server is known in {home}",
+            f"{home} does not name a running server",
             code="no_server",
             hint="Start one with `steerboard up`, or set STEERBOARD_URL and STEERBOARD_TOKEN.",
         )
@@ -144,7 +144,7 @@ class Client:
             raise self._unreachable(error) from error
         _checked(response)
         if response.content and not response.headers.get("content-type", "").startswith("application/json"):
-            raise ServerUnreachable(f"what answers at {self.url} is not a Steerboard server", hint=_ELSEWHERE)
+            raise ServerUnreachable(f"the server at {self.url} is not a Steerboard server", hint=_ELSEWHERE)
         return response
 
     def get(self, path: str, **params: Any) -> Any:
@@ -157,6 +157,9 @@ class Client:
             options["json"] = body
         response = self.request("POST", path, **options)
         return response.json() if response.content else None
+
+    def patch(self, path: str, body: Any) -> Any:
+        return self.request("PATCH", path, json=body).json()
 
     def delete(self, path: str) -> Any:
         response = self.request("DELETE", path)

@@ -34,43 +34,44 @@ def generate(
     model: Annotated[str, typer.Argument(help="Name or id of a model, for example demo-1.dt, or of an endpoint.")],
     prompt: Annotated[
         list[str] | None,
-        typer.Option(help="The user's message; may be repeated, for answers to each. `-` reads standard input."),
+        typer.Option(help="A user message; may be repeated. `-` reads standard input."),
     ] = None,
     messages: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="A conversation: a JSON file with a list of {role, content}, the last one of the user; may be "
+            help="A conversation: a JSON file with a list of {role, content} that ends with the user; may be "
             "repeated. `-` reads standard input.",
         ),
     ] = None,
-    chat: Annotated[
-        bool, typer.Option("--chat", help="Converse: each line of standard input is a message, until its end.")
-    ] = False,
+    chat: Annotated[bool, typer.Option("--chat", help="Chat: each line of standard input is a message.")] = False,
     system: Annotated[str | None, typer.Option(help="A system prompt for all conversations.")] = None,
     score: Annotated[
         list[str] | None,
         typer.Option(
-            help="Requested score, of policies that take one, or several attributes such as "
+            help="Requested score, for policies that take one, or attributes such as "
             "helpfulness:4,verbosity:2; may be repeated."
         ),
     ] = None,
-    temperature: Annotated[float, typer.Option(min=0.0, help="0 is greedy.")] = 0.0,
-    top_p: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the likeliest tokens to draw from.")] = 1.0,
-    top_k: Annotated[int, typer.Option(min=0, help="Draw from this many of the likeliest tokens; 0: from all.")] = 0,
+    temperature: Annotated[float, typer.Option(min=0.0, help="Sampling temperature; 0 is greedy.")] = 0.0,
+    top_p: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Probability mass of the likeliest tokens to sample from.")
+    ] = 1.0,
+    top_k: Annotated[int, typer.Option(min=0, help="Sample from this many of the likeliest tokens; 0: all.")] = 0,
     guidance: Annotated[
         float, typer.Option(min=0.0, max=20.0, help="How strongly a requested score is followed; 1: no guidance.")
     ] = 1.0,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, max=256, help="Answers for each prompt and score.")] = 1,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, max=256, help="Answers per prompt and score.")] = 1,
     max_new_tokens: Annotated[
-        int | None, typer.Option(min=1, help="[default: 256, or half of a smaller model's window]")
+        int | None,
+        typer.Option(min=1, help="Maximum length of an answer. [default: 256, or half of a smaller model's window]"),
     ] = None,
     stop: Annotated[list[str] | None, typer.Option(help="Text that ends an answer; may be repeated.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same answers.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same answers.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Let a model answer, once for each prompt, score and n. Answers come from the interactive worker, so they wait for
-    no training."""
+    """Generate n answers for each prompt and score. They come from the interactive worker, so training does not delay
+    them."""
     conversations = [*_prompts(prompt or []), *_conversations(messages or [])]
     if bool(conversations) == chat:
         raise typer.BadParameter("give one of --prompt, --messages and --chat", param_hint="--prompt")
@@ -123,10 +124,10 @@ class Asker:
         for number in range(n):
             for first in range(0, len(self._scores), _COLUMNS):
                 scores = self._scores[first : first + _COLUMNS]
-                found = finished(self._client, self._started(turns, scores, self._seed + number))
-                if failures(found):
+                comparison = finished(self._client, self._started(turns, scores, self._seed + number))
+                if failures(comparison):
                     raise typer.Exit(EXIT_FAILED)
-                rows += [self._row(turns, number, column) for column in found["columns"]]
+                rows += [self._row(turns, number, column) for column in comparison["columns"]]
         order = {score: place for place, score in enumerate(dict.fromkeys(row["score"] for row in rows))}
         return sorted(rows, key=lambda row: order[row["score"]])
 
@@ -135,8 +136,8 @@ class Asker:
         """How the model's prompts have a score, once it was asked; None where an endpoint decides that."""
         if self._source == "endpoint":
             return None
-        found = self._client.get(f"models/{quote(self._model)}")
-        return ModelInfo.model_validate(found["info"]).condition
+        model = self._client.get(f"models/{quote(self._model)}")
+        return ModelInfo.model_validate(model["info"]).condition
 
     def _started(self, turns: Turns, scores: Sequence[str | None], seed: int) -> dict[str, Any]:
         def body(source: str) -> dict[str, Any]:
@@ -188,12 +189,12 @@ def _lines() -> Iterator[str]:
 
 
 def _prompts(given: Sequence[str]) -> list[Turns]:
-    return [[{"role": "user", "content": sys.stdin.read() if one == "-" else one}] for one in given]
+    return [[{"role": "user", "content": sys.stdin.read() if prompt == "-" else prompt}] for prompt in given]
 
 
 def _conversations(files: Sequence[str]) -> list[Turns]:
     """Raises `BadInput` (`bad_conversation`) for what holds no list of messages; the server checks the rest."""
-    found = []
+    conversations = []
     for file in files:
         try:
             text = sys.stdin.read() if file == "-" else Path(file).read_text()
@@ -206,8 +207,8 @@ def _conversations(files: Sequence[str]) -> list[Turns]:
                 code="bad_conversation",
                 hint='Write [{"role": "user", "content": "Hi"}], with turns of user and assistant in their order.',
             )
-        found.append(turns)
-    return found
+        conversations.append(turns)
+    return conversations
 
 
 def _with_system(turns: Turns, system: str) -> Turns:

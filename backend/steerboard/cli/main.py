@@ -1,4 +1,4 @@
-"""`steerboard`: every command. Errors are one readable message and an exit code, never a traceback.
+"""The command line of Steerboard. Errors are one readable message and an exit code, never a traceback.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage (64 for `gate` and `evaluations`), 69 no server answers, 130
 interrupted.

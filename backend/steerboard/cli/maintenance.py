@@ -16,14 +16,17 @@ commands = typer.Typer()
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
 
-Home = Annotated[Path | None, typer.Option(help="Folder of all data. [default: .steerboard, or STEERBOARD_HOME]")]
+Home = Annotated[Path | None, typer.Option(help="Folder for all data. [default: .steerboard, or STEERBOARD_HOME]")]
 
 
 @commands.command()
 def backup(
-    dest: Annotated[str, typer.Argument(help="A folder, or s3://BUCKET/PREFIX, that holds any number of backups.")],
+    dest: Annotated[str, typer.Argument(help="A folder or s3://BUCKET/PREFIX; it can hold any number of backups.")],
     with_key: Annotated[
-        bool, typer.Option("--with-key", help="Also the key of sealed secrets: who reads the backup reads them.")
+        bool,
+        typer.Option(
+            "--with-key", help="Include the key of sealed secrets; anyone who can read the backup can then read them."
+        ),
     ] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Re-read files copied by earlier backups, and repair them.")
@@ -31,7 +34,7 @@ def backup(
     home: Home = None,
     json: JsonOption = False,
 ) -> None:
-    """Copy the database, as of one moment, and every artifact to DEST. May run while Steerboard does."""
+    """Copy a snapshot of the database and every artifact to DEST. Steerboard may keep running."""
     from steerboard.maintenance.backup import back_up
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.platform.security.secrets import Secrets
@@ -49,15 +52,15 @@ def backup(
             verify=verify,
             say=note if json else typer.echo,
         )
-    found = {"backup": made.manifest.name, "secrets": made.manifest.secrets, "lost": made.manifest.lost}
-    tell(f"backup {made.manifest.name} is complete", found, json=json)
+    result = {"backup": made.manifest.name, "secrets": made.manifest.secrets, "lost": made.manifest.lost}
+    tell(f"backup {made.manifest.name} is complete", result, json=json)
     if made.manifest.secrets and keys is None:
         note(
-            f"It holds {made.manifest.secrets} sealed secrets and not their key: keep STEERBOARD_SECRET_KEY, or the "
-            "home's secret.key, elsewhere; or back up with --with-key."
+            f"The backup has {made.manifest.secrets} sealed secrets but not their key: keep STEERBOARD_SECRET_KEY, or "
+            "the home's secret.key, elsewhere; or back up with --with-key."
         )
     if made.manifest.lost:
-        typer.echo(f"The artifact store itself has lost or damaged {len(made.manifest.lost)} blobs:", err=True)
+        typer.echo(f"In the artifact store itself, {len(made.manifest.lost)} blobs are missing or damaged:", err=True)
         for sha256 in made.manifest.lost[:20]:
             typer.echo(f"  {sha256}", err=True)
         raise typer.Exit(1)
@@ -65,12 +68,12 @@ def backup(
 
 @commands.command()
 def restore(
-    source: Annotated[str, typer.Argument(help="Where `steerboard backup` has put them.")],
-    name: Annotated[str | None, typer.Option("--backup", help="Which one. [default: the newest]")] = None,
+    source: Annotated[str, typer.Argument(help="The folder or s3://BUCKET/PREFIX that holds the backups.")],
+    name: Annotated[str | None, typer.Option("--backup", help="Name of the backup. [default: the newest]")] = None,
     home: Home = None,
     json: JsonOption = False,
 ) -> None:
-    """Bring a backup into an empty database and an artifact store. Everything is verified first."""
+    """Restore a backup into an empty database and an artifact store. Everything is verified first."""
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.maintenance.restore import restore as bring_back
     from steerboard.platform.storage.artifacts import ArtifactStore
@@ -78,7 +81,7 @@ def restore(
 
     settings = settings_of(home)
     with database(settings, migrated=False, new=True) as engine:
-        found = bring_back(
+        manifest = bring_back(
             engine,
             ArtifactStore(settings.artifact_url),
             open_storage(source, private=True),
@@ -87,20 +90,19 @@ def restore(
             say=note if json else typer.echo,
         )
     if json:
-        print_json({"backup": found.name, "secrets": found.secrets})
-    if found.secrets and found.key_sha256 is None:
-        note(f"{found.secrets} sealed secrets need the key they were sealed with: set STEERBOARD_SECRET_KEY.")
+        print_json({"backup": manifest.name, "secrets": manifest.secrets})
+    if manifest.secrets and manifest.key_sha256 is None:
+        note(f"{manifest.secrets} sealed secrets need the key they were sealed with: set STEERBOARD_SECRET_KEY.")
 
 
 @commands.command()
 def gc(
-    older_than: Annotated[str, typer.Option(help="Keep anything newer than this: 14d, 12h, 30m.")] = "14d",
+    older_than: Annotated[str, typer.Option(help="Keep anything newer than this, such as 14d, 12h or 30m.")] = "14d",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be removed.")] = False,
     home: Home = None,
     json: JsonOption = False,
 ) -> None:
-    """Free what no one needs: artifacts that nothing refers to, cut-off uploads, what runs that have ended kept to be
-    resumed from."""
+    """Delete what is no longer needed: unreferenced artifacts, unfinished uploads, resume data of ended runs."""
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.maintenance.garbage_collection import collect
     from steerboard.maintenance.stored_checkpoints import clear_stored
@@ -128,7 +130,7 @@ def gc(
         )
         return
     word = "would free" if dry_run else "freed"
-    typer.echo(f"{word} {done.blobs} blobs of {_megabytes(done.bytes)}, of which {done.artifacts} artifacts consisted")
+    typer.echo(f"{word} {done.blobs} blobs of {done.artifacts} artifacts, {_megabytes(done.bytes)}")
     typer.echo(f"{word} {done.uploads} unfinished uploads")
     typer.echo(f"{word} {checkpoints.checkpoints} checkpoints in the store, {_megabytes(checkpoints.bytes)}")
     typer.echo(f"{word} {_megabytes(log_probs)} of log-probs in the store")

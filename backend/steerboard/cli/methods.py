@@ -21,21 +21,21 @@ _COLUMNS = (
 
 @commands.command("methods")
 def list_methods(json: JsonOption = False) -> None:
-    """The training methods, also those of other packages."""
-    found = Client().get("/api/v1/system/methods")
+    """List the training methods, including those of other packages."""
+    document = Client().get("/api/v1/system/methods")
     if json:
-        print_json(found)
+        print_json(document)
         return
     rows = [
         (
-            one["name"],
-            one["title"],
-            ", ".join(one["outputs"]),
-            one["source"],
-            f"{one['package']} {one['version']}" if one["package"] else "",
+            method["name"],
+            method["title"],
+            ", ".join(method["outputs"]),
+            method["source"],
+            f"{method['package']} {method['version']}" if method["package"] else "",
         )
-        for one in found["methods"]
+        for method in document["methods"]
     ]
     print_table(console(), _COLUMNS, rows)
-    for fault in found["left_out"]:
+    for fault in document["left_out"]:
         note(f"left out: {fault['name']} of {fault['package']}: {fault['detail']}")

@@ -61,21 +61,21 @@ _COLUMNS = (
 
 @commands.command()
 def placement(
-    method: Annotated[str, typer.Option(help="A method that samples in training.")],
+    method: Annotated[str, typer.Option(help="A method that samples during training.")],
     model: Annotated[str, typer.Option(help="8b, 70b, or a folder or file with a model's config.json.")] = "8b",
-    nodes: Annotated[int, typer.Option(min=1, help="Machines of one worker.")] = 1,
-    devices: Annotated[int, typer.Option(min=1, help="GPUs of each.")] = 8,
-    gib: Annotated[float, typer.Option(min=1, help="Memory of each GPU.")] = 74.5,
-    window: Annotated[int, typer.Option(min=16, help="Tokens of prompt and answer together.")] = _WINDOW,
-    rewards: Annotated[int, typer.Option(min=0, max=3, help="Reward models; the others give rewards by rule.")] = 1,
+    nodes: Annotated[int, typer.Option(min=1, help="Machines per worker.")] = 1,
+    devices: Annotated[int, typer.Option(min=1, help="GPUs per machine.")] = 8,
+    gib: Annotated[float, typer.Option(min=1, help="Memory per GPU, in GiB.")] = 74.5,
+    window: Annotated[int, typer.Option(min=16, help="Tokens of prompt and answer combined.")] = _WINDOW,
+    rewards: Annotated[int, typer.Option(min=0, max=3, help="Number of reward models; 0 for rewards by rule.")] = 1,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A field of the method, such as placement.rollout=2; may be repeated."),
+        typer.Option("--set", help="Set a field of the method, such as placement.rollout=2; may be repeated."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Memory of an online run by role, whether it fits, and what to change. An estimate, with no server; exit code 1
-    where it does not fit."""
+    """Estimate the memory of an online run by role, whether it fits, and what to change. Needs no server. Exits with 1
+    if it does not fit."""
     # Imported here: no other command waits for it.
     from steerboard_contracts.methods import methods, needed_method
     from steerboard_contracts.planning.memory import ModelShape
@@ -91,25 +91,25 @@ def placement(
         config = spec.config.model_validate(given)
     except ValidationError as error:
         wrong = [
-            ErrorLocation(location=".".join(map(str, one.place)) or method, message=one.message)
-            for one in complaints(error, given, spec.config)
+            ErrorLocation(location=".".join(map(str, fault.place)) or method, message=fault.message)
+            for fault in complaints(error, given, spec.config)
         ]
         raise BadInput("the settings cannot be used", code="bad_config", errors=wrong) from error
     if not isinstance(config, OnlineConfig):
-        online = [name for name, one in methods().items() if one.online]
+        online = [name for name, named_method in methods().items() if named_method.online]
         raise BadInput(
             f"{method} does not sample in training",
             code="bad_config",
             hint=f"Its launch form shows how much memory it needs; methods that sample: {', '.join(online)}.",
         )
-    models = [one.name for one in spec.frozen if one.role == "rewards"][:rewards]
+    models = [scorer.name for scorer in spec.frozen if scorer.role == "rewards"][:rewards]
     machines = Machines(nodes=nodes, devices=devices, device_bytes=int(gib * _GIB))
-    found = plan(config, shape, machines, {"model", "data", *models}, window)
+    placed = plan(config, shape, machines, {"model", "data", *models}, window)
     if json:
-        print_json({**found.model_dump(mode="json"), "fits": found.fits, "parameters": shape.parameters})
+        print_json({**placed.model_dump(mode="json"), "fits": placed.fits, "parameters": shape.parameters})
     else:
-        _show(found, shape.parameters)
-    if not found.fits:
+        _show(placed, shape.parameters)
+    if not placed.fits:
         sys.exit(EXIT_FAILED)
 
 
@@ -119,50 +119,50 @@ def _config_of(model: str) -> dict[str, Any]:
     path = Path(model)
     path = path / "config.json" if path.is_dir() else path
     try:
-        found = json_files.loads(path.read_bytes())
+        config = json_files.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise BadInput(
             f"{path} cannot be read as a model's config: {error}",
             code="unknown_model",
             hint=f"Give {', '.join(_SIZES)}, or a folder with config.json.",
         ) from error
-    return found if isinstance(found, dict) else {}
+    return config if isinstance(config, dict) else {}
 
 
-def _show(found: PlacementPlan, parameters: int) -> None:
-    machines = found.machines
+def _show(placed: PlacementPlan, parameters: int) -> None:
+    machines = placed.machines
     note(
         f"{parameters:,} parameters on {machines.nodes} x {machines.devices} devices of "
         f"{machines.device_bytes / _GIB:g} GiB; an estimate of each device, in GiB"
     )
-    if found.problem is not None:
-        note(f"not possible: {found.problem}")
+    if placed.problem is not None:
+        note(f"not possible: {placed.problem}")
     rows = [
         (
-            one.role,
-            one.devices,
-            *(_gib(getattr(one.needs, part)) for part in _PARTS),
-            _gib(one.needs.total),
-            _gib(one.room),
-            _verdict(one),
+            role.role,
+            role.devices,
+            *(_gib(getattr(role.needs, part)) for part in _PARTS),
+            _gib(role.needs.total),
+            _gib(role.room),
+            _verdict(role),
         )
-        for one in found.roles
+        for role in placed.roles
     ]
     print_table(console(), _COLUMNS, rows, heading=True)
-    host = sum(one.needs.host for one in found.roles)
+    host = sum(role.needs.host for role in placed.roles)
     if host:
-        note(f"also {host / _GIB:.1f} GiB of the host's memory for each process that trains")
-    if found.host:
-        note(f"also {found.host / _GIB:.1f} GiB of the memory of the first node and of each with engines, for weights")
-    if found.fits:
+        note(f"also {host / _GIB:.1f} GiB of host memory for each process that trains")
+    if placed.host:
+        note(f"also {placed.host / _GIB:.1f} GiB of the memory of the first node and of each with engines, for weights")
+    if placed.fits:
         return
-    if found.changes is None:
-        note("none of the tried settings makes it fit; a smaller model, lora, or larger devices would")
+    if placed.changes is None:
+        note("none of the tried settings makes it fit; use a smaller model, lora, or larger devices")
     else:
-        note("it would fit with " + ", ".join(f"{name} {value}" for name, value in found.changes.items()))
+        note("it would fit with " + ", ".join(f"{name} {value}" for name, value in placed.changes.items()))
 
 
-def _verdict(one: PlacedRole) -> str:
-    if not one.fits:
-        return f"no, {(one.needs.total - one.room) / _GIB:.1f} too much"
-    return "yes" if one.sequences is None else f"yes, {one.sequences} full windows"
+def _verdict(role: PlacedRole) -> str:
+    if not role.fits:
+        return f"no, {(role.needs.total - role.room) / _GIB:.1f} too much"
+    return "yes" if role.sequences is None else f"yes, {role.sequences} full windows"

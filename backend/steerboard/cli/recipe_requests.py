@@ -20,14 +20,14 @@ def post_recipe(
     """Send a recipe by name or text. Folders that the server may not read go there first.
 
     Ends with status `invalid` and every fault when it is."""
-    body = {**recipe_body(recipe, invalid), "set": [absolute(one) for one in overrides], **more}
+    body = {**recipe_body(recipe, invalid), "set": [absolute(override) for override in overrides], **more}
     try:
         try:
             return client.post(path, body)
         except ApiError as error:
             if error.code != FolderNotAllowed.code:
                 raise
-            taken = [uploaded(client, one) for one in body["set"]]
+            taken = [uploaded(client, override) for override in body["set"]]
             if taken == body["set"]:
                 raise
             return client.post(path, {**body, "set": taken})

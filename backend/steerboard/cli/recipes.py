@@ -20,11 +20,11 @@ from steerboard.cli.recipe_requests import post_recipe
 from steerboard.cli.row_checks import CheckOption, check_rows_of_stages
 from steerboard.cli.usage import EXIT_USAGE, GatedCommand, exit_code_of
 from steerboard.evaluation.gate.rules import GateRules, check_reward_models, not_planned, parse_rules
-from steerboard_contracts.configs.evaluate import Entrant
-from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
-from steerboard_contracts.run_kinds import evaluates
+from steerboard_contracts.complaints import locations
+from steerboard_contracts.errors import BadInput, SteerboardError
+from steerboard_contracts.run_kinds.evaluate import Entrant
 
-app = typer.Typer(help="Check recipes and see what ships.", no_args_is_help=True)
+app = typer.Typer(help="List, show and check recipes.", no_args_is_help=True)
 commands = typer.Typer()
 
 _EXAMPLE = "docs/ci.md has an example."
@@ -47,14 +47,14 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="STAGE",
-        help="Run this stage and those after it; take what they read of others from identical finished stages.",
+        help="Run this stage and those after it; their other inputs come from identical finished stages.",
     ),
 ]
 
 
 @app.command("list")
 def list_recipes(json: JsonOption = False) -> None:
-    """The recipes that ship with Steerboard."""
+    """List the recipes that ship with Steerboard."""
     recipes = Client().get("recipes")
     if json:
         print_json([{"name": r["name"], "description": r["description"]} for r in recipes])
@@ -65,8 +65,8 @@ def list_recipes(json: JsonOption = False) -> None:
 @app.command()
 def show(name: Annotated[str, typer.Argument(help="Name of a recipe that ships.")], json: JsonOption = False) -> None:
     """Print a shipped recipe."""
-    found = Client().get(path_of("recipes", name))
-    tell(found["text"].rstrip("\n"), found, json=json)
+    recipe = Client().get(path_of("recipes", name))
+    tell(recipe["text"].rstrip("\n"), recipe, json=json)
 
 
 @app.command()
@@ -99,18 +99,18 @@ def check(
 
 
 def _inputs_text(inputs: dict[str, Any]) -> str:
-    return ", ".join(dict.fromkeys(one["name"] for one in inputs.values()))
+    return ", ".join(dict.fromkeys(given["name"] for given in inputs.values()))
 
 
 def _settings_text(config: dict[str, Any]) -> str:
     """What people look at first; `--json` has it all."""
     shown = ("lr", "batch", "epochs", "half", "threshold", "beta", "score_scale", "size", "source", "prompts", "shards")
-    found = [(name, config[name]) for name in shown if config.get(name) not in (None, [])]
-    found = [(name, value) for name, value in found if (name, value) != ("shards", 1)]
+    settings = [(name, config[name]) for name in shown if config.get(name) not in (None, [])]
+    settings = [(name, value) for name, value in settings if (name, value) != ("shards", 1)]
     decoding = config.get("decoding")
     if decoding:
-        found.append(("temperature", decoding["temperature"]))
-    return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in found)
+        settings.append(("temperature", decoding["temperature"]))
+    return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in settings)
 
 
 @commands.command(cls=GatedCommand)
@@ -127,12 +127,12 @@ def run(
     ] = None,
     gate: Annotated[
         Path | None,
-        typer.Option(help="Check its evaluation against these rules at the end, see docs/ci.md; exits as `gate` does."),
+        typer.Option(help="Check the evaluation against these rules at the end (docs/ci.md); exits as `gate` does."),
     ] = None,
     junit: JunitOption = None,
     check: CheckOption = True,
 ) -> None:
-    """Start a recipe. With --wait: exit 0 only if every stage succeeded, 1 if one failed, 2 for an invalid recipe. With
+    """Run a recipe. With --wait: exit 0 only if every stage succeeded, 1 if one failed, 2 for an invalid recipe. With
     --gate: 0 pass, 1 fail, 2 invalid or a stage failed, 64 wrong usage or an invalid recipe, 69 no server answers."""
     how = {"reuse": reuse, "from_stage": from_}
     if gate is not None:
@@ -198,15 +198,15 @@ def _run_gated(
         pipeline = _start(client, recipe, overrides, how, rows=rows, invalid=EXIT_USAGE)
         _say_started(out, pipeline)
         try:
-            found = finish(client, out, pipeline, json=False, report_path=report, examples=examples)
+            finished_report = finish(client, out, pipeline, json=False, report_path=report, examples=examples)
         except typer.Exit as ended:
             if ended.exit_code != EXIT_FAILED:
                 raise
-            print(f"{pipeline['name']}: invalid, for the gate decides nothing of it", file=sys.stderr)
+            print(f"{pipeline['name']}: invalid, because the gate needs a finished pipeline", file=sys.stderr)
             raise typer.Exit(EXITS["invalid"]) from None
-        if found.evaluation is None:
+        if finished_report.evaluation is None:
             raise BadInput(f"the report of {pipeline['name']} does not belong to an evaluation", code="no_evaluation")
-        hold(client, str(found.evaluation.id), rules, junit, json=json)
+        hold(client, str(finished_report.evaluation.id), rules, junit, json=json)
     except SteerboardError as error:
         raise typer.Exit(exit_code_of(error)) from None
 
@@ -216,7 +216,7 @@ def _valid(rules: Any) -> GateRules:
     try:
         return GateRules.model_validate(rules)
     except ValidationError as error:
-        faults = [ErrorLocation(location=".".join(map(str, one["loc"])), message=one["msg"]) for one in error.errors()]
+        faults = locations(error.errors())
         raise BadInput(
             "the rules of the gate cannot be used", errors=faults, hint="docs/ci.md has an example."
         ) from None
@@ -224,17 +224,17 @@ def _valid(rules: Any) -> GateRules:
 
 def _evaluation(plan: dict[str, Any]) -> dict[str, Any]:
     """The stage whose report is a pipeline's. Raises `BadInput` (`no_evaluation`)."""
-    stage = next((one for one in reversed(plan["stages"]) if evaluates(one["kind"])), None)
+    stage = next((planned for planned in reversed(plan["stages"]) if planned["kind"] == "evaluate"), None)
     if stage is None:
         hint = "Give it a stage `run: evaluate`."
         raise BadInput(f"the recipe {plan['name']} has no evaluation for a gate", code="no_evaluation", hint=hint)
-    found: dict[str, Any] = stage
-    return found
+    evaluation: dict[str, Any] = stage
+    return evaluation
 
 
 def _reward_models(stage: dict[str, Any]) -> list[str]:
     """As its report calls them: after the stages that train them."""
-    return [one["name"] for slot, one in stage["inputs"].items() if slot.partition(".")[0] == "rewards"]
+    return [given["name"] for slot, given in stage["inputs"].items() if slot.partition(".")[0] == "rewards"]
 
 
 def _entrants(stage: dict[str, Any]) -> list[str]:
@@ -243,5 +243,5 @@ def _entrants(stage: dict[str, Any]) -> list[str]:
 
     given = stage["config"]["entrants"]
     names = [stage["inputs"][f"entrants.{place}"]["name"] for place in range(len(given))]
-    entrants = [(name, Entrant.model_validate(one)) for name, one in zip(names, given, strict=True)]
+    entrants = [(name, Entrant.model_validate(entrant)) for name, entrant in zip(names, given, strict=True)]
     return [name for rows in entrant_names(entrants) for name, _ in rows]

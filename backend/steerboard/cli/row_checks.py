@@ -18,7 +18,7 @@ from steerboard.cli.output.listing import plain
 from steerboard.cli.output.run_rows import some_of
 
 CheckOption = Annotated[
-    bool, typer.Option(help="Before training, wait some seconds for a worker to count rows that are too long.")
+    bool, typer.Option(help="Wait a few seconds before training for a worker to count rows that are too long.")
 ]
 
 # For all checks of a start, and from one look to the next.
@@ -28,35 +28,37 @@ _UNDER_WAY = ("pending", "queued", "running")
 
 def check_rows_of_run(client: Client, work: dict[str, Any]) -> None:
     if not _is_alive(client, work["pool"]):
-        note(plain(f"The rows are not checked before the start: {_no_worker(work['pool'])}. The run checks them."))
+        note(
+            plain(f"The rows are not checked before the start because {_no_worker(work['pool'])}. The run checks them.")
+        )
         return
-    found = client.post("runs/row-check", work)
-    if found and _wait(client, [found]):
-        found = client.post("runs/row-check", work)
-    if found and (words := _outcome(found)):
+    check = client.post("runs/row-check", work)
+    if check and _wait(client, [check]):
+        check = client.post("runs/row-check", work)
+    if check and (words := _outcome(check)):
         note(plain(words))
 
 
 def check_rows_of_stages(client: Client, ask: Callable[[], list[dict[str, Any]]]) -> None:
     """`ask` asks for the checks of a recipe: those that are new begin."""
-    found = ask()
-    alive = {one["pool"]: _is_alive(client, one["pool"]) for one in found if one["check"]}
-    if _wait(client, [one["check"] for one in found if one["check"] and alive[one["pool"]]]):
-        found = ask()
+    checks = ask()
+    alive = {check["pool"]: _is_alive(client, check["pool"]) for check in checks if check["check"]}
+    if _wait(client, [check["check"] for check in checks if check["check"] and alive[check["pool"]]]):
+        checks = ask()
     outcomes: dict[str, list[str]] = {}
     unchecked: dict[str, list[str]] = {}
-    for one in found:
-        if one["check"] is None:
-            unchecked[one["not_checked"]] = one["stages"]
-        elif not alive[one["pool"]]:
-            unchecked.setdefault(_no_worker(one["pool"]), []).extend(one["stages"])
-        elif words := _outcome(one["check"]):
-            outcomes.setdefault(words, []).extend(one["stages"])
+    for check in checks:
+        if check["check"] is None:
+            unchecked[check["not_checked"]] = check["stages"]
+        elif not alive[check["pool"]]:
+            unchecked.setdefault(_no_worker(check["pool"]), []).extend(check["stages"])
+        elif words := _outcome(check["check"]):
+            outcomes.setdefault(words, []).extend(check["stages"])
     for words, stages in outcomes.items():
         note(plain(f"{some_of(stages)}: {words}"))
     if unchecked:
         reasons = "; ".join(f"{some_of(stages)} ({reason})" for reason, stages in unchecked.items())
-        note(plain(f"Not checked before the start, but by their runs: {reasons}."))
+        note(plain(f"Checked by their runs, not before the start: {reasons}."))
 
 
 def _is_alive(client: Client, pool: str) -> bool:
@@ -69,7 +71,7 @@ def _no_worker(pool: str) -> str:
 
 def _wait(client: Client, checks: Sequence[dict[str, Any]]) -> bool:
     """Until they have ended, or for some seconds; whether there was anything to wait for."""
-    waiting = [one["run_id"] for one in checks if one["state"] in _UNDER_WAY]
+    waiting = [check["run_id"] for check in checks if check["state"] in _UNDER_WAY]
     deadline = time.monotonic() + _CHECK_SECONDS
     for run in waiting:
         while client.get(path_of("runs", run))["state"] in _UNDER_WAY and time.monotonic() < deadline:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from steerboard.cli import run_marks
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.models.uploads import with_folders
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json, tell
@@ -22,13 +23,16 @@ from steerboard.cli.output.run_rows import print_runs, print_warnings, run_name
 from steerboard.cli.output.watch import wait_for
 from steerboard.cli.row_checks import CheckOption, check_rows_of_run
 from steerboard.cli.settings import config_of
+from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import BadInput
 
 app = typer.Typer(
-    help="Start, inspect, pause, change, cancel and resume runs, and read their logs.", no_args_is_help=True
+    help="Start, find, inspect, tag, pause, change, cancel, resume and delete runs, and read their logs.",
+    no_args_is_help=True,
 )
+app.add_typer(run_marks.app)
 
-Reference = Annotated[str, typer.Argument(help="PIPELINE.STAGE, for example demo-1.sft, or an id or its end.")]
+Reference = Annotated[str, typer.Argument(help="PIPELINE.STAGE, for example demo-1.sft, id or the end of an id.")]
 FOLLOW_SECONDS = 1.0
 SPARKS = "▁▂▃▄▅▆▇█"
 
@@ -49,18 +53,44 @@ def list_runs(
     state: Annotated[list[str] | None, typer.Option(help="Only runs in this state; may be repeated.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only runs of this kind; may be repeated.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Only runs of this pipeline.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help='Only runs that match, such as "eval_loss < 1.2 tag:good judge".')
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(help="Sort by a field of a filter; with - before it, the highest first.")
+    ] = None,
+    column: Annotated[list[str], typer.Option(help="Also show this setting, metric or result; may be repeated.")] = [],  # noqa: B006
+    view: Annotated[str | None, typer.Option(help="Show a view that the project keeps.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """The newest runs."""
-    found = list(Client().pages("runs", limit, state=state, kind=kind, pipeline=pipeline))
+    """List runs, newest first. Archived runs are left out, unless the filter has is:archived."""
+    client = Client()
+    if view is not None:
+        kept = _view(client, view)
+        filter_ = f"({kept['filter']}) {filter_}" if filter_ and kept["filter"] else filter_ or kept["filter"]
+        sort, column = sort or kept["sort"], column or kept["columns"]
+    asked = {"state": state, "kind": kind, "pipeline": pipeline, "filter": filter_, "sort": sort, "column": column}
+    runs = list(client.pages("runs", limit, **asked))
     if json:
-        print_json(found)
+        print_json(runs)
         return
-    if not found:
-        note("No runs match. A recipe makes them: steerboard run RECIPE")
+    if not runs:
+        note("No runs match. Start some with a recipe: steerboard run RECIPE")
         return
-    print_runs(console(), found)
+    print_runs(console(), runs, columns=column)
+
+
+def _view(client: Client, name: str) -> dict[str, Any]:
+    kept = {one["name"]: one["query"] for one in client.get("run-views")}
+    if name not in kept:
+        raise BadInput(
+            f"there is no view `{name}`{did_you_mean(name, kept)}",
+            code="not_found",
+            hint="Keep one on the page Runs of the dashboard.",
+        )
+    found: dict[str, Any] = kept[name]
+    return found
 
 
 @app.command()
@@ -71,22 +101,22 @@ def start(
         typer.Option(
             "--input",
             metavar="NAME=REFERENCE",
-            help="A model or dataset; for a model also a folder or a hub name. May be repeated.",
+            help="A model or dataset; a model can also be a folder or a hub name. May be repeated.",
         ),
     ] = [],  # noqa: B006
     changes: Annotated[
         list[str],
         typer.Option("--set", metavar="FIELD=VALUE", help="A setting in YAML, such as lora.rank=8; may be repeated."),
     ] = [],  # noqa: B006
-    name: Annotated[str | None, typer.Option(help="[default: generated]")] = None,
-    pool: Annotated[str, typer.Option(help="Pool whose workers take it.")] = "default",
-    wait: Annotated[bool, typer.Option(help="Follow it until it ends.")] = False,
+    name: Annotated[str | None, typer.Option(help="Name of the run. [default: generated]")] = None,
+    pool: Annotated[str, typer.Option(help="Worker pool that runs it.")] = "default",
+    wait: Annotated[bool, typer.Option(help="Follow the run until it ends.")] = False,
     check: CheckOption = True,
     json: JsonOption = False,
 ) -> None:
-    """One run of its own, outside any pipeline. Rows that the chat template refuses are found before it starts."""
+    """Start a single run, outside any pipeline. Rows that the chat template refuses are found before it starts."""
     client = Client()
-    key = next((one for one in client.get("schemas") if one["key"] == kind), None)
+    key = next((schema for schema in client.get("schemas") if schema["key"] == kind), None)
     config = {"run": key["kind"], "method": key["method"]} if key else {"run": kind}
     config = config_of(changes, {field: value for field, value in config.items() if value is not None})
     names, references = zip(*map(_pair, given), strict=True) if given else ((), ())
@@ -96,8 +126,8 @@ def start(
         return client.post("runs", {"name": name, "config": config, "inputs": inputs, "pool": pool})
 
     if check and key and key["method"]:
-        if any("/" in one or ":" in one for one in references):
-            note("The rows are not checked before the start: a model is brought in from outside. The run checks them.")
+        if any("/" in reference or ":" in reference for reference in references):
+            note("The rows are not checked before the start because a model is imported first. The run checks them.")
         else:
             work = {"config": config, "inputs": dict(zip(names, references, strict=True)), "pool": pool}
             check_rows_of_run(client, work)
@@ -123,36 +153,36 @@ def _pair(text: str) -> tuple[str, str]:
 
 @app.command()
 def show(run: Reference, json: JsonOption = False) -> None:
-    """A run: what it did, from what, with which settings, how it went."""
-    found = Client().get(path_of("runs", run))
+    """Show a run: its inputs, outputs, settings and history."""
+    details = Client().get(path_of("runs", run))
     if json:
-        print_json(found)
+        print_json(details)
         return
     out = console()
-    out.print(Text.assemble((f"{run_name(found)} ", "bold"), (found["state"], STYLES.get(found["state"], ""))))
-    for label, value in _facts(found):
+    out.print(Text.assemble((f"{run_name(details)} ", "bold"), (details["state"], STYLES.get(details["state"], ""))))
+    for label, value in _facts(details):
         if value:
             out.print(plain(f"{label:<10} {value}"))
-    print_warnings(found)
-    for attempt in found["attempts"]:
+    print_warnings(details)
+    for attempt in details["attempts"]:
         words = (
             f"{attempt['outcome'] or 'at work'} on {attempt['worker']}, {attempt['device_seconds']:.1f} device-seconds"
         )
         reason = f": {attempt['reason']}" if attempt["reason"] else ""
         out.print(plain(f"attempt {attempt['attempt']}  {words}{reason}"))
-    print_held_out_changes(found, out)
-    print_ledger(out, found["ledger"])
-    for step in found["timeline"]:
+    print_held_out_changes(details, out)
+    print_ledger(out, details["ledger"])
+    for step in details["timeline"]:
         when = step["created_at"][:19].replace("T", " ")
         out.print(plain(f"{when}  {step['to_state']:<10} {step['reason']}"), style="dim")
-    for one in found["changes"]:
-        words = ", ".join(f"{name} {value:g}" for name, value in one["values"].items())
-        when = f"from step {one['step']}" if one["step"] else "from the next step"
-        out.print(plain(f"changed {when} by {one['by']}: {words}"))
-    for one in found["findings"]:
-        out.print(plain(f"health, step {one['step']}: {one['reason']} ({one['action']})"), style="yellow")
-    if found["shards"]:
-        print_runs(out, found["shards"])
+    for changed in details["changes"]:
+        words = ", ".join(f"{name} {value:g}" for name, value in changed["values"].items())
+        when = f"from step {changed['step']}" if changed["step"] else "from the next step"
+        out.print(plain(f"changed {when} by {changed['by']}: {words}"))
+    for finding in details["findings"]:
+        out.print(plain(f"health, step {finding['step']}: {finding['reason']} ({finding['action']})"), style="yellow")
+    if details["shards"]:
+        print_runs(out, details["shards"])
 
 
 def _attempts(run: dict[str, Any]) -> str:
@@ -161,12 +191,12 @@ def _attempts(run: dict[str, Any]) -> str:
     return ", ".join(filter(None, (failed, lost)))
 
 
-def _settings(found: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+def _settings(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
     """What is set, as `--set` takes it: `lora.rank 8`, `lora.targets all`."""
-    for name, value in found.items():
+    for name, value in settings.items():
         if isinstance(value, dict):
             yield from _settings(value, f"{above}{name}.")
-        elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+        elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
             yield from _settings(dict(enumerate(value)), f"{above}{name}.")  # type: ignore[arg-type]
         elif value not in (None, []):
             yield f"{above}{name}", _shown(value)
@@ -190,8 +220,8 @@ def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
         ("hint", str(error.get("hint") or "") if run["state"] == "failed" else ""),
         ("attempts", _attempts(run)),
         ("doing", doing(run) if run["state"] == "running" else ""),
-        ("from", ", ".join(f"{one['name']} {one['label']}" for one in run["inputs"])),
-        ("made", ", ".join(f"{one['type']} {one['label'] or ''}".strip() for one in run["outputs"])),
+        ("from", ", ".join(f"{given['name']} {given['label']}" for given in run["inputs"])),
+        ("made", ", ".join(f"{output['type']} {output['label'] or ''}".strip() for output in run["outputs"])),
         ("figures", summary),
         ("settings", settings),
     ]
@@ -201,10 +231,12 @@ def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
 def logs(
     run: Reference,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the run ends.")] = False,
-    level: Annotated[list[str] | None, typer.Option(help="info, warning or error; may be repeated.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print each line as a JSON document on a line.")] = False,
+    level: Annotated[
+        list[str] | None, typer.Option(help="Only this level: info, warning or error; may be repeated.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print each line as a JSON document.")] = False,
 ) -> None:
-    """The log of a run's stage."""
+    """Print the log of a run."""
     client = Client()
     cursor: str | None = None
     seen = 0
@@ -231,16 +263,16 @@ def metrics(
     points: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many points per metric.")] = 500,
     json: JsonOption = False,
 ) -> None:
-    """The metrics of a run: first, last, lowest and highest value, and the curve."""
-    found = Client().get(path_of("runs", run, "metrics"), name=name, points=points)
+    """Print the metrics of a run: first, last, lowest and highest value, and the curve."""
+    curves = Client().get(path_of("runs", run, "metrics"), name=name, points=points)
     if json:
-        print_json(found)
+        print_json(curves)
         return
-    if not found:
+    if not curves:
         note(f"{run} has no metrics{' of this name' if name else ' yet'}.")
         return
     rows = []
-    for series in found:
+    for series in curves:
         values = [point["value"] for point in series["points"]]
         low, high = min(p["low"] for p in series["points"]), max(p["high"] for p in series["points"])
         rows.append((series["name"], series["steps"], values[0], values[-1], low, high, sparkline(values)))
@@ -258,10 +290,10 @@ def sparkline(values: list[float], width: int = 24) -> str:
 
 @app.command()
 def cancel(run: Reference, json: JsonOption = False) -> None:
-    """End a run: immediately if it waits, at its worker's next heartbeat if it runs."""
-    found = Client().post(path_of("runs", run, "cancel"))
-    waits = ": it ends at its worker's next heartbeat" if found["state"] == "running" else ""
-    tell(f"{run_name(found)}: {found['state']}{waits}", found, json=json)
+    """Cancel a run: immediately if it is waiting, at its worker's next heartbeat if it is running."""
+    cancelled = Client().post(path_of("runs", run, "cancel"))
+    waits = ": it ends at its worker's next heartbeat" if cancelled["state"] == "running" else ""
+    tell(f"{run_name(cancelled)}: {cancelled['state']}{waits}", cancelled, json=json)
 
 
 @app.command()
@@ -270,31 +302,33 @@ def pause(
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it is paused.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Let a training run keep a checkpoint after its current step and free its device, until it is resumed.
+    """Pause a training run: it saves a checkpoint after its current step and frees its device.
 
     With --wait: exit 1 if it ends before it pauses.
     """
     client = Client()
-    found = client.post(path_of("runs", run, "pause"))
+    paused = client.post(path_of("runs", run, "pause"))
     if wait:
-        found = wait_for(client, found, until=(*ENDED, "paused"))
-    waits = ": it pauses after its current step" if found["state"] == "running" else ""
-    tell(f"{run_name(found)}: {found['state']}{waits}", found, json=json)
-    if wait and found["state"] != "paused":
+        paused = wait_for(client, paused, until=(*ENDED, "paused"))
+    waits = ": it pauses after its current step" if paused["state"] == "running" else ""
+    tell(f"{run_name(paused)}: {paused['state']}{waits}", paused, json=json)
+    if wait and paused["state"] != "paused":
         raise typer.Exit(EXIT_FAILED)
 
 
 @app.command()
 def change(
     run: Reference,
-    settings: Annotated[list[str], typer.Argument(metavar="FIELD=VALUE...", help="Such as lr=1e-6 kl_weight=0.1.")],
+    settings: Annotated[
+        list[str], typer.Argument(metavar="FIELD=VALUE...", help="New settings, such as lr=1e-6 kl_weight=0.1.")
+    ],
     json: JsonOption = False,
 ) -> None:
-    """Other settings of a training run, from its next step on; without a checkpoint lost or a step repeated."""
+    """Change settings of a training run from its next step on. No checkpoint is lost and no step repeated."""
     config = config_of(settings, {})
-    found = Client().post(path_of("runs", run, "change"), {"config": config})
-    now = ", ".join(f"{name} {value:g}" for name, value in found["changeable"].items())
-    tell(f"{run_name(found)}: {now}", found, json=json)
+    changed = Client().post(path_of("runs", run, "change"), {"config": config})
+    now = ", ".join(f"{name} {value:g}" for name, value in changed["changeable"].items())
+    tell(f"{run_name(changed)}: {now}", changed, json=json)
 
 
 @app.command()
@@ -303,8 +337,8 @@ def resume(
     fix: Annotated[bool, typer.Option("--fix", help="Use the settings suggested by its error.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Give a failed, cancelled or paused run new attempts, from its newest checkpoint; what waited for it
-    waits again."""
+    """Resume a failed, cancelled or paused run from its newest checkpoint, with new attempts; runs that need it wait
+    again."""
     client = Client()
     changes: dict[str, Any] = {}
     if fix:
@@ -317,5 +351,5 @@ def resume(
             )
         changes = known["changes"]
         note(f"with {known['says']}")
-    found = client.post(path_of("runs", run, "resume"), {"config": changes})
-    tell(f"{run_name(found)}: {found['state']}", found, json=json)
+    resumed = client.post(path_of("runs", run, "resume"), {"config": changes})
+    tell(f"{run_name(resumed)}: {resumed['state']}", resumed, json=json)

@@ -9,15 +9,15 @@ import typer
 
 from steerboard.cli.output.console import JsonOption, note, tell
 
-app = typer.Typer(no_args_is_help=True, help="The key that seals stored secrets.")
+app = typer.Typer(no_args_is_help=True, help="Replace the key that seals stored secrets.")
 
-Home = Annotated[Path | None, typer.Option(help="Folder of all data. [default: .steerboard, or STEERBOARD_HOME]")]
+Home = Annotated[Path | None, typer.Option(help="Folder for all data. [default: .steerboard, or STEERBOARD_HOME]")]
 
 
 @app.command()
 def rotate(home: Home = None, json: JsonOption = False) -> None:
-    """Make a new key and seal everything with it; where STEERBOARD_SECRET_KEY is set, with that one. Older keys
-    still open what they sealed until `forget`."""
+    """Create a new key, or take STEERBOARD_SECRET_KEY if it is set, and seal everything with it. Older keys still open
+    what they sealed until `forget`."""
     from steerboard.maintenance import key_rotation
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.platform.security.secrets import Secrets
@@ -25,8 +25,8 @@ def rotate(home: Home = None, json: JsonOption = False) -> None:
     settings = settings_of(home)
     with database(settings) as engine:
         done = key_rotation.rotate(engine, Secrets(settings), settings.home)
-    found = {"sealed": done.values, "unreadable": done.unreadable}
-    tell(f"{done.values} secrets are sealed with the new key", found, json=json)
+    counts = {"sealed": done.values, "unreadable": done.unreadable}
+    tell(f"{done.values} secrets are sealed with the new key", counts, json=json)
     if done.unreadable:
         typer.echo(f"{done.unreadable} cannot be opened with any known key, and stay as they are", err=True)
         raise typer.Exit(1)
@@ -34,7 +34,7 @@ def rotate(home: Home = None, json: JsonOption = False) -> None:
 
 @app.command()
 def forget(home: Home = None, json: JsonOption = False) -> None:
-    """Drop the older keys, once nothing is sealed with them."""
+    """Delete the older keys, once nothing is sealed with them."""
     from steerboard.maintenance import key_rotation
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.platform.security.secrets import Secrets
@@ -46,4 +46,4 @@ def forget(home: Home = None, json: JsonOption = False) -> None:
     words = f"{done.values} secrets are sealed with the current key; older keys are no longer needed"
     tell(words, {"sealed": done.values}, json=json)
     if not keys.from_file:
-        note("Take STEERBOARD_SECRET_KEY_PREVIOUS out of every process.")
+        note("Remove STEERBOARD_SECRET_KEY_PREVIOUS from every process.")

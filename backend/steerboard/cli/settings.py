@@ -29,8 +29,8 @@ def config_of(texts: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
             "the settings cannot be used",
             code="bad_config",
             errors=[
-                ErrorLocation(location=one.location, message=one.message.replace(f"stages.{_RUN}.", ""))
-                for one in faults.ordered()
+                ErrorLocation(location=fault.location, message=fault.message.replace(f"stages.{_RUN}.", ""))
+                for fault in faults.ordered()
             ],
             hint="Write FIELD=VALUE, or FIELD.INNER=VALUE.",
         )

@@ -28,12 +28,12 @@ _COLUMNS = (
 def create(
     name: Annotated[str, typer.Argument(help="Name of the token; unique among live tokens.")],
     scope: Annotated[
-        list[str] | None, typer.Option(help="read (the default), write, run, admin; may be repeated.")
+        list[str] | None, typer.Option(help="Scope: read (the default), write, run or admin; may be repeated.")
     ] = None,
     days: Annotated[float | None, typer.Option(help="Expires after this many days.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a token and print it, this once."""
+    """Create a token and print it. It is not shown again."""
     made = Client().post("tokens", {"name": name, "scopes": scope or ["read"], "expires_in_days": days})
     if json:
         print_json(made)
@@ -43,13 +43,13 @@ def create(
 
 @app.command("list")
 def list_tokens(json: JsonOption = False) -> None:
-    """All tokens of the project; never the secrets."""
+    """List the project's tokens, without the secrets."""
     tokens = list(Client().pages("tokens"))
     if json:
         print_json(tokens)
         return
     if not tokens:
-        note("No tokens yet. Make one: steerboard tokens create NAME")
+        note("No tokens yet. Create one: steerboard tokens create NAME")
         return
     keys = ("scopes", "last_used_at", "expires_at", "hint", "id")
     rows = [(token["name"], _state(token), *(token[key] for key in keys)) for token in tokens]
@@ -64,7 +64,9 @@ def _state(token: dict[str, Any]) -> str:
 
 
 @app.command("revoke")
-def revoke(token: Annotated[str, typer.Argument(help="Name, or an id or its end.")], json: JsonOption = False) -> None:
-    """End a token immediately."""
+def revoke(
+    token: Annotated[str, typer.Argument(help="Name, id or the end of an id.")], json: JsonOption = False
+) -> None:
+    """Revoke a token immediately."""
     revoked = Client().delete(path_of("tokens", token))
     tell(f"token {revoked['name']} is revoked", revoked, json=json)

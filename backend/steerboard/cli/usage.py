@@ -36,7 +36,7 @@ class GatedCommand(TyperCommand):
     """Exact where the command line names a gate, since 2 means something else there only."""
 
     def make_context(self, info_name: Any, args: list[str], *arguments: Any, **options: Any) -> Any:
-        if not any(one.partition("=")[0] == "--gate" for one in args):
+        if not any(argument.partition("=")[0] == "--gate" for argument in args):
             return super().make_context(info_name, args, *arguments, **options)
         with _as_usage():
             return super().make_context(info_name, args, *arguments, **options)

@@ -13,6 +13,7 @@ from steerboard.datasets import service
 from steerboard.datasets.cleaning import api as cleaning_api
 from steerboard.datasets.collections import api as collections_api
 from steerboard.datasets.conversions import api as conversions_api
+from steerboard.datasets.differences import api as differences_api
 from steerboard.datasets.edits import api as edits_api
 from steerboard.datasets.imports import api as imports_api
 from steerboard.datasets.imports.execution.requests import import_in_process
@@ -27,8 +28,10 @@ from steerboard.datasets.imports.uploads import (
 )
 from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.queries import dataset_out, datasets_out, reward_sources
+from steerboard.datasets.review import api as review_api
 from steerboard.datasets.rewards.histograms import histogram, source_of
 from steerboard.datasets.samples import api as samples_api
+from steerboard.datasets.samples import views as sample_views
 from steerboard.datasets.schemas import (
     DatasetOut,
     ExportFormat,
@@ -41,6 +44,7 @@ from steerboard.datasets.schemas import (
     WeightedSourceIn,
 )
 from steerboard.datasets.tables import Dataset, Reward
+from steerboard.marks.listing import MarksFilter
 from steerboard.platform.concurrency import in_pool
 from steerboard.platform.http import downloads
 from steerboard.platform.http.downloads import Download
@@ -52,10 +56,13 @@ router = Router(prefix="/datasets", tags=["datasets"])
 router.include_router(samples_api.router)
 router.include_router(cleaning_api.router)
 router.include_router(conversions_api.router)
+router.include_router(differences_api.router)
 router.include_router(edits_api.router)
+router.include_router(review_api.router)
 project_router = Router()
 project_router.include_router(collections_api.router)
 project_router.include_router(imports_api.router)
+project_router.include_router(sample_views.router)
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
 Limit = Annotated[int, Query(ge=1, le=1000)]
@@ -82,6 +89,7 @@ def import_dataset(request: Request, access: Write, form: Form) -> ImportReport:
 def list_datasets(
     session: Db,
     access: Read,
+    marks: Annotated[MarksFilter, Depends()],
     kind: Annotated[list[SampleKind], Query()] = [],  # noqa: B006
     name: Annotated[str | None, Query(description="A part of the name.")] = None,
     cursor: str | None = None,
@@ -91,7 +99,7 @@ def list_datasets(
     query = select(Dataset).where(Dataset.project_id == access.project.id)
     if kind:
         query = query.where(Dataset.kind.in_(kind))
-    query = named(query, Dataset.name, name)
+    query = marks.of(named(query, Dataset.name, name), access, Dataset.id, Dataset.name)
     return paginate(
         session,
         query,
@@ -111,10 +119,10 @@ def get_dataset(session: Db, access: Read, dataset: str) -> DatasetOut:
 
 @router.delete("/{dataset}", status_code=204, responses=problems(404, 409))
 def delete_dataset(session: Db, access: Write, dataset: str) -> None:
-    """Only when no run and no other dataset refers to it."""
-    found = service.get_dataset(session, access.project, dataset)
-    service.delete_dataset(session, found)
-    audit(session, access, "dataset.delete", found.name, {"rows": found.rows})
+    """Delete a dataset that no run and no other dataset refers to."""
+    stored = service.get_dataset(session, access.project, dataset)
+    service.delete_dataset(session, stored)
+    audit(session, access, "dataset.delete", stored.name, {"rows": stored.rows})
 
 
 @router.get("/{dataset}/rewards", responses=problems(404))
@@ -128,9 +136,9 @@ def list_rewards(
     session: Db, access: Read, dataset: str, source: str, cursor: str | None = None, limit: Limit = 100
 ) -> Page[RewardOut]:
     """The raw rewards of one source, in the order of their rows. `pinned`: those that a labelled dataset pins."""
-    found = service.get_dataset(session, access.project, dataset)
-    by = source_of(session, access.project, found, source)
-    query = select(Reward).where(Reward.dataset_id == owner_of(found), Reward.reward_source_id == by.id)
+    stored = service.get_dataset(session, access.project, dataset)
+    by = source_of(session, access.project, stored, source)
+    query = select(Reward).where(Reward.dataset_id == owner_of(stored), Reward.reward_source_id == by.id)
     return paginate(
         session,
         query,
@@ -147,8 +155,8 @@ def get_reward_histogram(
     session: Db, access: Read, dataset: str, source: str, bins: Annotated[int, Query(ge=1, le=500)] = 40
 ) -> RewardHistogram:
     """How the raw rewards of one source are spread over all rows. `pinned`: those that a labelled dataset pins."""
-    found = service.get_dataset(session, access.project, dataset)
-    return histogram(session, found, source_of(session, access.project, found, source), bins)
+    stored = service.get_dataset(session, access.project, dataset)
+    return histogram(session, stored, source_of(session, access.project, stored, source), bins)
 
 
 @router.post(
@@ -170,19 +178,19 @@ def import_rewards(request: Request, access: Write, form: Form, dataset: str) ->
 @router.post("/{dataset}/rewards/weighted", status_code=201, responses=problems(404, 409))
 def add_weighted_source(session: Db, access: Write, dataset: str, body: WeightedSourceIn) -> RewardSourceOut:
     """A new source: the weighted sum of others that graded every row, each as z-scores over the rows unless `raw`."""
-    found = service.get_dataset(session, access.project, dataset)
-    source = service.add_weighted(session, access.project, found, body.name, body.weights, body.scale)
-    audit(session, access, "rewards.weighted", found.name, body.model_dump())
-    return next(out for out in reward_sources(session, found) if out.id == source.id)
+    stored = service.get_dataset(session, access.project, dataset)
+    source = service.add_weighted(session, access.project, stored, body.name, body.weights, body.scale)
+    audit(session, access, "rewards.weighted", stored.name, body.model_dump())
+    return next(out for out in reward_sources(session, stored) if out.id == source.id)
 
 
 @router.post("/{dataset}/labelled", status_code=201, responses=problems(404, 409))
 def pin_labelled(session: Db, access: Write, dataset: str, body: LabelledIn) -> DatasetOut:
     """Pin one source's rewards as a labelled dataset, normalised over all its rows."""
-    found = service.get_dataset(session, access.project, dataset)
+    stored = service.get_dataset(session, access.project, dataset)
     source = service.get_source(session, access.project, body.source)
-    labelled = service.pin_labelled(session, access.project, name=body.name, dataset=found, source=source, run_id=None)
-    audit(session, access, "dataset.label", labelled.name, {"of": found.name, "source": source.name})
+    labelled = service.pin_labelled(session, access.project, name=body.name, dataset=stored, source=source, run_id=None)
+    audit(session, access, "dataset.label", labelled.name, {"of": stored.name, "source": source.name})
     return dataset_out(session, labelled)
 
 
@@ -190,9 +198,9 @@ def pin_labelled(session: Db, access: Write, dataset: str, body: LabelledIn) -> 
 def export_dataset(
     session: Db, access: Read, dataset: str, format: ExportFormat = "jsonl", split: ExportSplit = "all"
 ) -> Download:
-    """One file that import reads back; of all rows, to the same content hash."""
-    found = service.get_dataset(session, access.project, dataset)
-    name = found.name if split == "all" else f"{found.name}-{split}"
+    """Download a file that import reads back; with all rows, to the same content hash."""
+    stored = service.get_dataset(session, access.project, dataset)
+    name = stored.name if split == "all" else f"{stored.name}-{split}"
     return downloads.made(
-        lambda file: service.write_export(session, found, format, file, split), f"{name}.{format}", _MEDIA[format]
+        lambda file: service.write_export(session, stored, format, file, split), f"{name}.{format}", _MEDIA[format]
     )

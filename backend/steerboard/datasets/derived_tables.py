@@ -49,7 +49,8 @@ class RewardStatistics(Base):
 
 
 class SearchSegment(Base):
-    """Neighbouring rows whose words are indexed in one transaction; `ready` when they are."""
+    """Neighbouring rows whose words are indexed in one transaction; `ready` when they are. `lexicon`: every word once,
+    each with a line feed before and behind it, to find words by a part."""
 
     __tablename__ = "search_segments"
     __table_args__ = (
@@ -62,6 +63,7 @@ class SearchSegment(Base):
     first_row: Mapped[int]
     rows: Mapped[int]
     ready: Mapped[bool]
+    lexicon: Mapped[str | None] = mapped_column(deferred=True)
 
 
 class SearchWord(Base):

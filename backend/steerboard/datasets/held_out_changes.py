@@ -17,7 +17,7 @@ CHANGES = "held_out_changes"
 
 
 def changes_of(dataset: Dataset) -> list[HeldOutChange]:
-    return [HeldOutChange.model_validate(one) for one in dataset.origin.get(CHANGES, ())]
+    return [HeldOutChange.model_validate(change) for change in dataset.origin.get(CHANGES, ())]
 
 
 def inherited_changes(*sources: Dataset) -> dict[str, Any]:
@@ -26,8 +26,8 @@ def inherited_changes(*sources: Dataset) -> dict[str, Any]:
 
 
 def as_origin(changes: Iterable[HeldOutChange]) -> dict[str, Any]:
-    found = [change.model_dump(mode="json") for change in changes]
-    return {CHANGES: found} if found else {}
+    documents = [change.model_dump(mode="json") for change in changes]
+    return {CHANGES: documents} if documents else {}
 
 
 def count_held_out(session: Session, dataset: Dataset, rows: Iterable[int]) -> int:

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.access import Access
-from steerboard.datasets.formats.records import Source
 from steerboard.platform.hooks import Hook
+from steerboard_files.records import Source
 
 # The dataset or model that `<pipeline>.<stage>` of a project made or reused.
 stage_output: Hook[[Session, uuid.UUID, str, Literal["dataset", "model"]], uuid.UUID | None] = Hook("stage_output")

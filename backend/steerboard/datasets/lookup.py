@@ -57,7 +57,10 @@ def delete_dataset(session: Session, dataset: Dataset) -> None:
     if child is not None:
         raise InUse(f"dataset {child!r} is built on {dataset.name!r}", hint="Delete that one first.")
     if used_by_run(session, "dataset", dataset.id):
-        raise InUse(f"a run used or made {dataset.name!r}", hint="Lineage stays whole: such datasets are kept.")
+        raise InUse(
+            f"a run used or made {dataset.name!r}",
+            hint="Datasets that others were made from are kept, so lineage stays complete.",
+        )
     source_id = dataset.reward_source_id
     delete_segments(session, dataset.id)
     for statistics in (DatasetStatistics, RewardStatistics):

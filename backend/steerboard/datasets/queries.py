@@ -18,7 +18,7 @@ from steerboard.platform.row_sizes import ROW_BYTES, shown_part, weight
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind, half_of
 
-_SUMMARISED = ("figures", "rewards", "fields", "extra_columns", "prompts_as_text", CHANGES)
+_SUMMARISED = ("figures", "rewards", "fields", "extra_columns", "prompts_as_text", "edited_rows", CHANGES)
 
 
 def dataset_out(session: Session, dataset: Dataset) -> DatasetOut:
@@ -83,8 +83,8 @@ def rewards_of(session: Session, dataset: Dataset, rows: list[int]) -> dict[int,
         Reward.reward_source_id == dataset.reward_source_id,
         Reward.row == wanted.c.row,
     )
-    found = session.execute(select(wanted.c.row, value.scalar_subquery()))
-    return {row: reward for row, reward in found if reward is not None}
+    known = session.execute(select(wanted.c.row, value.scalar_subquery()))
+    return {row: reward for row, reward in known if reward is not None}
 
 
 def reward_sources(session: Session, dataset: Dataset) -> list[RewardSourceOut]:

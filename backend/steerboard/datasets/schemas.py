@@ -14,6 +14,7 @@ from steerboard_contracts.samples import SampleKind
 
 BadRows = Literal["refuse", "skip"]
 ExportFormat = Literal["jsonl", "jsonl.gz", "parquet"]
+Match = Literal["words", "part"]
 ExportSplit = Literal["all", "train", "held_out"]
 
 
@@ -88,6 +89,27 @@ class ImportReport(BaseModel):
     unused: list[UnusedColumn] = Field(description="Columns of the first rows that feed no field.")
 
 
+class RowMarks(BaseModel):
+    """What people noted on a row. `change`: what the next version does to it."""
+
+    flagged: bool = False
+    comments: int = 0
+    change: Literal["edit", "remove"] | None = None
+
+
+class ExcerptPart(BaseModel):
+    text: str
+    hit: bool
+
+
+class Excerpt(BaseModel):
+    """A text of the row around the first hit of a search. `turn`: which one of the prompt."""
+
+    field: str
+    turn: int | None
+    parts: list[ExcerptPart]
+
+
 class SampleOut(BaseModel):
     """`cut`: the row is so large that its texts and lists end early here; `whole=true` has all of them."""
 
@@ -98,6 +120,8 @@ class SampleOut(BaseModel):
     extra: dict[str, Any] | None
     reward: float | None = None
     cut: bool = False
+    marks: RowMarks | None = None
+    excerpts: list[Excerpt] | None = Field(default=None, description="Where it matches `q`, text by text.")
 
 
 class RewardOut(BaseModel):

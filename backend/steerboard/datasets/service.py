@@ -12,8 +12,6 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.creation import complete, new_dataset
-from steerboard.datasets.formats.jsonl import read_jsonl
-from steerboard.datasets.formats.records import Limits, Problem
 from steerboard.datasets.lookup import announce, delete_dataset, get_dataset
 from steerboard.datasets.parsing.extras import ColumnTypes, encode_extra
 from steerboard.datasets.rewards.service import (
@@ -32,6 +30,8 @@ from steerboard.datasets.tables import Dataset
 from steerboard_contracts.errors import BadRow, EmptySelection, ErrorLocation
 from steerboard_contracts.samples import SAMPLE_CLASSES, LabelledSample, SampleKind, validate_sample
 from steerboard_contracts.stage.inputs import DatasetInput
+from steerboard_files.jsonl import read_jsonl
+from steerboard_files.records import Limits, Problem
 
 __all__ = [
     "add_weighted",

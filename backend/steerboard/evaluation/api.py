@@ -22,6 +22,7 @@ from steerboard.evaluation.schemas import (
     RewardsIn,
 )
 from steerboard.evaluation.tables import Evaluation
+from steerboard.marks.listing import MarksFilter
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, named, paginate
 
@@ -36,16 +37,18 @@ Run = Annotated[Access, Depends(AccessTo("run"))]
 def list_evaluations(
     session: Db,
     access: Read,
+    marks: Annotated[MarksFilter, Depends()],
     name: Annotated[str | None, Query(description="A part of the name.")] = None,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Page[EvaluationOut]:
     """The newest first."""
+    query = named(select(Evaluation).where(Evaluation.project_id == access.project.id), Evaluation.name, name)
     return paginate(
         session,
-        named(select(Evaluation).where(Evaluation.project_id == access.project.id), Evaluation.name, name),
+        marks.of(query, access, Evaluation.id, Evaluation.name),
         Evaluation.id,
-        lambda one: queries.evaluations_out(session, [one])[0],
+        lambda listed: queries.evaluations_out(session, [listed])[0],
         cursor=cursor,
         limit=limit,
         convert_all=lambda page: queries.evaluations_out(session, page),
@@ -54,7 +57,8 @@ def list_evaluations(
 
 @router.post("", status_code=201, responses=problems(404, 409))
 def create_evaluation(body: EvaluationCreate, session: Db, access: Run) -> EvaluationOut:
-    """Choose prompts and entrants. Generation starts immediately; reward models follow when all answers are there."""
+    """Create an evaluation from prompts and entrants. Generation starts immediately; reward models follow once all
+    answers are there."""
     made = service.create(session, access.project, body, access.actor)
     audit(session, access, "evaluation.create", f"evaluation {made.name} {made.id}", _short(body))
     return _out(session, made)
@@ -62,38 +66,38 @@ def create_evaluation(body: EvaluationCreate, session: Db, access: Run) -> Evalu
 
 @router.get("/{evaluation}", responses=problems(404))
 def get_evaluation(evaluation: str, session: Db, access: Read) -> EvaluationDetail:
-    """By id or name, with all its parts and what is left to do."""
+    """Get an evaluation by id or name, with all its parts and its unfinished work."""
     return queries.detail(session, lookup.get_evaluation(session, access.project, evaluation))
 
 
 @router.patch("/{evaluation}", responses=problems(404, 409))
 def change_evaluation(evaluation: str, body: EvaluationChange, session: Db, access: Write) -> EvaluationOut:
-    """Another name or description."""
-    found = lookup.get_evaluation(session, access.project, evaluation)
-    before = found.name
-    service.change(session, access.project, found, body)
+    """Change the name or the description of an evaluation."""
+    stored = lookup.get_evaluation(session, access.project, evaluation)
+    before = stored.name
+    service.change(session, access.project, stored, body)
     detail = {"name": before, **body.model_dump(exclude_none=True)}
-    audit(session, access, "evaluation.change", f"evaluation {found.name} {found.id}", detail)
-    return _out(session, found)
+    audit(session, access, "evaluation.change", f"evaluation {stored.name} {stored.id}", detail)
+    return _out(session, stored)
 
 
 @router.delete("/{evaluation}", status_code=204, responses=problems(404, 409))
 def delete_evaluation(evaluation: str, session: Db, access: Write) -> None:
-    """With its answers and all that was found. Not when people have ranked them."""
-    found = lookup.get_evaluation(session, access.project, evaluation)
-    target = f"evaluation {found.name} {found.id}"
-    service.delete(session, found, access.actor)
+    """Delete an evaluation with its answers and results, unless people have ranked them."""
+    stored = lookup.get_evaluation(session, access.project, evaluation)
+    target = f"evaluation {stored.name} {stored.id}"
+    service.delete(session, stored, access.actor)
     audit(session, access, "evaluation.delete", target)
 
 
 @router.post("/{evaluation}/entrants", status_code=201, responses=problems(404, 409))
 def add_entrant(evaluation: str, body: EntrantIn, session: Db, access: Run) -> EntrantOut:
-    """One more model or endpoint, which answers the same prompts."""
-    found = lookup.get_evaluation(session, access.project, evaluation)
-    entrant = service.add_entrant(session, access.project, found, body, access.actor)
+    """Add a model or an endpoint that answers the same prompts."""
+    stored = lookup.get_evaluation(session, access.project, evaluation)
+    entrant = service.add_entrant(session, access.project, stored, body, access.actor)
     detail = {"entrant": entrant.name, **body.model_dump(mode="json", exclude_defaults=True)}
-    audit(session, access, "evaluation.add_entrant", f"evaluation {found.name} {found.id}", detail)
-    return queries.entrants_out(session, found, [entrant])[0]
+    audit(session, access, "evaluation.add_entrant", f"evaluation {stored.name} {stored.id}", detail)
+    return queries.entrants_out(session, stored, [entrant])[0]
 
 
 @router.get("/{evaluation}/prompts", responses=problems(404))
@@ -109,17 +113,23 @@ def list_evaluation_prompts(
 ) -> PromptPage:
     """By position, with every entrant's answers and their rewards. With long texts a page may be short and still have a
     `next`."""
-    found = lookup.get_evaluation(session, access.project, evaluation)
-    return prompt_page(session, found, after=after, limit=limit, seen=seen, category=category, whole=whole)
+    stored = lookup.get_evaluation(session, access.project, evaluation)
+    return prompt_page(session, stored, after=after, limit=limit, seen=seen, category=category, whole=whole)
 
 
 @router.post("/{evaluation}/rewards", status_code=201, responses=problems(404))
 def add_rewards(evaluation: str, body: RewardsIn, session: Db, access: Run) -> RewardAssessmentOut:
-    """Let a reward model score all answers. Asked for again, it scores those that are new."""
-    found = lookup.get_evaluation(session, access.project, evaluation)
-    made = rewards.assess(session, access.project, found, body.model, access.actor, body.engine)
-    audit(session, access, "evaluation.add_rewards", f"evaluation {found.name} {found.id}", {"model": made.name})
-    return queries.assessments_out(session, found, [made])[0]
+    """Let a reward model score all answers. A repeated call scores only the new ones."""
+    stored = lookup.get_evaluation(session, access.project, evaluation)
+    made = rewards.assess(session, access.project, stored, body.model, access.actor, body.engine)
+    audit(
+        session,
+        access,
+        "evaluation.add_rewards",
+        f"evaluation {stored.name} {stored.id}",
+        {"model": made.name},
+    )
+    return queries.assessments_out(session, stored, [made])[0]
 
 
 def _out(session: Db, evaluation: Evaluation) -> EvaluationOut:

@@ -42,10 +42,10 @@ def plan(session: Session, project: Project, evaluation: Evaluation, named: Sequ
     if named is None:
         ids = [entrant.model_id for entrant in entrants_of(session, evaluation) if entrant.model_id]
         models = session.scalars(select(Model).where(Model.id.in_(ids)).order_by(Model.id)).all()
-        found = [dataset for model in models for dataset in training_data(session, model)]
+        datasets = [dataset for model in models for dataset in training_data(session, model)]
     else:
-        found = [get_dataset(session, project, name) for name in named]
-    owners = dict.fromkeys(_owner(session, dataset).id for dataset in found)
+        datasets = [get_dataset(session, project, name) for name in named]
+    owners = dict.fromkeys(_owner(session, dataset).id for dataset in datasets)
     known = {entry["id"] for entry in evaluation.checked_against} | set(evaluation.to_check or ())
     new = [str(id_) for id_ in owners if str(id_) not in known]
     if not new:
@@ -92,8 +92,8 @@ def counts(session: Session, evaluation: Evaluation) -> tuple[int, int]:
     rows = session.execute(
         select(match, func.count()).where(EvaluationPrompt.evaluation_id == evaluation.id).group_by(match)
     )
-    found = {row[0]: row[1] for row in rows}
-    return found.get("exact", 0), found.get("near", 0)
+    prompts_of = {row[0]: row[1] for row in rows}
+    return prompts_of.get("exact", 0), prompts_of.get("near", 0)
 
 
 def prompt_text(messages: Sequence[dict[str, str]]) -> str:
@@ -117,21 +117,21 @@ def evaluation_texts(
         prompts = prompts.where(Evaluation.id != made_from)
     if names is not None:
         prompts, sets = prompts.where(Evaluation.name.in_(names)), sets.where(PromptSet.name.in_(names))
-    found = [
+    texts = [
         EvaluationText("evaluation", name, position, prompt_text(messages))
         for name, position, messages in session.execute(prompts)
     ]
     for name, rows in session.execute(sets):
-        found += [
+        texts += [
             EvaluationText("prompt_set", name, position, prompt_text(row["messages"]))
             for position, row in enumerate(rows)
         ]
     for name in names or ():
-        if not any(one.name == name for one in found):
+        if not any(text.name == name for text in texts):
             raise NotFound(
                 f"there is no evaluation or prompt set {name!r}", hint="List them with `steerboard evaluations list`."
             )
-    return list({one.text: one for one in reversed(found)}.values())[::-1]
+    return list({text.text: text for text in reversed(texts)}.values())[::-1]
 
 
 def _check(session: Session, evaluation: Evaluation) -> None:
@@ -142,7 +142,9 @@ def _check(session: Session, evaluation: Evaluation) -> None:
         .order_by(EvaluationPrompt.position)
     ).all()
     index = PromptIndex([prompt_text(prompt.messages) for prompt in prompts])
-    found: dict[int, dict[str, Any]] = {at: prompt.seen for at, prompt in enumerate(prompts) if prompt.seen is not None}
+    matches: dict[int, dict[str, Any]] = {
+        at: prompt.seen for at, prompt in enumerate(prompts) if prompt.seen is not None
+    }
     todo = list(evaluation.to_check or ())
     checked = []
     for id_ in todo:
@@ -151,30 +153,33 @@ def _check(session: Session, evaluation: Evaluation) -> None:
             continue
         for row, given in _train_texts(session, dataset):
             for match in index.match(given):
-                _keep_best(found, match.prompt, match.kind, dataset, row, match.overlap)
+                _keep_best(matches, match.prompt, match.kind, dataset, row, match.overlap)
         checked.append({"id": id_, "name": dataset.name, "rows": dataset.rows - dataset.held_out_rows})
     for at, prompt in enumerate(prompts):
-        if at in found and prompt.seen != found[at]:
-            prompt.seen = found[at]
+        if at in matches and prompt.seen != matches[at]:
+            prompt.seen = matches[at]
     session.flush()
     # Another dataset may have been named while these were looked through.
     session.refresh(evaluation, ["to_check", "checked_against"], with_for_update={"key_share": True})
     left = [id_ for id_ in evaluation.to_check or () if id_ not in todo]
     known = {entry["id"] for entry in evaluation.checked_against}
-    evaluation.checked_against = [*evaluation.checked_against, *(one for one in checked if one["id"] not in known)]
+    evaluation.checked_against = [
+        *evaluation.checked_against,
+        *(dataset for dataset in checked if dataset["id"] not in known),
+    ]
     evaluation.to_check = left or None
     session.flush()
     changed(session, evaluation, "contamination")
 
 
 def _keep_best(
-    found: dict[int, dict[str, Any]], at: int, kind: str, dataset: Dataset, row: int, overlap: float
+    matches: dict[int, dict[str, Any]], at: int, kind: str, dataset: Dataset, row: int, overlap: float
 ) -> None:
     """An exact match before a near one, then the larger overlap, then the first."""
-    known = found.get(at)
+    known = matches.get(at)
     if known is not None and (known["match"] == "exact", known["overlap"]) >= (kind == "exact", overlap):
         return
-    found[at] = {"match": kind, "dataset": dataset.name, "row": row, "overlap": overlap}
+    matches[at] = {"match": kind, "dataset": dataset.name, "row": row, "overlap": overlap}
 
 
 def _train_texts(session: Session, dataset: Dataset) -> Iterator[tuple[int, str]]:

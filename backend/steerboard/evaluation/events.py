@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import CompoundSelect, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from steerboard.accounts.access import Access
 from steerboard.evaluation.judge_tables import Judge
-from steerboard.evaluation.tables import CALIBRATION, Evaluation
+from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, RewardAssessment
 from steerboard.platform.database import new_id
 from steerboard.platform.events.log import channel, wake
 from steerboard.platform.statements import Statement
-from steerboard.runs.state.announcements import announce
+from steerboard.runs.hooks import News
+from steerboard.runs.state.announcements import announce, note_news
+from steerboard.runs.state.states import ENDED, state_of
+from steerboard.runs.tables import Run
 
 
 def changed(session: Session, evaluation: Evaluation, what: str) -> None:
@@ -74,6 +77,7 @@ def run_moved(session: Session, evaluation_id: uuid.UUID) -> None:
     if evaluation is None:
         return
     changed(session, evaluation, "run")
+    _tell_end(session, evaluation)
     if evaluation.prompts_from.get("kind") == CALIBRATION:
         here, there = aliased(Judge), aliased(Judge)
         same = or_(here.endpoint_id == there.endpoint_id, here.model_id == there.model_id)
@@ -81,3 +85,32 @@ def run_moved(session: Session, evaluation_id: uuid.UUID) -> None:
         others = Evaluation.id.in_(calibrated) & (Evaluation.id != evaluation.id)
         for other in session.scalars(select(Evaluation).where(others).order_by(Evaluation.id)):
             changed(session, other, "judge")
+
+
+def assessing_runs(evaluation_id: uuid.UUID) -> CompoundSelect[uuid.UUID | None]:
+    """The ids of the runs of entrants, reward models and judges."""
+    first, *others = (
+        select(table.run_id).where(table.evaluation_id == evaluation_id, table.run_id.is_not(None))
+        for table in (Entrant, RewardAssessment, Judge)
+    )
+    return first.union(*others)
+
+
+def _tell_end(session: Session, evaluation: Evaluation) -> None:
+    """Notices tell when the last of an evaluation's runs has ended. Its row is locked, so that of two transactions
+    that end the last two, one reports it."""
+    runs = assessing_runs(evaluation.id).subquery()
+    rows = session.execute(
+        select(Run.state, func.count()).join(runs, runs.c.run_id == Run.id).group_by(Run.state).order_by(Run.state)
+    )
+    counts = {row[0]: row[1] for row in rows}
+    state = state_of(counts)
+    if state in ENDED:
+        about = {
+            "id": str(evaluation.id),
+            "name": evaluation.name,
+            "state": state,
+            "reason": ", ".join(f"{count} {each}" for each, count in counts.items()),
+        }
+        path = f"/evaluations/{evaluation.id}"
+        note_news(session, News(evaluation.project_id, f"evaluation.{state}", about, path=path))

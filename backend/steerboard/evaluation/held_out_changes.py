@@ -15,12 +15,12 @@ from steerboard_contracts.held_out_changes import HeldOutChange, merged
 
 
 def changes_of_prompts(session: Session, evaluation: Evaluation) -> list[HeldOutChange]:
-    """Prompts are chosen without their labels, so a flip changes none."""
+    """Prompts are chosen without their labels, so a flip changes none; an edit may."""
     origin = evaluation.prompts_from
     if "dataset_id" not in origin or origin.get("split") == "train":
         return []
     dataset = session.get(Dataset, uuid.UUID(origin["dataset_id"]))
-    return [change for change in changes_of(dataset) if change.dropped] if dataset is not None else []
+    return [change for change in changes_of(dataset) if change.dropped or change.edited] if dataset is not None else []
 
 
 def changes_of_pairs(session: Session, project_id: uuid.UUID, datasets: Iterable[str]) -> list[HeldOutChange]:

@@ -150,7 +150,7 @@ class JudgeAnswer(Base):
     """What an endpoint answered to a request, by the content of both; paid for once in a project.
 
     `key`: SHA-256 of base URL, model, messages and sampling parameters. `judge_id`: who paid. `seconds`: from request
-    to answer.
+    to answer. `attempts`: how often it was sent until there was one.
     """
 
     __tablename__ = "judge_answers"
@@ -163,6 +163,7 @@ class JudgeAnswer(Base):
     prompt_tokens: Mapped[int | None]
     completion_tokens: Mapped[int | None]
     seconds: Mapped[float | None]
+    attempts: Mapped[int | None]
     judge_id: Mapped[uuid.UUID | None] = mapped_column(
         ForeignKey("evaluation_judges.id", ondelete="SET NULL"), index=True
     )

@@ -39,7 +39,7 @@ def prompt_page(
     page, more = take(session.scalars(mine), limit)
     responses, end = _responses(session, evaluation, [prompt.position for prompt in page], whole)
     shown = [prompt for prompt in page if end is None or prompt.position < end]
-    items = [_prompt_out(one, responses[one.position], whole) for one in shown]
+    items = [_prompt_out(prompt, responses[prompt.position], whole) for prompt in shown]
     return PromptPage(items=items, next=shown[-1].position if more or len(shown) < len(page) else None)
 
 
@@ -70,7 +70,7 @@ def _responses(
     )
     for value, name in values:
         rewards[(value.entrant_id, value.position, value.sample)][name] = value.value
-    found: dict[int, list[ResponseOut]] = defaultdict(list)
+    by_position: dict[int, list[ResponseOut]] = defaultdict(list)
     size = 0
     rows = session.execute(
         select(Response, Entrant.name)
@@ -80,21 +80,21 @@ def _responses(
         .execution_options(yield_per=ROWS_AT_ONCE)
     )
     with closing(rows):
-        for one, name in rows:
-            if size >= PAGE_BYTES and one.position not in found and one.position != positions[0]:
-                return found, one.position
-            own = weight(one)
+        for response, name in rows:
+            if size >= PAGE_BYTES and response.position not in by_position and response.position != positions[0]:
+                return by_position, response.position
+            own = weight(response)
             size += own
             cut = own > ROW_BYTES and not (whole and size < 2 * PAGE_BYTES)
-            found[one.position].append(
+            by_position[response.position].append(
                 ResponseOut(
                     entrant=name,
-                    sample=one.sample,
-                    turns=shown_part({"turns": one.turns})["turns"] if cut else one.turns,
-                    tokens=one.tokens,
-                    finished=one.finished,
-                    rewards=rewards.get((one.entrant_id, one.position, one.sample), {}),
+                    sample=response.sample,
+                    turns=shown_part({"turns": response.turns})["turns"] if cut else response.turns,
+                    tokens=response.tokens,
+                    finished=response.finished,
+                    rewards=rewards.get((response.entrant_id, response.position, response.sample), {}),
                     cut=cut,
                 )
             )
-    return found, None
+    return by_position, None

@@ -54,20 +54,20 @@ def evaluations_out(session: Session, evaluations: Sequence[Evaluation]) -> list
     judges, campaigns = _count(session, Judge, ids), _count(session, Campaign, ids)
     return [
         EvaluationOut(
-            id=one.id,
-            name=one.name,
-            description=one.description,
-            created_by=one.created_by,
-            created_at=one.created_at,
-            version=one.version,
-            prompts=sizes.get(one.id, (0, 0))[0],
-            turns=sizes.get(one.id, (0, 0))[1],
-            entrants=names[one.id],
-            state=_state(states[one.id]),
-            judges=judges.get(one.id, 0),
-            campaigns=campaigns.get(one.id, 0),
+            id=evaluation.id,
+            name=evaluation.name,
+            description=evaluation.description,
+            created_by=evaluation.created_by,
+            created_at=evaluation.created_at,
+            version=evaluation.version,
+            prompts=sizes.get(evaluation.id, (0, 0))[0],
+            turns=sizes.get(evaluation.id, (0, 0))[1],
+            entrants=names[evaluation.id],
+            state=_state(states[evaluation.id]),
+            judges=judges.get(evaluation.id, 0),
+            campaigns=campaigns.get(evaluation.id, 0),
         )
-        for one in evaluations
+        for evaluation in evaluations
     ]
 
 
@@ -92,7 +92,7 @@ def detail(session: Session, evaluation: Evaluation) -> EvaluationDetail:
         judges=judges_out(session, evaluation),
         campaigns=campaigns_out(session, evaluation),
         contamination=ContaminationOut(
-            checked=[CheckedDataset.model_validate(one) for one in evaluation.checked_against],
+            checked=[CheckedDataset.model_validate(dataset) for dataset in evaluation.checked_against],
             exact=exact,
             near=near,
             waiting=bool(evaluation.to_check),
@@ -108,33 +108,33 @@ def entrants_out(session: Session, evaluation: Evaluation, entrants: Sequence[En
     counts = dict(
         session.execute(
             select(Response.entrant_id, func.count())
-            .where(Response.entrant_id.in_([one.id for one in entrants]))
+            .where(Response.entrant_id.in_([entrant.id for entrant in entrants]))
             .group_by(Response.entrant_id)
         ).all()
     )
-    runs = _runs(session, [one.run_id for one in entrants])
-    models = _names(session, Model, [one.model_id for one in entrants])
-    endpoints = _names(session, Endpoint, [one.endpoint_id for one in entrants])
+    runs = _runs(session, [entrant.run_id for entrant in entrants])
+    models = _names(session, Model, [entrant.model_id for entrant in entrants])
+    endpoints = _names(session, Endpoint, [entrant.endpoint_id for entrant in entrants])
     return [
         EntrantOut(
-            id=one.id,
-            name=one.name,
-            source=one.source,
-            model=models.get(one.model_id),
-            model_id=one.model_id,
-            endpoint=endpoints.get(one.endpoint_id),
-            method=one.method,
-            score=one.score,
-            decoding=decoding_of(one),
-            samples=one.samples,
-            family=one.family,
-            content_hash=one.content_hash,
-            responses=counts.get(one.id, 0),
-            missing=max(0, prompts * one.samples - counts.get(one.id, 0)),
-            run=runs.get(one.run_id),
-            imported=_origin(one),
+            id=entrant.id,
+            name=entrant.name,
+            source=entrant.source,
+            model=models.get(entrant.model_id),
+            model_id=entrant.model_id,
+            endpoint=endpoints.get(entrant.endpoint_id),
+            method=entrant.method,
+            score=entrant.score,
+            decoding=decoding_of(entrant),
+            samples=entrant.samples,
+            family=entrant.family,
+            content_hash=entrant.content_hash,
+            responses=counts.get(entrant.id, 0),
+            missing=max(0, prompts * entrant.samples - counts.get(entrant.id, 0)),
+            run=runs.get(entrant.run_id),
+            imported=_origin(entrant),
         )
-        for one in entrants
+        for entrant in entrants
     ]
 
 
@@ -158,31 +158,31 @@ def assessments_out(
     values = dict(
         session.execute(
             select(RewardValue.assessment_id, func.count())
-            .where(RewardValue.assessment_id.in_([one.id for one in assessments]))
+            .where(RewardValue.assessment_id.in_([assessment.id for assessment in assessments]))
             .group_by(RewardValue.assessment_id)
         ).all()
     )
-    runs = _runs(session, [one.run_id for one in assessments])
-    found = []
-    for one in assessments:
-        run = runs.get(one.run_id)
-        summary = one.summary or {}
+    runs = _runs(session, [assessment.run_id for assessment in assessments])
+    listed = []
+    for assessment in assessments:
+        run = runs.get(assessment.run_id)
+        summary = assessment.summary or {}
         pairs = int(summary.get("pairs") or 0)
-        found.append(
+        listed.append(
             RewardAssessmentOut(
-                id=one.id,
-                name=one.name,
-                model_id=one.model_id,
+                id=assessment.id,
+                name=assessment.name,
+                model_id=assessment.model_id,
                 state=run.state if run else "succeeded",
                 run=run,
-                values=values.get(one.id, 0),
+                values=values.get(assessment.id, 0),
                 responses=responses or 0,
                 pairs=pairs,
                 accuracy=summary["correct"] / pairs if pairs else None,
-                normalised_by=summary.get("normalised_by") or (one.normaliser or {}).get("reward_source"),
+                normalised_by=summary.get("normalised_by") or (assessment.normaliser or {}).get("reward_source"),
             )
         )
-    return found
+    return listed
 
 
 def _state(states: Sequence[str]) -> EvaluationState:
@@ -212,7 +212,7 @@ def _count(session: Session, table: type[Judge] | type[Campaign], ids: Sequence[
 
 
 def _runs(session: Session, ids: Sequence[uuid.UUID | None]) -> dict[uuid.UUID | None, RunRef]:
-    found = session.scalars(select(Run).where(Run.id.in_([id_ for id_ in ids if id_ is not None])))
+    rows = session.scalars(select(Run).where(Run.id.in_([id_ for id_ in ids if id_ is not None])))
     return {
         run.id: RunRef(
             id=run.id,
@@ -221,7 +221,7 @@ def _runs(session: Session, ids: Sequence[uuid.UUID | None]) -> dict[uuid.UUID |
             reason_code=run.reason_code,
             progress=run.progress,
         )
-        for run in found
+        for run in rows
     }
 
 

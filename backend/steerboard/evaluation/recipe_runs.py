@@ -10,12 +10,10 @@ from sqlalchemy.orm import Session
 
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.tables import Evaluation
-from steerboard.runs.pipelines.report import stage_rows
-from steerboard.runs.pipelines.service import stages_of
-from steerboard.runs.tables import Pipeline, Run, RunOutput
-from steerboard_contracts.configs.evaluate import EvaluateConfig
-from steerboard_contracts.report.pipeline import Report
-from steerboard_contracts.report.summary import in_words
+from steerboard.runs.tables import Run, RunOutput
+from steerboard_contracts.report.kept import read_report
+from steerboard_contracts.report.sections.recipe import RecipeSection
+from steerboard_contracts.run_kinds.evaluate import EvaluateConfig
 
 
 @dataclass(frozen=True)
@@ -36,16 +34,9 @@ def child_of(stage: RecipeStage | None, part: str) -> dict[str, Any]:
     return {"name": f"{stage.run.name}.{part}"[:128], "parent": stage.run, "priority": stage.run.priority}
 
 
-def report_of(session: Session, evaluation: Evaluation) -> Report | None:
-    """What the stage kept when the evaluation was complete, with what the pipeline's stages took."""
-    run = session.get(Run, evaluation.run_id) if evaluation.run_id is not None else None
-    if run is None:
-        return None
-    mine = RunOutput.run_id == run.id, RunOutput.type == "report"
+def section_of(session: Session, evaluation: Evaluation) -> RecipeSection | None:
+    """What the stage kept of the recipe when the evaluation was complete."""
+    mine = RunOutput.run_id == evaluation.run_id, RunOutput.type == "report"
     document = session.scalar(select(RunOutput.document).where(*mine))
-    if document is None:
-        return None
-    found = Report.model_validate(document)
-    pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None
-    stages = stage_rows(session, stages_of(session, pipeline)) if pipeline is not None else []
-    return in_words(found).model_copy(update={"stages": stages})
+    report = read_report(document).report if document is not None else None
+    return report.recipe if report is not None else None

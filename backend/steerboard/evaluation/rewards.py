@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +15,21 @@ from steerboard.datasets.tables import Dataset, RewardSource
 from steerboard.evaluation.entrants.lineage import training_data
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.lookup import part_of_run
 from steerboard.evaluation.recipe_runs import RecipeStage, child_of
 from steerboard.evaluation.tables import Entrant, Evaluation, Response, RewardAssessment, RewardValue
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Model
-from steerboard.runs.errors import UnusableInput
 from steerboard.runs.inputs import AFTER
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run, RunInput
-from steerboard_contracts.configs.reward import RewardConfig
 from steerboard_contracts.engine import EngineName
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.known_quality import MARKS, KnownQuality, marked
+from steerboard_contracts.known_quality import KNOWN_QUALITY, MARKS, KnownQuality, marked
 from steerboard_contracts.models import what_to_name
+from steerboard_contracts.run_kinds.reward import RewardConfig
 from steerboard_contracts.stage.outputs import ResponseRewardsOutput
-
-# The name of what a program knows of the answers, which no model can have.
-KNOWN_QUALITY = "known quality"
 
 _INCOMING = "CREATE TEMP TABLE incoming_values (entrant_id uuid, position int, sample int, value float8) ON COMMIT DROP"
 _STORE = """
@@ -72,9 +68,11 @@ def assess(
             code="wrong_role",
             hint=what_to_name(model.role, ("reward",)),
         )
-    found = next((one for one in assessments_of(session, evaluation) if one.model_id == model.id), None)
-    if found is None:
-        found = RewardAssessment(
+    assessment = next(
+        (existing for existing in assessments_of(session, evaluation) if existing.model_id == model.id), None
+    )
+    if assessment is None:
+        assessment = RewardAssessment(
             evaluation_id=evaluation.id,
             name=name or model.name,
             model_id=model.id,
@@ -82,25 +80,25 @@ def assess(
             normaliser=_known_normaliser(session, project, model) if stage is None or not stage.labelled else None,
             created_by=actor,
         )
-        session.add(found)
+        session.add(assessment)
         session.flush()
-    if _has_work(session, found, and_running=False):
-        _start(session, project, evaluation, found, model, actor, engine, stage)
+    if _has_work(session, assessment, and_running=False):
+        _start(session, project, evaluation, assessment, model, actor, engine, stage)
     changed(session, evaluation, "rewards")
-    return found
+    return assessment
 
 
 def assess_known_quality(
     session: Session, project: Project, evaluation: Evaluation, kind: KnownQuality, actor: str, stage: RecipeStage
 ) -> RewardAssessment:
     """Add what a program knows of the answers to the reward models, in its own units."""
-    found = RewardAssessment(
+    assessment = RewardAssessment(
         evaluation_id=evaluation.id, name=KNOWN_QUALITY, content_hash=MARKS[kind], created_by=actor
     )
-    session.add(found)
+    session.add(assessment)
     session.flush()
-    _start(session, project, evaluation, found, None, actor, stage=stage)
-    return found
+    _start(session, project, evaluation, assessment, None, actor, stage=stage)
+    return assessment
 
 
 def assess_new_responses(session: Session, project: Project, evaluation: Evaluation, actor: str) -> None:
@@ -112,19 +110,10 @@ def assess_new_responses(session: Session, project: Project, evaluation: Evaluat
             _start(session, project, evaluation, assessment, model, actor)
 
 
-def assessment_of_run(session: Session, run: Run) -> tuple[Evaluation, RewardAssessment]:
-    """What a reward run is for. Raises `UnusableInput` when the evaluation has been deleted."""
-    assessment = session.get(RewardAssessment, uuid.UUID(run.config["assessment"]))
-    evaluation = session.get(Evaluation, assessment.evaluation_id) if assessment else None
-    if assessment is None or evaluation is None or evaluation.project_id != run.project_id:
-        raise UnusableInput(f"the evaluation of run {run.name} has been deleted", hint="Cancel the run.")
-    return evaluation, assessment
-
-
 def store_file(session: Session, run: Run, output: ResponseRewardsOutput, path: Path) -> None:
     """Store the values that a reward run found, in the transaction that ends it. What it found out about held-out
     pairs is kept where nothing is known yet."""
-    evaluation, assessment = assessment_of_run(session, run)
+    evaluation, assessment = part_of_run(session, run, RewardAssessment, "assessment")
     session.execute(text(_INCOMING))
     copying = "COPY incoming_values FROM STDIN"
     with path.open("rb") as file, copy_in(session, copying) as copy:
@@ -133,11 +122,11 @@ def store_file(session: Session, run: Run, output: ResponseRewardsOutput, path: 
             copy.write_row((row["entrant"], row["position"], row["sample"], float(row["value"])))
     session.execute(text(_STORE), {"assessment": assessment.id, "evaluation": evaluation.id})
     session.execute(text("DROP TABLE incoming_values"))
-    found = output.found
-    if assessment.normaliser is None and found.normaliser is not None:
-        assessment.normaliser = found.normaliser.model_dump(mode="json")
+    summary = output.found
+    if assessment.normaliser is None and summary.normaliser is not None:
+        assessment.normaliser = summary.normaliser.model_dump(mode="json")
     if assessment.summary is None:
-        assessment.summary = found.model_dump(mode="json", exclude={"normaliser"})
+        assessment.summary = summary.model_dump(mode="json", exclude={"normaliser"})
     session.flush()
     changed(session, evaluation, "rewards")
 
@@ -257,5 +246,5 @@ def _labelled(session: Session, evaluation: Evaluation) -> Dataset | None:
     """Labelled rows that an entrant was trained on: the answers that z units are of."""
     entrants = [e.model_id for e in entrants_of(session, evaluation) if e.model_id]
     models = session.scalars(select(Model).where(Model.id.in_(entrants)).order_by(Model.id)).all()
-    found = (dataset for model in models for dataset in training_data(session, model) if dataset.kind == "labelled")
-    return next(found, None)
+    labelled = (dataset for model in models for dataset in training_data(session, model) if dataset.kind == "labelled")
+    return next(labelled, None)

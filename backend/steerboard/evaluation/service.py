@@ -13,12 +13,12 @@ from steerboard.evaluation import contamination, divergence, rewards
 from steerboard.evaluation.entrants import service as entrants
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.entrants.schemas import EntrantIn
-from steerboard.evaluation.events import changed
+from steerboard.evaluation.events import assessing_runs, changed
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.prompts import service as prompts
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.schemas import EvaluationChange, EvaluationCreate
-from steerboard.evaluation.tables import Entrant, Evaluation, RewardAssessment
+from steerboard.evaluation.tables import Entrant, Evaluation
 from steerboard.platform.names import check_name
 from steerboard.runs.state.lifecycle import request_cancel
 from steerboard.runs.state.states import ENDED
@@ -149,12 +149,8 @@ def _of_run(what: str, run: Run | None, by: By | None = None, source: str | None
 
 def _runs(session: Session, evaluation: Evaluation) -> list[Run]:
     """The runs of entrants, reward models and judges."""
-    ids = [
-        select(table.run_id).where(table.evaluation_id == evaluation.id, table.run_id.is_not(None))
-        for table in (Entrant, RewardAssessment, Judge)
-    ]
-    found = select(Run).where(Run.id.in_(ids[0].union_all(*ids[1:])))
-    return list(session.scalars(found.order_by(Run.id).execution_options(populate_existing=True)))
+    query = select(Run).where(Run.id.in_(assessing_runs(evaluation.id)))
+    return list(session.scalars(query.order_by(Run.id).execution_options(populate_existing=True)))
 
 
 def _check_free(session: Session, project: Project, name: str) -> None:

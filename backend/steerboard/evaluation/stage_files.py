@@ -10,12 +10,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.rows.exporting import renamed_at_end
-from steerboard.evaluation.entrants.responses import entrant_of_run, turns_before_last
+from steerboard.evaluation.entrants.responses import turns_before_last
 from steerboard.evaluation.judges import comparisons
-from steerboard.evaluation.rewards import assessment_of_run
-from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response, RewardValue
+from steerboard.evaluation.lookup import part_of_run
+from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response, RewardAssessment, RewardValue
 from steerboard.runs.tables import Run
-from steerboard_contracts.run_kinds import any_kind_of
 from steerboard_contracts.stage.inputs import PromptsInput, ResponsesInput, StageInput
 
 _BATCH = 1000
@@ -26,15 +25,14 @@ def inputs_of(session: Session, run: Run, folder: Path) -> dict[str, StageInput]
 
     Raises `UnusableInput` when the evaluation has been deleted.
     """
-    kind = any_kind_of(run.kind, run.method)
-    if kind is None or kind.evaluation_input is None:
+    if run.kind not in _WRITERS:
         return {}
-    name = kind.evaluation_input
-    return {name: _WRITERS[name](session, run, folder / f"{name}.jsonl")}
+    name, write = _WRITERS[run.kind]
+    return {name: write(session, run, folder / f"{name}.jsonl")}
 
 
 def _prompts(session: Session, run: Run, path: Path) -> PromptsInput:
-    evaluation, _ = entrant_of_run(session, run)
+    evaluation, _ = part_of_run(session, run, Entrant, "entrant")
     names = "position", "category", "messages", "follow_ups"
     columns = [getattr(EvaluationPrompt, name) for name in names]
     mine = select(*columns).where(EvaluationPrompt.evaluation_id == evaluation.id).order_by(EvaluationPrompt.position)
@@ -48,7 +46,7 @@ def _prompts(session: Session, run: Run, path: Path) -> PromptsInput:
 
 def _responses(session: Session, run: Run, path: Path) -> ResponsesInput:
     """The responses without a value of this assessment. What has no turn at all cannot be scored."""
-    evaluation, assessment = assessment_of_run(session, run)
+    evaluation, assessment = part_of_run(session, run, RewardAssessment, "assessment")
     has_value = (
         select(RewardValue.value)
         .where(
@@ -88,8 +86,9 @@ def _responses(session: Session, run: Run, path: Path) -> ResponsesInput:
     return ResponsesInput(name=evaluation.name, path=str(path), responses=count)
 
 
-_WRITERS: Mapping[str, Callable[[Session, Run, Path], StageInput]] = {
-    "prompts": _prompts,
-    "responses": _responses,
-    "comparisons": comparisons.write_input,
+# By kind of run, what it reads of its evaluation.
+_WRITERS: Mapping[str, tuple[str, Callable[[Session, Run, Path], StageInput]]] = {
+    "answer": ("prompts", _prompts),
+    "reward": ("responses", _responses),
+    "compare": ("comparisons", comparisons.write_input),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, LargeBinary, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -115,14 +115,14 @@ class Entrant(Base):
     @property
     def best_of(self) -> int | None:
         """The number of answers that its reward model chose from."""
-        found = self.decoding.get("best_of")
-        return int(found["n"]) if found else None
+        best_of = self.decoding.get("best_of")
+        return int(best_of["n"]) if best_of else None
 
     @property
     def chosen_by(self) -> str | None:
         """The name of the reward model that chose its answers."""
-        found = self.decoding.get("best_of")
-        return str(found["reward"]) if found else None
+        best_of = self.decoding.get("best_of")
+        return str(best_of["reward"]) if best_of else None
 
 
 class Response(Base):
@@ -183,11 +183,39 @@ class RewardValue(Base):
 
 
 class EvaluationReportRow(Base):
-    """The report of one version of an evaluation."""
+    """The report of one version of an evaluation.
+
+    `entrants`: names, in the order of the report's columns. `positions`: int32 by row, of the prompts. `lengths`:
+    float64 by entrant and row, characters of an answer, NaN where there is none.
+    """
 
     __tablename__ = "evaluation_reports"
 
     evaluation_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
     version: Mapped[int] = mapped_column(BigInteger)
     document: Mapped[Json]
+    entrants: Mapped[list[str]] = mapped_column(JSONB)
+    positions: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
+    lengths: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
     created_at: Mapped[CreatedAt]
+
+
+class ReportSource(Base):
+    """Whom one source of a kept report prefers, item by item: what its figures count.
+
+    `signs`: int8 by pair of entrants and row: 1 where the first is better, 0 a tie, -1, and 2 where it does not compare
+    the two. `flips`, of judges of pairs: 1 where a judge's two orders differ, 0 where they do not, 2 where not both
+    have a verdict.
+    """
+
+    __tablename__ = "evaluation_report_sources"
+
+    evaluation_id: Mapped[uuid.UUID] = mapped_column(
+        ForeignKey("evaluation_reports.evaluation_id", ondelete="CASCADE"), primary_key=True
+    )
+    place: Mapped[int] = mapped_column(primary_key=True)
+    by: Mapped[str]
+    source: Mapped[str]
+    valid: Mapped[bool]
+    signs: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
+    flips: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)

@@ -26,7 +26,7 @@ from steerboard.runs.standalone.row_checks import refuse_failing
 from steerboard.runs.tables import Run
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import RunConfig, stored_config
-from steerboard_contracts.run_kinds import described, trains
+from steerboard_contracts.run_kinds import described
 from steerboard_contracts.specs.work import RowCounts
 from steerboard_statistics.prediction import ScaledRun, predicted
 
@@ -46,14 +46,14 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
     work = _work(config, things, _kept(session, config, things))
     finished = _earlier(session, project, config)
     earlier = _scaled(session, finished, config, Traits.of(work, things, config)) if work else []
-    found = predicted([scaled for _, scaled in earlier])
+    prediction = predicted([scaled for _, scaled in earlier])
     bytes_of = memory.needed(session, store, config, things)
     warnings = foreseen_warnings(session, store, config, refs, check)
-    based_on = [earlier[place][0] for place in found.places] if found else []
+    based_on = [earlier[place][0] for place in prediction.places] if prediction else []
     return RunEstimate(
-        device_seconds_low=found.low if found else None,
-        device_seconds=found.middle if found else None,
-        device_seconds_high=found.high if found else None,
+        device_seconds_low=prediction.low if prediction else None,
+        device_seconds=prediction.middle if prediction else None,
+        device_seconds_high=prediction.high if prediction else None,
         based_on=[EarlierRun(id=run.id, name=run.name, device_seconds=run.device_seconds) for run in based_on],
         finished=len(finished),
         memory=bytes_of,
@@ -67,15 +67,15 @@ def _scaled(session: Session, runs: list[Run], config: RunConfig, new: Traits) -
     times = timings(session, runs)
     devices = kinds_of_living_workers(session)
     reads = reads_texts(config)
-    found = []
+    scaled_runs = []
     for run in runs:
         things, timing = inputs.get(run.id), times[run.id]
         done = _done(run, things)
         elsewhere = devices and None not in devices and timing.device is not None and timing.device not in devices
         if things is not None and done and not elsewhere:
             traits = Traits.of(done, things, stored_config(run.config), run.summary)
-            found.append((run, scaled(traits, timing, new, reads_texts=reads, devices=devices)))
-    return found
+            scaled_runs.append((run, scaled(traits, timing, new, reads_texts=reads, devices=devices)))
+    return scaled_runs
 
 
 def _earlier(session: Session, project: Project, config: RunConfig) -> list[Run]:
@@ -103,7 +103,7 @@ def _done(run: Run, things: Mapping[str, Dataset | Model] | None) -> float:
     """The work of a finished run with its inputs; 0 where it is no longer known."""
     if things is None:
         return 0.0
-    learned = (run.summary or {}).get("rows") if trains(run.kind) else None
+    learned = (run.summary or {}).get("rows") if run.kind == "train" else None
     return _work(stored_config(run.config), things, learned if isinstance(learned, int) else None)
 
 

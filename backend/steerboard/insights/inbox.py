@@ -38,7 +38,7 @@ class WaitingLink(BaseModel):
 
 
 class WaitingItem(BaseModel):
-    """One thing. `at`: since when it waits."""
+    """One item. `at`: since when it has been waiting."""
 
     kind: Literal["failed_pipeline", "collection", "import", "sign_in", "failed_evaluation", "campaign", "disk"]
     title: str
@@ -63,42 +63,28 @@ def waiting(session: Session, project: Project, scopes: frozenset[str]) -> Waiti
 
 def _failed_pipelines(session: Session, project: Project) -> list[WaitingItem]:
     """The pipelines that failed lately and whose recipe has not succeeded since."""
-    later, stage, other, under_way = aliased(Pipeline), aliased(Run), aliased(Run), aliased(Run)
-    succeeded_later = (
-        select(later.id)
-        .where(
-            later.project_id == project.id,
-            later.recipe["name"].astext == Pipeline.recipe["name"].astext,
-            later.id > Pipeline.id,
-            select(stage.id).where(stage.pipeline_id == later.id).exists(),
-            ~select(other.id)
-            .where(other.pipeline_id == later.id, other.parent_id.is_(None), other.state.not_in(DONE))
-            .exists(),
-        )
-        .exists()
-    )
+    under_way = aliased(Run)
     failed = Run.state == "failed", Run.parent_id.is_(None)
     at = func.max(Run.ended_at)
-    rows = session.execute(
-        select(Pipeline, at)
+    recipe = Pipeline.recipe["name"].astext
+    lately = session.execute(
+        select(Pipeline.id, recipe.label("recipe"), Pipeline.name, at.label("ended_at"))
         .join(Run, Run.pipeline_id == Pipeline.id)
         .where(
-            Pipeline.project_id == project.id,
+            Run.project_id == project.id,
             *failed,
             Run.ended_at > func.clock_timestamp() - FAILED_WITHIN,
             ~select(under_way.id)
             .where(under_way.pipeline_id == Pipeline.id, under_way.state.in_(("pending", "queued", "running")))
             .exists(),
-            ~succeeded_later,
         )
         .group_by(Pipeline.id)
         .order_by(at.desc())
-        .limit(MOST_OF_A_KIND)
     ).all()
+    succeeded = _last_success(session, project, {row.recipe for row in lately}, {row.id for row in lately})
+    rows = [row for row in lately if row.recipe not in succeeded or succeeded[row.recipe] < row.id][:MOST_OF_A_KIND]
     # The first to fail is the cause; the others failed because of it.
-    broken = select(Run.pipeline_id, Run.name, Run.reason).where(
-        Run.pipeline_id.in_([row[0].id for row in rows]), *failed
-    )
+    broken = select(Run.pipeline_id, Run.name, Run.reason).where(Run.pipeline_id.in_([row.id for row in rows]), *failed)
     causes = {
         row.pipeline_id: f"{row.name}: {row.reason}"
         for row in session.execute(broken.order_by(Run.ended_at.desc(), Run.id.desc()))
@@ -106,13 +92,35 @@ def _failed_pipelines(session: Session, project: Project) -> list[WaitingItem]:
     return [
         WaitingItem(
             kind="failed_pipeline",
-            title=f"{pipeline.name} failed",
-            detail=causes[pipeline.id],
-            at=ended_at,
-            link=WaitingLink(page="pipeline", id=pipeline.id),
+            title=f"{row.name} failed",
+            detail=causes[row.id],
+            at=row.ended_at,
+            link=WaitingLink(page="pipeline", id=row.id),
         )
-        for pipeline, ended_at in rows
+        for row in rows
     ]
+
+
+def _last_success(session: Session, project: Project, recipes: set[str], failed: set[UUID]) -> dict[str, UUID]:
+    """By recipe, the newest pipeline whose stages have all succeeded, among those that began after a failed one."""
+    if not failed:
+        return {}
+    stage, other = aliased(Run), aliased(Run)
+    recipe = Pipeline.recipe["name"].astext
+    rows = session.execute(
+        select(recipe.label("recipe"), Pipeline.id)
+        .where(
+            Pipeline.project_id == project.id,
+            Pipeline.id > min(failed),
+            recipe.in_(recipes),
+            select(stage.id).where(stage.pipeline_id == Pipeline.id).exists(),
+            ~select(other.id)
+            .where(other.pipeline_id == Pipeline.id, other.parent_id.is_(None), other.state.not_in(DONE))
+            .exists(),
+        )
+        .order_by(Pipeline.id)
+    )
+    return {row.recipe: row.id for row in rows}  # the newest of a recipe stays
 
 
 def _unfrozen_collections(session: Session, project: Project) -> list[WaitingItem]:

@@ -69,7 +69,7 @@ class Figures(Collector):
         up = GaugeMetricFamily("steerboard_database_up", "1 when the database answers.")
         try:
             with self._sessions() as session:
-                found = [
+                metrics = [
                     _runs(session),
                     *_queues(session),
                     _workers(session, self._lease_seconds),
@@ -77,11 +77,11 @@ class Figures(Collector):
                     _stages(session),
                 ]
         except SQLAlchemyError:
-            found = []
-        up.add_metric([], float(bool(found)))
+            metrics = []
+        up.add_metric([], float(bool(metrics)))
         yield up
         yield InfoMetricFamily("steerboard", "The version that answers.", {"version": __version__})
-        yield from found
+        yield from metrics
 
 
 def _runs(session: Session) -> Metric:
@@ -132,12 +132,12 @@ def _stages(session: Session) -> Metric:
     stages = HistogramMetricFamily(
         "steerboard_stage_seconds", "How long attempts at runs took that have ended.", labels=("kind", "outcome")
     )
-    found: dict[tuple[str, str], tuple[list[int], float]] = {}
+    by_kind: dict[tuple[str, str], tuple[list[int], float]] = {}
     for kind, outcome, bucket, count, seconds in session.execute(_STAGES, {"bounds": list(STAGE_BUCKETS)}):
-        counts, total = found.setdefault((kind, outcome), ([0] * (len(STAGE_BUCKETS) + 1), 0.0))
+        counts, total = by_kind.setdefault((kind, outcome), ([0] * (len(STAGE_BUCKETS) + 1), 0.0))
         counts[bucket] += count
-        found[kind, outcome] = (counts, total + float(seconds))
-    for key, (counts, total) in sorted(found.items()):
+        by_kind[kind, outcome] = (counts, total + float(seconds))
+    for key, (counts, total) in sorted(by_kind.items()):
         stages.add_metric(list(key), _cumulative(counts), total)
     return stages
 

@@ -19,7 +19,6 @@ from steerboard.runs.device_kinds import device_kind
 from steerboard.runs.ledger import ledgers
 from steerboard.runs.tables import Run, RunAttempt, WorkerRow
 from steerboard_contracts.run_config import RunConfig
-from steerboard_contracts.run_kinds import described
 from steerboard_contracts.training import OnlineConfig
 from steerboard_contracts.watching.ledger import Phase
 from steerboard_statistics.prediction import ScaledRun
@@ -53,14 +52,14 @@ class Traits:
         summary: Mapping[str, Any] | None = None,
     ) -> Traits:
         """`summary`: of a finished run."""
-        datasets = [one for one in things.values() if isinstance(one, Dataset)]
-        models = [one for one in things.values() if isinstance(one, Model)]
+        datasets = [dataset for dataset in things.values() if isinstance(dataset, Dataset)]
+        models = [model for model in things.values() if isinstance(model, Model)]
         return cls(
             work=work,
-            characters=_mean([_characters(one) for one in datasets]),
-            parameters=_mean([float(one.info.get("parameters") or 0) for one in models]),
-            data=frozenset(one.content_hash for one in datasets),
-            models=frozenset(one.artifact_hash for one in models),
+            characters=_mean([_characters(dataset) for dataset in datasets]),
+            parameters=_mean([float(model.info.get("parameters") or 0) for model in models]),
+            data=frozenset(dataset.content_hash for dataset in datasets),
+            models=frozenset(model.artifact_hash for model in models),
             max_length=getattr(config, "max_length", None),
             tokens=_tokens(summary or {}),
             cut=_number(summary or {}, "too_long_rows") > 0,
@@ -108,8 +107,7 @@ def scaled(
 
 def reads_texts(config: RunConfig) -> bool:
     """Whether what a run does is mostly to read the texts of its data, rather than to sample others."""
-    kind = described(config)
-    return not (kind.samples or kind.evaluates or isinstance(config, OnlineConfig))
+    return config.run not in ("generate", "evaluate") and not isinstance(config, OnlineConfig)
 
 
 def timings(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, Timing]:
@@ -121,21 +119,29 @@ def timings(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, Timing]:
         .where(or_(Run.id.in_(ids), Run.parent_id.in_(ids)), RunAttempt.device.is_not(None))
     )
     devices = {run_id: str(device) for run_id, device in session.execute(rows)}
-    found = {}
+    by_run = {}
     spent = ledgers(session, runs)
     for run in runs:
         ledger = spent[run.id]
         growing = sum(cost.device_seconds for cost in ledger.phases if cost.phase in _GROWS)
         # Without recorded phases, all of a run's time may grow.
         share = growing / ledger.device_seconds if growing else 1.0
-        found[run.id] = Timing(run.device_seconds, share * run.device_seconds, devices.get(run.id))
-    return found
+        by_run[run.id] = Timing(run.device_seconds, share * run.device_seconds, devices.get(run.id))
+    return by_run
 
 
 def kinds_of_living_workers(session: Session) -> set[str | None]:
+    return {device_kind(devices) for devices in _devices_of_living_workers(session)}
+
+
+def number_of_living_workers(session: Session) -> int:
+    return len(_devices_of_living_workers(session))
+
+
+def _devices_of_living_workers(session: Session) -> Sequence[Any]:
     fresh = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, _ALIVE_SECONDS)
     rows = select(WorkerRow.devices).where(WorkerRow.heartbeat_at > fresh, WorkerRow.pool != INTERACTIVE)
-    return {device_kind(devices) for devices in session.scalars(rows)}
+    return session.scalars(rows).all()
 
 
 def _characters(data: Dataset) -> float:
@@ -152,8 +158,8 @@ def _tokens(summary: Mapping[str, Any]) -> float | None:
 
 def _number(summary: Mapping[str, Any], name: str) -> float:
     """0 for anything else, which other kinds of runs may have by this name."""
-    found = summary.get(name)
-    return float(found) if isinstance(found, int | float) else 0.0
+    value = summary.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _mean(known: list[float]) -> float | None:

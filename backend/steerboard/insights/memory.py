@@ -25,7 +25,11 @@ from steerboard_contracts.planning.memory import (
 )
 from steerboard_contracts.planning.placement_plan import Machines, placed, training_load
 from steerboard_contracts.run_config import RunConfig
-from steerboard_contracts.run_kinds import described
+from steerboard_contracts.run_kinds.academic import AcademicConfig
+from steerboard_contracts.run_kinds.benchmark import BenchmarkConfig
+from steerboard_contracts.run_kinds.generate import GenerateConfig
+from steerboard_contracts.run_kinds.score import ScoreConfig
+from steerboard_contracts.run_kinds.select import SelectConfig
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 # What is left of a device when a run may take it: estimates are not exact, and others need a little too.
@@ -58,14 +62,14 @@ def needed(
     if shape is None:
         return []
     window = int(model.info.get("max_length") or WINDOW)
-    found = []
+    needs = []
     for pool in _pools(session) or [_Pool("default", True, 1, 1, None)]:
         processes = _processes(config, pool)
         estimate = _estimate(config, things, shape, window, pool.on_gpu, processes)
         if estimate is None:
             return []
         fits = None if pool.memory is None else estimate.total <= SHARE * pool.memory
-        one = PoolMemory(
+        pool_memory = PoolMemory(
             pool=pool.name,
             on_gpu=pool.on_gpu,
             processes=processes,
@@ -74,23 +78,23 @@ def needed(
             parts=estimate,
             fits=fits,
         )
-        found.append(_placed(one, config, things, shape, window, pool))
-    return found
+        needs.append(_placed(pool_memory, config, things, shape, window, pool))
+    return needs
 
 
 def _placed(
-    found: PoolMemory, config: RunConfig, given: Container[str], shape: ModelShape, window: int, pool: _Pool
+    pool_memory: PoolMemory, config: RunConfig, given: Container[str], shape: ModelShape, window: int, pool: _Pool
 ) -> PoolMemory:
     """With what each role needs, where some have GPUs of their own."""
     if not (isinstance(config, OnlineConfig) and config.placement.apart and pool.on_gpu and pool.memory):
-        return found
+        return pool_memory
     machines = Machines(nodes=pool.nodes, devices=pool.devices, device_bytes=pool.memory)
     planned = placed(config, shape, machines, given, window)
     roles = [
-        RoleMemory(role=one.role, devices=one.devices, bytes=one.needs.total, parts=one.needs, fits=one.fits)
-        for one in planned.roles
+        RoleMemory(role=role.role, devices=role.devices, bytes=role.needs.total, parts=role.needs, fits=role.fits)
+        for role in planned.roles
     ]
-    return found.model_copy(update={"roles": roles, "problem": planned.problem, "fits": planned.fits})
+    return pool_memory.model_copy(update={"roles": roles, "problem": planned.problem, "fits": planned.fits})
 
 
 def _processes(config: RunConfig, pool: _Pool) -> int:
@@ -110,13 +114,10 @@ def _estimate(
     if isinstance(config, TrainingConfig):
         load = training_load(config, shape, given, window, processes, on_gpu)
         return training_memory(shape, load)
-    kind = described(config)
-    if kind.decodes_at_once and getattr(config, "engine", None) == "transformers":
-        sequences: int = getattr(config, kind.decodes_at_once)
-        return generation_memory(shape, sequences=sequences, tokens=window, mixed=mixed, on_gpu=on_gpu)
-    if kind.pass_tokens:
-        tokens: int = getattr(config, kind.pass_tokens)
-        return scoring_memory(shape, positions=max(tokens, window), mixed=mixed, on_gpu=on_gpu)
+    if isinstance(config, GenerateConfig | AcademicConfig) and config.engine == "transformers":
+        return generation_memory(shape, sequences=config.batch_size, tokens=window, mixed=mixed, on_gpu=on_gpu)
+    if isinstance(config, ScoreConfig | SelectConfig | BenchmarkConfig):
+        return scoring_memory(shape, positions=max(config.batch_tokens, window), mixed=mixed, on_gpu=on_gpu)
     return None
 
 
@@ -140,7 +141,7 @@ def _pools(session: Session) -> list[_Pool]:
     )
     for pool, devices in rows:
         count = max(1, len(devices.get("ids") or []))
-        found = _Pool(pool, bool(devices.get("gpus")), int(devices.get("nodes", 1)), count, devices.get("memory"))
-        if pool not in pools or (found.memory or 0) < (pools[pool].memory or 0):
-            pools[pool] = found
+        candidate = _Pool(pool, bool(devices.get("gpus")), int(devices.get("nodes", 1)), count, devices.get("memory"))
+        if pool not in pools or (candidate.memory or 0) < (pools[pool].memory or 0):
+            pools[pool] = candidate
     return list(pools.values())

@@ -14,9 +14,8 @@ from steerboard.registry.schemas import EvaluatedRow, ModelEvaluationOut, NamedR
 from steerboard.registry.tables import Model
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunOutput
-from steerboard_contracts.report.pipeline import MethodRow
-from steerboard_contracts.report.summary import baseline_of
-from steerboard_contracts.run_kinds import kinds_that
+from steerboard_contracts.report.kept import read_report
+from steerboard_contracts.report.pipeline import MethodRow, PipelineReport
 
 _ENTRANTS = "entrants."
 _MOST_ENTERED = 50
@@ -37,12 +36,11 @@ def evaluations_of(session: Session, model: Model, limit: int) -> list[ModelEval
             Run.config["entrants"].label("entrants"),
             Pipeline.id.label("pipeline_id"),
             Pipeline.name.label("pipeline"),
-            RunOutput.document["methods"].label("methods"),
-            RunOutput.document["prompts"].label("prompts"),
+            RunOutput.document,
         )
         .join(RunOutput, (RunOutput.run_id == Run.id) & (RunOutput.type == "report"))
         .outerjoin(Pipeline, Pipeline.id == Run.pipeline_id)
-        .where(Run.project_id == model.project_id, Run.kind.in_(kinds_that(lambda kind: kind.evaluates)))
+        .where(Run.project_id == model.project_id, Run.kind == "evaluate")
         .where(Run.id.in_(select(RunInput.run_id).where(entered)))
         .order_by(Run.id.desc())
         .limit(limit)
@@ -51,20 +49,23 @@ def evaluations_of(session: Session, model: Model, limit: int) -> list[ModelEval
     inputs = select(RunInput.run_id, RunInput.name).where(RunInput.run_id.in_([row.id for row in rows]), entered)
     for run_id, name in session.execute(inputs):
         places.setdefault(run_id, set()).add(int(name.removeprefix(_ENTRANTS)))
-    return [
-        ModelEvaluationOut(
-            run_id=row.id,
-            pipeline=NamedRef(id=row.pipeline_id, name=row.pipeline) if row.pipeline_id else None,
-            created_at=row.created_at,
-            prompts=row.prompts,
-            baseline=_baseline(row.methods),
-            rows=[
-                EvaluatedRow.model_validate({**method, "reward": method["reward_mean"]})
-                for method in _own_rows(row.methods, row.entrants, places[row.id], model.name)
-            ],
+    evaluations = []
+    for row in rows:
+        report = _report(row.document)
+        if report is None:
+            continue
+        mine = _own_rows(report.methods, row.entrants, places[row.id], model.name)
+        evaluations.append(
+            ModelEvaluationOut(
+                run_id=row.id,
+                pipeline=NamedRef(id=row.pipeline_id, name=row.pipeline) if row.pipeline_id else None,
+                created_at=row.created_at,
+                prompts=report.prompts,
+                baseline=report.baseline,
+                rows=[EvaluatedRow(**method.model_dump(), reward=method.reward_mean) for method in mine],
+            )
         )
-        for row in rows
-    ]
+    return evaluations
 
 
 def entered_evaluations(session: Session, model: Model) -> list[NamedRef]:
@@ -80,22 +81,20 @@ def entered_evaluations(session: Session, model: Model) -> list[NamedRef]:
     return [NamedRef(id=row.id, name=row.name) for row in rows]
 
 
-def _baseline(methods: list[dict[str, Any]]) -> str | None:
-    """The baseline of the table; None for a report that an older version wrote in another form."""
+def _report(document: dict[str, Any]) -> PipelineReport | None:
+    """None for a report that an older version wrote in another form."""
     try:
-        return baseline_of(MethodRow.model_validate(method) for method in methods)
+        return read_report(document)
     except ValidationError:
         return None
 
 
-def _own_rows(
-    methods: list[dict[str, Any]], entrants: list[dict[str, Any]], places: set[int], name: str
-) -> list[dict[str, Any]]:
+def _own_rows(methods: list[MethodRow], entrants: list[dict[str, Any]], places: set[int], name: str) -> list[MethodRow]:
     """The table has the entrants in their order, each once for each of its scores.
 
     By place and not by name: a report that was taken over from an equal run has that run's names.
     """
     owners = [place for place, entrant in enumerate(entrants) for _ in range(max(1, len(set(entrant["scores"]))))]
     if len(owners) != len(methods):
-        return [method for method in methods if method["entrant"] == name]
+        return [method for method in methods if method.entrant == name]
     return [method for method, owner in zip(methods, owners, strict=True) if owner in places]

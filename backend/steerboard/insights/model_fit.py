@@ -17,10 +17,10 @@ from steerboard.insights.schemas import FitAsked, FitNeed, ModelFit, WorkerFit
 from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.hub_models import HubModel, hub_model
 from steerboard.runs.tables import WorkerRow
-from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.planning.memory import ModelShape, TrainingLoad, generation_memory, training_memory
+from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.training import LoraConfig, TrainingConfig
 
 _LONGEST_WINDOW = 4096  # of a base that comes in, unless its own steerboard.json has another
@@ -64,15 +64,15 @@ def living_workers(session: Session) -> list[Worker]:
     return [Worker(*row) for row in rows]
 
 
-def fit(found: HubModel, workers: Iterable[Worker]) -> ModelFit:
+def fit(model: HubModel, workers: Iterable[Worker]) -> ModelFit:
     """The model against each of the workers."""
-    facts = found.facts
+    facts = model.facts
     shape = ModelShape.of(facts.config, facts.counted())
     window = min(facts.window or WINDOW, _LONGEST_WINDOW)
     return ModelFit(
-        revision=found.revision or None,
-        file=found.file,
-        gated=found.gated,
+        revision=model.revision or None,
+        file=model.file,
+        gated=model.gated,
         architecture=facts.architecture,
         parameters=(shape.parameters if shape else facts.counted()) or None,
         files=facts.files,

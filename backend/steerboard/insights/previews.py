@@ -96,7 +96,7 @@ def weights(session: Session, project: Project, asked: WeightsPreviewIn) -> Weig
         largest_weight=largest,
         clipped=_clipped(ordered, normaliser, beta, asked.max_weight) / n,
         gradient_scale=1.0 if asked.self_normalised else largest * total / n,
-        bins=[one.model_copy(update={"low": one.low * largest, "high": one.high * largest}) for one in bins],
+        bins=[bin_.model_copy(update={"low": bin_.low * largest, "high": bin_.high * largest}) for bin_ in bins],
     )
 
 
@@ -127,7 +127,7 @@ def _training_rewards(session: Session, dataset: Dataset) -> _TrainingRewards:
 
 
 def _z(raw: Floats, normaliser: Normaliser) -> Floats:
-    """`Normaliser.z`, operation by operation, of which each keeps the order."""
+    """`Normaliser.z`, operation by operation, each of which keeps the order."""
     return (raw - normaliser.mean) / normaliser.sd
 
 
@@ -150,10 +150,10 @@ def _examples(
     session: Session, dataset: Dataset, normaliser: Normaliser, rewards: _TrainingRewards, places: list[int]
 ) -> list[LabelledExample]:
     values = {int(rewards.rows[place]): float(rewards.ordered[place]) for place in places}
-    found = session.scalars(
+    rows = session.scalars(
         select(SampleRow).where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row.in_(values))
     )
-    samples = {sample.row: sample.sample for sample in found}
+    samples = {sample.row: sample.sample for sample in rows}
     return [
         LabelledExample(
             row=row,

@@ -1,4 +1,4 @@
-"""Previews for launch forms: what a run would learn from, and what it would cost. Nothing is started."""
+"""What a run would learn from and cost, before it is started, and how long a pipeline will still take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 
 from steerboard.accounts.access import Access, AccessTo, Db
 from steerboard.accounts.http.routes import Router
-from steerboard.insights import estimates, previews
+from steerboard.insights import estimates, outlook, previews
 from steerboard.insights.schemas import (
     RunEstimate,
     SelectionPreview,
@@ -18,6 +18,7 @@ from steerboard.insights.schemas import (
     WeightsPreviewIn,
 )
 from steerboard.platform.http.errors import problems
+from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.schemas.requests import RunWork
 from steerboard_contracts.methods import methods
 
@@ -48,6 +49,13 @@ for _method in methods().values():
 
 @router.post("/runs/estimate", responses=problems(404, 422))
 def estimate_run(body: RunWork, session: Db, access: Reader, request: Request) -> RunEstimate:
-    """What a run would cost, judged by earlier ones of its kind and method (null where they do not tell), and how much
+    """What a run would cost, estimated from earlier ones of its kind and method (null where these do not suffice), and
+    how much
     memory of a device it would need."""
     return estimates.estimate(session, request.app.state.store, access.project, body)
+
+
+@router.get("/pipelines/{pipeline}/outlook", responses=problems(404))
+def show_outlook(pipeline: str, session: Db, access: Reader) -> outlook.PipelineOutlook:
+    """How far a pipeline is, and how long its rest will take."""
+    return outlook.outlook(session, pipelines.get_pipeline(session, access.project, pipeline))

@@ -32,7 +32,7 @@ Viewer = Annotated[Caller, Depends(SystemAccessTo("read"))]
 
 @system_router.get("/methods", responses=problems())
 def list_methods(caller: Viewer) -> MethodsOut:
-    """The training methods, also those that other packages bring."""
+    """The training methods, including those of other packages."""
     return MethodsOut(
         methods=[MethodOut.of(spec) for spec in methods.methods().values()],
         left_out=[MethodLeftOut.model_validate(fault) for fault in methods.faults()],
@@ -41,7 +41,7 @@ def list_methods(caller: Viewer) -> MethodsOut:
 
 @system_router.get("/workers", responses=problems())
 def list_workers(session: Db, caller: Viewer, request: Request) -> list[WorkerOut]:
-    """Every worker that was heard of lately. The run is shown only to those who may see its project."""
+    """Every worker seen recently. The run is shown only to those who may see its project."""
     now = session.scalar(select(func.clock_timestamp()))
     assert now is not None
     alive_after = now - _lease(request.app.state.settings)
@@ -52,12 +52,12 @@ def list_workers(session: Db, caller: Viewer, request: Request) -> list[WorkerOu
         .outerjoin(Pipeline, Pipeline.id == Run.pipeline_id)
         .order_by(WorkerRow.pool, WorkerRow.id)
     )
-    found = rows.all()
-    held = {uuid.UUID(model["project_id"]) for row, *_ in found for model in row.holds}
-    readable = _readable(session, caller, held | {run.project_id for _, run, *_ in found if run is not None})
+    workers = rows.all()
+    held = {uuid.UUID(model["project_id"]) for row, *_ in workers for model in row.holds}
+    readable = _readable(session, caller, held | {run.project_id for _, run, *_ in workers if run is not None})
     return [
         _worker(row, _running(run, project, pipeline, readable), alive_after, readable)
-        for row, run, project, pipeline in found
+        for row, run, project, pipeline in workers
     ]
 
 
@@ -102,7 +102,7 @@ def _devices(row: WorkerRow) -> dict[str, Any]:
 
 @system_router.get("/queues", responses=problems())
 def list_queues(session: Db, caller: Viewer, request: Request) -> list[QueueOut]:
-    """Queued and running runs in each pool, over all projects, and its living workers."""
+    """Queued and running runs in each pool, over all projects, and its live workers."""
     lease = _lease(request.app.state.settings)
     alive = select(WorkerRow.pool, func.count()).where(WorkerRow.heartbeat_at > func.clock_timestamp() - lease)
     workers = {row[0]: row[1] for row in session.execute(alive.group_by(WorkerRow.pool))}

@@ -33,10 +33,10 @@ def tables(connection: Connection) -> dict[str, list[str]]:
         ),
         {"version": VERSION_TABLE},
     )
-    found: dict[str, list[str]] = {}
+    by_table: dict[str, list[str]] = {}
     for table, column in rows:
-        found.setdefault(table, []).append(column)
-    return found
+        by_table.setdefault(table, []).append(column)
+    return by_table
 
 
 def foreign_keys(connection: Connection) -> list[ForeignKey]:

@@ -52,8 +52,8 @@ def database(settings: Settings, *, migrated: bool = True, new: bool = False) ->
     try:
         # No one else migrates the database of a home, so waiting for that would be for nothing.
         patience = settings.start_seconds if settings.database_url else 0.0
-        found = settings.model_copy(update={"database_url": url, "start_seconds": patience})
-        startup.wait_for_database(found, migrated=migrated)
+        patient = settings.model_copy(update={"database_url": url, "start_seconds": patience})
+        startup.wait_for_database(patient, migrated=migrated)
         engine = make_engine(url, pool_size=2)
         yield engine
     except (OperationalError, psycopg.OperationalError) as error:

@@ -31,7 +31,7 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 UPLOAD_AGE = dt.timedelta(days=1)
 _BATCH = 500
 _PATIENCE_SECONDS = 20.0
-# Uploads of models that were brought in since, or never.
+# Uploads of models that were imported since, or never.
 _FORGOTTEN_UPLOADS = text(
     "DELETE FROM model_uploads WHERE used_at < :before AND NOT EXISTS (SELECT FROM runs"
     " WHERE runs.project_id = model_uploads.project_id AND runs.state IN ('pending', 'queued', 'running')"
@@ -114,6 +114,6 @@ def _remove(engine: Engine, store: ArtifactStore, batch: list[str], patience_sec
 def _own(connection: Connection, patience_seconds: float) -> None:
     if not store_lock.own_store(connection, patience_seconds):
         raise StoreBusy(
-            "a backup, or a run that stores its model, uses the artifact store",
+            "a backup, or a run that stores its model, is using the artifact store",
             hint="Run `steerboard gc` again when it has ended.",
         )

@@ -46,7 +46,7 @@ class SealedColumn:
 
 SEALED = (
     SealedColumn("endpoints", "api_key_sealed", "api_key_sealed", "api_key_sealed = :sealed"),
-    SealedColumn("webhooks", "secret_sealed", "secret_sealed", "secret_sealed = :sealed"),
+    SealedColumn("notice_rules", "secret_sealed", "secret_sealed", "secret_sealed = :sealed"),
     SealedColumn(
         "idempotency_keys",
         "body",

@@ -77,7 +77,7 @@ def newest(place: Storage) -> str:
     for name in sorted(place.folders(FOLDER), reverse=True):
         if place.size(f"{FOLDER}{name}/{NAME}") is not None:
             return name
-    raise BadBackup(f"there is no complete backup at {place.url}", hint="Make one: steerboard backup DEST")
+    raise BadBackup(f"there is no complete backup at {place.url}", hint="Create one: steerboard backup DEST")
 
 
 def load(place: Storage, name: str) -> BackupManifest:
@@ -93,14 +93,14 @@ def load(place: Storage, name: str) -> BackupManifest:
     if not isinstance(document, dict) or written(document.get("backup")) != content:
         raise BadBackup(f"the manifest of backup {name} is damaged")
     try:
-        found = BackupManifest.model_validate(document["backup"])
+        backup = BackupManifest.model_validate(document["backup"])
     except ValidationError:
         raise BadBackup(
             f"backup {name} was made by another version", hint="Restore it with the Steerboard that made it, or newer."
         ) from None
-    if found.name != name or len({table.name for table in found.tables}) < len(found.tables):
-        raise BadBackup(f"the manifest of backup {name} is not of this backup")
-    return found
+    if backup.name != name or len({table.name for table in backup.tables}) < len(backup.tables):
+        raise BadBackup(f"the manifest of backup {name} belongs to another backup")
+    return backup
 
 
 def _hash(body: object) -> str:

@@ -42,32 +42,32 @@ def restore(
     Raises `BadBackup` when something of it is missing, damaged or too new, `CorruptArtifact` when a file of it would
     leave the store, `NotEmpty` when the database has tables, or the home another key, and what the stores raise.
     """
-    found = manifest.load(source, name or manifest.newest(source))
-    if not migrations.knows(found.revision):
+    backup = manifest.load(source, name or manifest.newest(source))
+    if not migrations.knows(backup.revision):
         raise BadBackup(
-            f"backup {found.name} is of schema {found.revision}, which this version does not know",
+            f"backup {backup.name} is of schema {backup.revision}, which this version does not know",
             hint="It was made by a newer Steerboard; restore it with that one.",
         )
     with engine.connect() as connection:
         _refuse_full(connection)
     blobs = ArtifactStore(source.url, storage=source)
-    _verify(found, source, blobs)
-    key = _key(found, source, home)
-    say(f"backup {found.name} of version {found.version} is whole")
-    for blob in found.blobs:
+    _verify(backup, source, blobs)
+    key = _key(backup, source, home)
+    say(f"backup {backup.name} of version {backup.version} is whole")
+    for blob in backup.blobs:
         if not store.is_intact(blob.sha256, blob.size):
             with blobs.open(blob.sha256) as content:
                 store.put(blob.sha256, content)
-    for file in found.imports:
+    for file in backup.imports:
         with blobs.open(file.sha256) as content:
             store.storage.put(f"{IMPORTS}{file.name}", content, file.sha256)
     if key is not None:
         write_key_file(home, key)
     with engine.begin() as connection:
-        fill(connection, found, source, database_disk(home))
+        fill(connection, backup, source, database_disk(home))
         migrations.upgrade(connection, "head")
-    say(f"{sum(table.rows for table in found.tables):,} rows and {len(found.blobs)} blobs are restored")
-    return found
+    say(f"{sum(table.rows for table in backup.tables):,} rows and {len(backup.blobs)} blobs are restored")
+    return backup
 
 
 def _refuse_full(connection: Connection) -> None:
@@ -77,20 +77,20 @@ def _refuse_full(connection: Connection) -> None:
         )
 
 
-def _verify(found: BackupManifest, source: Storage, blobs: ArtifactStore) -> None:
-    for file in found.imports:
+def _verify(backup: BackupManifest, source: Storage, blobs: ArtifactStore) -> None:
+    for file in backup.imports:
         safe_member(file.name)
-    folder = f"{manifest.FOLDER}{found.name}/"
-    known = {folder + manifest.NAME, *(table_file(found.name, table.name) for table in found.tables)}
-    known |= {folder + KEY_NAME} if found.key_sha256 is not None else set()
+    folder = f"{manifest.FOLDER}{backup.name}/"
+    known = {folder + manifest.NAME, *(table_file(backup.name, table.name) for table in backup.tables)}
+    known |= {folder + KEY_NAME} if backup.key_sha256 is not None else set()
     others = {stored.name for stored in source.files(folder)} - known
     if others:
         raise BadBackup(
             f"{min(others)} is not part of the backup", hint="It was added later; restore another backup: --backup NAME"
         )
-    for table in found.tables:
-        _expect(table, source, table_file(found.name, table.name))
-    for blob in {blob.sha256: blob for blob in [*found.blobs, *found.imports]}.values():
+    for table in backup.tables:
+        _expect(table, source, table_file(backup.name, table.name))
+    for blob in {blob.sha256: blob for blob in [*backup.blobs, *backup.imports]}.values():
         _expect(blob, source, blobs.name_of(blob.sha256))
 
 
@@ -104,16 +104,16 @@ def _expect(what: Blob | TableFile, source: Storage, name: str) -> None:
         raise BadBackup(f"{name} of the backup is damaged", hint="Restore another one: --backup NAME")
 
 
-def _key(found: BackupManifest, source: Storage, home: Path) -> str | None:
+def _key(backup: BackupManifest, source: Storage, home: Path) -> str | None:
     """The key file to write, if the backup has one and the home has none."""
-    if found.key_sha256 is None:
+    if backup.key_sha256 is None:
         return None
     try:
-        with source.open(f"{manifest.FOLDER}{found.name}/{KEY_NAME}") as file:
+        with source.open(f"{manifest.FOLDER}{backup.name}/{KEY_NAME}") as file:
             content = file.read()
     except FileNotFoundError:
         content = b""
-    if hash_of(io.BytesIO(content))[0] != found.key_sha256:
+    if hash_of(io.BytesIO(content))[0] != backup.key_sha256:
         raise BadBackup("the key of the backup is missing or damaged", hint="Restore another one: --backup NAME")
     present = home / KEY_FILE
     if present.exists() and present.read_bytes() != content:
@@ -121,16 +121,16 @@ def _key(found: BackupManifest, source: Storage, home: Path) -> str | None:
     return content.decode()
 
 
-def fill(connection: Connection, found: BackupManifest, source: Storage, disk: Disk | None) -> None:
+def fill(connection: Connection, backup: BackupManifest, source: Storage, disk: Disk | None) -> None:
     """An empty database gets the schema and the rows of the backup, as they were when it was made."""
     migrations.lock(connection)
     _refuse_full(connection)
-    migrations.upgrade(connection, found.revision)
+    migrations.upgrade(connection, backup.revision)
     made = database_catalogue.tables(connection)
-    if {table.name: table.columns for table in found.tables} != made:
-        names = {table.name for table in found.tables} ^ set(made)
+    if {table.name: table.columns for table in backup.tables} != made:
+        names = {table.name for table in backup.tables} ^ set(made)
         raise BadBackup(
-            f"the tables of the backup are not those of schema {found.revision}",
+            f"the tables of the backup are not those of schema {backup.revision}",
             hint=f"Other tables: {', '.join(sorted(names))}" if names else "Their columns differ.",
         )
     # References lead in every direction; they are checked at the end, all at once.
@@ -139,13 +139,13 @@ def fill(connection: Connection, found: BackupManifest, source: Storage, disk: D
         connection.execute(text(f"ALTER TABLE {key.table} DROP CONSTRAINT {database_catalogue.quoted(key.name)}"))
     if made:  # a migration may put rows of its own there
         connection.execute(text(f"TRUNCATE {', '.join(map(database_catalogue.quoted, made))}"))
-    for table in found.tables:
-        _copy(connection, table, source, table_file(found.name, table.name), disk)
+    for table in backup.tables:
+        _copy(connection, table, source, table_file(backup.name, table.name), disk)
     for key in references:
         connection.execute(
             text(f"ALTER TABLE {key.table} ADD CONSTRAINT {database_catalogue.quoted(key.name)} {key.definition}")
         )
-    for sequence, value in found.sequences.items():
+    for sequence, value in backup.sequences.items():
         connection.execute(text("SELECT setval(CAST(:name AS regclass), :value)"), {"name": sequence, "value": value})
 
 

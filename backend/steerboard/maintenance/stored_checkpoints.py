@@ -58,12 +58,12 @@ def clear_stored(
 def _unneeded(
     engine: Engine,
     run_id: uuid.UUID,
-    found: dict[str, dt.datetime],
+    times: dict[str, dt.datetime],
     age: dt.timedelta,
     upload_age: dt.timedelta,
     dry_run: bool,
 ) -> list[str]:
-    """The names that no run needs among the `found` ones, with the time of each. Rows are removed before files, with
+    """The names that no run needs, out of `times`, which holds the time of each. Rows are removed before files, with
     the run's row locked: a resumed run finds none, and the names of its new attempt are not among these."""
     now = dt.datetime.now(dt.UTC)
     with Session(engine) as session, session.begin():
@@ -73,10 +73,10 @@ def _unneeded(
             .with_for_update(key_share=True)
         ).one_or_none()
         if run is None:
-            return [name for name in found if found[name] < now - age]
+            return [name for name in times if times[name] < now - age]
         if run.state == "succeeded" or (run.state in ("failed", "cancelled") and run.ended > age):
             if not dry_run:
                 session.execute(delete(RunCheckpoint).where(RunCheckpoint.run_id == run_id))
-            return [name for name in found if (checkpoint_place(name) or (0, 0))[1] <= run.attempt]
-        known = {checkpoint_name(one.attempt, one.step) for one in stored(session, run_id)}
-    return [name for name in found if name not in known and found[name] < now - upload_age]
+            return [name for name in times if (checkpoint_place(name) or (0, 0))[1] <= run.attempt]
+        known = {checkpoint_name(checkpoint.attempt, checkpoint.step) for checkpoint in stored(session, run_id)}
+    return [name for name in times if name not in known and times[name] < now - upload_age]

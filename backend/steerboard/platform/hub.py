@@ -30,7 +30,7 @@ def hub_errors(kind: str, name: str, revision: str | None) -> Iterator[None]:
         yield
     except GatedRepoError as error:
         raise BadInput(
-            f"the {kind} {name} is given only to those who have accepted its terms",
+            f"the {kind} {name} is gated: its terms must be accepted first",
             code="hub_gated",
             hint=f"Accept them on the page of the {kind}, then {_LOG_IN}.",
         ) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -80,9 +80,15 @@ class Leases(Generic[Row]):
 
     def first(self, session: Session, *where: ColumnElement[bool], order_by: tuple[Any, ...]) -> Row | None:
         """The first row of `where` that no other transaction has locked, locked for this one."""
-        query = select(self._row).where(*where).order_by(*order_by).limit(1)
+        return next(iter(self.all(session, *where, order_by=order_by, limit=1)), None)
+
+    def all(
+        self, session: Session, *where: ColumnElement[bool], order_by: tuple[Any, ...], limit: int
+    ) -> Sequence[Row]:
+        """The same for up to `limit` rows."""
+        query = select(self._row).where(*where).order_by(*order_by).limit(limit)
         locked = query.with_for_update(key_share=self._key_share, skip_locked=True)
-        return session.scalars(locked.execution_options(populate_existing=True)).first()
+        return session.scalars(locked.execution_options(populate_existing=True)).all()
 
     def grant(self, row: Row, owner: Any, seconds: float) -> Lease:
         """Begin another attempt at `row`, which is locked."""

@@ -7,8 +7,9 @@ import re
 import uuid
 from collections.abc import Collection
 from itertools import count
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+from pydantic import AfterValidator
 from sqlalchemy import ColumnElement, Select, Text, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -29,6 +30,18 @@ _BASE = 118
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
+_ADDRESS = re.compile(r"[!#-'*+\-./0-9=?A-Z^-~]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+
+
+def _address(given: str) -> str:
+    if len(given) > 254 or not _ADDRESS.fullmatch(given):
+        raise ValueError("this is no e-mail address, such as anna@example.com")
+    return given
+
+
+EmailAddress = Annotated[str, AfterValidator(_address)]
+
+
 def check_name(name: str) -> str:
     """The name itself. Raises `BadInput` (`invalid_name`)."""
     if not NAME.fullmatch(name):
@@ -38,6 +51,13 @@ def check_name(name: str) -> str:
             hint="Use letters, digits, '.', '_' and '-', starting with a letter or digit; at most 128 characters.",
         )
     return name
+
+
+def valid_name(text: str) -> str:
+    """The name that is nearest to what a file calls something: `bard:20230327` is bard-20230327."""
+    if NAME.fullmatch(text):
+        return text
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:128] or "imported"
 
 
 class AmbiguousReference(Conflict):
@@ -69,10 +89,10 @@ def find(
     `mine` keeps to what the caller may see. Raises `AmbiguousReference`.
     """
     id_, name = as_id(ref), str(ref)
-    found = session.scalar(mine.where(id_column == id_)) if id_ is not None else None
-    if found is None and name_column is not None:
-        found = session.scalar(mine.where(name_column == name))
-    return found if found is not None else find_by_id_end(session, mine, id_column, name)
+    row = session.scalar(mine.where(id_column == id_)) if id_ is not None else None
+    if row is None and name_column is not None:
+        row = session.scalar(mine.where(name_column == name))
+    return row if row is not None else find_by_id_end(session, mine, id_column, name)
 
 
 def find_by_id_end(
@@ -82,14 +102,14 @@ def find_by_id_end(
     if not _ID_END.fullmatch(ref):
         return None
     ends_so = func.right(cast(id_column, Text), len(ref)) == ref.lower()
-    found = session.scalars(mine.where(ends_so).order_by(id_column.desc()).limit(_MOST_CANDIDATES)).all()
-    if len(found) > 1:
+    rows = session.scalars(mine.where(ends_so).order_by(id_column.desc()).limit(_MOST_CANDIDATES)).all()
+    if len(rows) > 1:
         raise AmbiguousReference(
-            f"`{ref}` is the end of {'at least ' if len(found) == _MOST_CANDIDATES else ''}{len(found)} ids",
-            hint="Give more digits of the id, all of it, or a name.",
-            errors=[_candidate(row) for row in found],
+            f"`{ref}` is the end of {'at least ' if len(rows) == _MOST_CANDIDATES else ''}{len(rows)} ids",
+            hint="Give more of the id, the whole id, or a name.",
+            errors=[_candidate(row) for row in rows],
         )
-    return found[0] if found else None
+    return rows[0] if rows else None
 
 
 def _candidate(row: Any) -> ErrorLocation:

@@ -7,7 +7,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
@@ -22,6 +31,16 @@ class BadSetting(SteerboardError):
 
     code = "bad_setting"
     title = "A setting cannot be used"
+
+
+class GroupRole(BaseModel):
+    """People of a group of the OpenID provider have a role in a project. `*`: everyone who signs in there."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    group: str
+    project: str
+    role: Literal["owner", "engineer", "reviewer", "annotator", "viewer"]
 
 
 class Settings(BaseSettings):
@@ -87,7 +106,7 @@ class Settings(BaseSettings):
     import_seconds: Seconds = 3600.0
     max_upload_mb: Annotated[int, Field(ge=1)] = 20_480
     held_out_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    # Hosts, addresses and networks, not public, that endpoints, webhooks and rewards may lead to
+    # Hosts, addresses and networks, not public, that endpoints, notices and rewards may lead to
     # (`steerboard_contracts.network.addresses`).
     allowed_private: str = ""
     # Folders below which models of this machine may be read as bases, with `:` between them; by default none, and the
@@ -104,8 +123,23 @@ class Settings(BaseSettings):
     # Names by which the server may be reached, besides this machine's and that of `public_url`
     # (`platform.http.hosts`): `board.example.org`, `.example.org` with all below it, `*` for any.
     allowed_hosts: str = ""
-    # Where people reach the dashboard, for links in webhooks.
+    # Where people reach the dashboard, for links in notices.
     public_url: str = ""
+    # The server that sends e-mail, and from whom; without both, notices by e-mail are refused.
+    smtp_host: str = ""
+    smtp_port: Annotated[int, Field(ge=1, le=65535)] = 587
+    smtp_security: Literal["starttls", "tls", "none"] = "starttls"
+    smtp_user: str = ""
+    smtp_password: SecretStr = SecretStr("")
+    mail_from: str = ""
+    # The OpenID provider at which people may sign in; and which roles its groups give, as a JSON list.
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr = SecretStr("")
+    oidc_name: str = "single sign-on"
+    oidc_scopes: str = "openid email profile"
+    oidc_groups_claim: str = "groups"
+    oidc_roles: list[GroupRole] = []
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["text", "json"] = "text"
     # Who reads `/metrics` in production; without it no one does.

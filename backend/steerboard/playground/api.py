@@ -33,8 +33,8 @@ Lease = Annotated[float, Depends(_lease)]
 
 @router.post("/comparisons", status_code=201, responses=problems(404, 422))
 def start_comparison(body: ComparisonIn, session: Db, access: Runner, lease: Lease) -> ComparisonOut:
-    """Ask several columns the same; follow the answers at `/stream`. An answer that an earlier comparison holds
-    already is copied immediately."""
+    """Ask several columns the same prompt; follow the answers at `/stream`. An answer that an earlier comparison
+    already has is copied immediately."""
     made = service.create_comparison(session, access.project, body, access.actor)
     out = service.comparisons_out(session, [made], lease)[0]
     detail = {"columns": [column.name for column in out.columns], "reward": made.reward_model_name}
@@ -51,7 +51,7 @@ def list_comparisons(
         session,
         select(Comparison).where(Comparison.project_id == access.project.id, ~Comparison.blind),
         Comparison.id,
-        lambda one: service.comparisons_out(session, [one], lease)[0],
+        lambda comparison: service.comparisons_out(session, [comparison], lease)[0],
         cursor=cursor,
         limit=limit,
         convert_all=lambda page: service.comparisons_out(session, page, lease),
@@ -61,17 +61,17 @@ def list_comparisons(
 @router.get("/comparisons/{comparison}", responses=problems(404))
 def get_comparison(comparison: str, session: Db, access: Reader, lease: Lease) -> ComparisonOut:
     """As it is now."""
-    found = service.get_comparison(session, access.project, comparison)
-    return service.comparisons_out(session, [found], lease)[0]
+    row = service.get_comparison(session, access.project, comparison)
+    return service.comparisons_out(session, [row], lease)[0]
 
 
 @router.post("/comparisons/{comparison}/cancel", responses=problems(404, 409))
 def cancel_comparison(comparison: str, session: Db, access: Runner, lease: Lease) -> ComparisonOut:
-    """End all open answers immediately; what they have written so far stays."""
-    found = service.get_comparison(session, access.project, comparison)
-    service.cancel(session, found)
-    audit(session, access, "playground.cancel", f"comparison {found.id}")
-    return service.comparisons_out(session, [found], lease)[0]
+    """End all open answers immediately; their text so far is kept."""
+    row = service.get_comparison(session, access.project, comparison)
+    service.cancel(session, row)
+    audit(session, access, "playground.cancel", f"comparison {row.id}")
+    return service.comparisons_out(session, [row], lease)[0]
 
 
 @router.get("/comparisons/{comparison}/stream", response_class=StreamingResponse, responses=problems(404))
@@ -81,15 +81,15 @@ def stream_comparison(
     """Server-sent events. `answer`: an answer without its text, `at` (an offset in UTF-16 code units) and the `text`
     that follows what was known up to there. A reader that connects gets everything so far; `end` when all have
     ended. The stream ends after ten minutes; connect again then."""
-    found = service.get_comparison(session, access.project, comparison)
+    row = service.get_comparison(session, access.project, comparison)
     project_id = access.project.id
-    body = stream.follow(request.app, found.id, lambda: may_read(request, credentials, project_id))
+    body = stream.follow(request.app, row.id, lambda: may_read(request, credentials, project_id))
     return StreamingResponse(body, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 @router.post("/curves", status_code=201, responses=problems(404, 422))
 def start_curve(body: CurveIn, session: Db, access: Runner, lease: Lease) -> CurveOut:
-    """Measure which rewards a policy achieves at the scores asked of it. Comparisons go first."""
+    """Measure which rewards a policy achieves at requested scores. Comparisons have priority."""
     made = curves.create_curve(session, access.project, body, access.actor)
     detail = {"model": made.model_name, "reward": made.reward_model_name, "data": made.dataset_name}
     audit(session, access, "playground.curve", f"curve {made.id}", detail)
@@ -113,7 +113,7 @@ def list_curves(
         session,
         query,
         Curve.id,
-        lambda one: curves.curves_out(session, [one], lease)[0],
+        lambda curve: curves.curves_out(session, [curve], lease)[0],
         cursor=cursor,
         limit=limit,
         convert_all=lambda page: curves.curves_out(session, page, lease),
@@ -128,10 +128,10 @@ def get_curve(curve: str, session: Db, access: Reader, lease: Lease) -> CurveOut
 
 @router.post("/curves/{curve}/cancel", responses=problems(404, 409))
 def cancel_curve(curve: str, session: Db, access: Runner, lease: Lease) -> CurveOut:
-    """The points so far stay."""
-    found = curves.get_curve(session, access.project, curve)
-    curves.cancel(session, found)
-    audit(session, access, "playground.cancel", f"curve {found.id}")
+    """Cancel a curve. Its points so far are kept."""
+    row = curves.get_curve(session, access.project, curve)
+    curves.cancel(session, row)
+    audit(session, access, "playground.cancel", f"curve {row.id}")
     session.flush()
-    session.refresh(found)
-    return curves.curves_out(session, [found], lease)[0]
+    session.refresh(row)
+    return curves.curves_out(session, [row], lease)[0]

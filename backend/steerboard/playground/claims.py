@@ -64,34 +64,34 @@ def claim_next(
     workers fails on the way."""
     leases = leases_on(kind)
     while True:
-        found = leases.first(session, leases.free(), kind.project_id.not_in(beside), order_by=(kind.id,))
-        if found is None:
+        row = leases.first(session, leases.free(), kind.project_id.not_in(beside), order_by=(kind.id,))
+        if row is None:
             return None
-        if found.attempt >= MAX_ATTEMPTS:
-            _give_up(session, found)
+        if row.attempt >= MAX_ATTEMPTS:
+            _give_up(session, row)
             continue
-        lease = leases.grant(found, owner, lease_seconds)
+        lease = leases.grant(row, owner, lease_seconds)
         session.flush()
-        return Claim(lease.id, lease.attempt, owner, kind, found.project_id)
+        return Claim(lease.id, lease.attempt, owner, kind, row.project_id)
 
 
-def _give_up(session: Session, found: Comparison | Curve) -> None:
+def _give_up(session: Session, row: Comparison | Curve) -> None:
     error = WorkersLost(
         f"{MAX_ATTEMPTS} workers ended while they served this.",
         hint="It may need more memory than the interactive worker's machine has; see the worker's log.",
     )
     problem = problem_document(error)
-    if isinstance(found, Comparison):
+    if isinstance(row, Comparison):
         session.execute(
             update(PlaygroundAnswer)
-            .where(PlaygroundAnswer.comparison_id == found.id, PlaygroundAnswer.ended_at.is_(None))
+            .where(PlaygroundAnswer.comparison_id == row.id, PlaygroundAnswer.ended_at.is_(None))
             .values(state="failed", error=problem, waits_for=None, ended_at=now())
         )
-        wake(session, channel_of(found.id))
+        wake(session, channel_of(row.id))
     else:
-        found.state, found.error, found.waits_for = "failed", problem, None
-    found.ended_at = now()
-    take_away(found)
+        row.state, row.error, row.waits_for = "failed", problem, None
+    row.ended_at = now()
+    take_away(row)
     session.flush()
 
 

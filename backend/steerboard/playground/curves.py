@@ -47,7 +47,7 @@ def create_curve(session: Session, project: Project, asked: CurveIn, actor: str)
             f"{model.name} was not trained with scores, so it has no control curve",
             hint=f"Choose a policy of {conditioned_labels()}.",
         )
-    scores = [form.resolve(one) for one in asked.scores]
+    scores = [form.resolve(score) for score in asked.scores]
     reward = columns.reward_model(session, project, asked.reward)
     dataset = get_dataset(session, project, asked.data) if asked.data else _trained_on(session, model)
     prompts = _draw(session, dataset, asked)
@@ -60,7 +60,7 @@ def create_curve(session: Session, project: Project, asked: CurveIn, actor: str)
         dataset_id=dataset.id,
         dataset_name=dataset.name,
         split=asked.split,
-        scores=[one.plain() for one in scores],
+        scores=[score.plain() for score in scores],
         prompt_limit=asked.limit,
         prompts=prompts,
         decoding=asked.decoding.model_dump(),
@@ -83,8 +83,8 @@ def create_curve(session: Session, project: Project, asked: CurveIn, actor: str)
 def _trained_on(session: Session, model: Model) -> Dataset:
     """The nearest dataset upstream."""
     for node in lineage(session, model).nodes:
-        if node.type == "dataset" and (found := session.get(Dataset, node.id)) is not None:
-            return found
+        if node.type == "dataset" and (dataset := session.get(Dataset, node.id)) is not None:
+            return dataset
     raise BadInput(
         f"no training dataset is known for {model.name}",
         code="missing_input",
@@ -100,8 +100,8 @@ def _draw(session: Session, dataset: Dataset, asked: CurveIn) -> list[Any]:
     draw = func.md5(func.concat(SampleRow.prompt_hash.cast(String), f":{asked.seed}"))
     rows = select(func.min(SampleRow.row)).where(*mine).group_by(SampleRow.prompt_hash).order_by(draw)
     drawn = list(session.scalars(rows.limit(asked.limit)))
-    found = select(SampleRow.sample["prompt"]).where(mine[0], SampleRow.row.in_(drawn)).order_by(SampleRow.row)
-    prompts = list(session.scalars(found))
+    query = select(SampleRow.sample["prompt"]).where(mine[0], SampleRow.row.in_(drawn)).order_by(SampleRow.row)
+    prompts = list(session.scalars(query))
     if not prompts:
         raise EmptySelection(
             f"dataset {dataset.name} has no prompts in the split {asked.split}",
@@ -118,10 +118,10 @@ def announce(session: Session, curve: Curve) -> None:
 
 def get_curve(session: Session, project: Project, ref: str) -> Curve:
     """By id. Raises `NotFound`, also for another project's."""
-    found = find(session, select(Curve).where(Curve.project_id == project.id), Curve.id, None, ref)
-    if found is None:
+    curve = find(session, select(Curve).where(Curve.project_id == project.id), Curve.id, None, ref)
+    if curve is None:
         raise NotFound(f"there is no curve {ref!r}", hint="List them at playground/curves.")
-    return found
+    return curve
 
 
 def cancel(session: Session, curve: Curve) -> None:
@@ -148,7 +148,7 @@ def _out(curve: Curve, waiting: Waiting) -> CurveOut:
         reward_model=Named(id=curve.reward_model_id, name=curve.reward_model_name),
         dataset=Named(id=curve.dataset_id, name=curve.dataset_name),
         split=cast(CurveSplit, curve.split),
-        scores=[Condition.model_validate(one) for one in curve.scores],
+        scores=[Condition.model_validate(score) for score in curve.scores],
         limit=curve.prompt_limit,
         decoding=PlaygroundDecoding.model_validate(curve.decoding),
         seed=curve.seed,

@@ -60,24 +60,24 @@ def create_comparison(
     )
     answers = []
     for place, column in enumerate(asked.columns):
-        found = columns.resolve(session, project, column, place)
+        resolved = columns.resolve(session, project, column, place)
         decoding = column.decoding.model_dump()
         own_prompt = _plain(prompts[place]) if prompts is not None else None
         answers.append(
             PlaygroundAnswer(
                 place=place,
-                model_id=found.model_id,
-                endpoint_id=found.endpoint_id,
-                name=found.name,
+                model_id=resolved.model_id,
+                endpoint_id=resolved.endpoint_id,
+                name=resolved.name,
                 prompt=own_prompt,
-                score=found.score,
-                score_text=found.score_text,
+                score=resolved.score,
+                score_text=resolved.score_text,
                 decoding=decoding,
                 seed=asked.seed,
                 reuse_key=columns.reuse_key(
                     project.id,
-                    found.source,
-                    found.score_text,
+                    resolved.source,
+                    resolved.score_text,
                     decoding,
                     asked.seed,
                     own_prompt or comparison.prompt,
@@ -129,10 +129,10 @@ def _copy_equal(session: Session, answer: PlaygroundAnswer) -> None:
 def get_comparison(session: Session, project: Project, ref: str) -> Comparison:
     """By id. Raises `NotFound`, also for another project's and for a blind one."""
     mine = select(Comparison).where(Comparison.project_id == project.id, ~Comparison.blind)
-    found = find(session, mine, Comparison.id, None, ref)
-    if found is None:
+    comparison = find(session, mine, Comparison.id, None, ref)
+    if comparison is None:
         raise NotFound(f"there is no comparison {ref!r}", hint="List them at playground/comparisons.")
-    return found
+    return comparison
 
 
 def comparisons_out(session: Session, comparisons: Sequence[Comparison], lease_seconds: float) -> list[ComparisonOut]:

@@ -53,7 +53,7 @@ def get_recipe(name: str, access: Reader) -> RecipeOut:
 @router.post("/recipes/read", responses=problems(422))
 @in_pool("computing")
 def read_recipe(body: RecipeText, request: Request, access: Reader) -> RecipeOut:
-    """Name, description and inputs of a text. Checks its YAML, not what it asks for."""
+    """Name, description and inputs of a recipe's text. Checks only its YAML."""
     return RecipeOut.of(body.text, Budget(gone=has_left(request)))
 
 
@@ -62,20 +62,20 @@ def read_recipe(body: RecipeText, request: Request, access: Reader) -> RecipeOut
 def check_recipe(body: RecipeCheck, request: Request, session: Db, access: Reader) -> PlanOut:
     """The stages that a start would run, with resolved configs and inputs. Starts nothing.
 
-    A folder that is named as a base model is looked at only for those who may start runs."""
+    A folder that is named as a base model is read only for callers who may start runs."""
     planned = _plan(body, request, session, access)
     running = None if body.from_stage is None else stages_from(planned, body.from_stage)
     checks = row_checks.refuse_failing(session, planned, running)
-    found = PlanOut.of(planned, _foresee(request, session), running)
-    for stage in found.stages:
+    plan = PlanOut.of(planned, _foresee(request, session), running)
+    for stage in plan.stages:
         check = checks.get(stage.name)
         stage.warnings += [check.warning] if check and check.warning else []
     if body.from_stage is None:
-        return found
+        return plan
     taken = service.taken_from_finished(request.app.state.sessions, access.project, planned, body.from_stage)
     if taken:
-        found.notes = [*found.notes, f"{listed(taken)} {'are' if len(taken) > 1 else 'is'} taken from finished runs"]
-    return found
+        plan.notes = [*plan.notes, f"{listed(taken)} {'are' if len(taken) > 1 else 'is'} taken from finished runs"]
+    return plan
 
 
 @router.post("/recipes/row-checks", responses=problems(404, 422))

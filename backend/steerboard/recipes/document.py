@@ -25,11 +25,11 @@ def parse(text: str, budget: Budget) -> Node:
     if size > MAX_BYTES:
         raise InvalidRecipe(f"the recipe is {size:,} bytes long; the limit is {MAX_BYTES:,}", code="recipe_too_large")
     faults = Faults()
-    found = _built(_compose(text, "recipe", budget), faults, budget)
-    if not isinstance(found.value, dict):
+    root = _built(_compose(text, "recipe", budget), faults, budget)
+    if not isinstance(root.value, dict):
         faults.add("recipe (line 1)", "must be a mapping with `name`, `inputs` and `stages`", 1)
     faults.raise_if_any()
-    return found
+    return root
 
 
 def parse_value(text: str, budget: Budget) -> Any:
@@ -39,10 +39,10 @@ def parse_value(text: str, budget: Budget) -> Any:
     except InvalidRecipe as error:
         raise ValueError(error.errors[0].message if error.errors else error.detail) from error
     faults = Faults()
-    found = _built(root, faults, budget)
+    node = _built(root, faults, budget)
     if faults:
         raise ValueError(faults.ordered()[0].message)
-    return found.value
+    return node.value
 
 
 def _compose(text: str, source: str, budget: Budget) -> yaml.Node | None:

@@ -58,12 +58,12 @@ class Draft:
         """The config as JSON. Of a stage at fault: what is written, and the defaults of what is not."""
         if self.config is not None:
             return self.config.model_dump(mode="json")
-        found = {}
+        values = {}
         for name, info in self.kind.config.model_fields.items():
             default = info.get_default(call_default_factory=True, validated_data={})
             value = self.written.get(name, None if default is PydanticUndefined else default)
-            found[name] = to_jsonable_python(value, inf_nan_mode="strings")
-        return found
+            values[name] = to_jsonable_python(value, inf_nan_mode="strings")
+        return values
 
 
 # Slots whose items have fields of their own: which of them is the reference, and to what.
@@ -72,7 +72,7 @@ _ITEMS = {"parts": ("data", "the dataset of this part"), "entrants": ("model", "
 
 def read_stages(recipe: Recipe, faults: Faults) -> dict[str, Draft]:
     """Check every stage's keys, values and references' form. Stages at fault are left out or have no config."""
-    found: dict[str, Draft] = {}
+    drafts: dict[str, Draft] = {}
     for name, stage in recipe.stages.items():
         recipe.budget.check()
         if not NAME.match(name):
@@ -82,8 +82,8 @@ def read_stages(recipe: Recipe, faults: Faults) -> dict[str, Draft]:
         elif stage.kind is None:
             _refuse_kind(recipe, stage, faults)
         else:
-            found[name] = _Reader(recipe, stage, stage.kind, faults).read()
-    return found
+            drafts[name] = _Reader(recipe, stage, stage.kind, faults).read()
+    return drafts
 
 
 def _refuse_kind(recipe: Recipe, stage: Stage, faults: Faults) -> None:

@@ -92,8 +92,8 @@ class Faults:
 
     def ordered(self) -> list[Fault]:
         """By line, at most `MAX_ERRORS`; those of overrides come last."""
-        found = sorted(self._found, key=lambda fault: 10**9 if fault.line is None else fault.line)
-        return (found or sorted(self._derived, key=lambda fault: fault.line or 0))[:MAX_ERRORS]
+        faults = sorted(self._found, key=lambda fault: 10**9 if fault.line is None else fault.line)
+        return (faults or sorted(self._derived, key=lambda fault: fault.line or 0))[:MAX_ERRORS]
 
     def raise_if_any(self) -> None:
         """Raises `InvalidRecipe` with every fault found so far."""

@@ -58,7 +58,7 @@ class StageRef:
 
 @dataclass(frozen=True)
 class Outside:
-    """A base model that a `base` stage must bring in first."""
+    """A base model that a `base` stage must import first."""
 
     source: str
 
@@ -73,15 +73,15 @@ def declarations(recipe: Recipe, faults: Faults) -> dict[str, Declaration]:
         recipe.fault(faults, ("inputs",), "must be a mapping of names to {type: model} or {type: dataset, kind: ...}")
         return {}
     refuse_many(recipe.location(("inputs",)), "inputs", len(raw), MAX_INPUTS)
-    found: dict[str, Declaration] = {}
+    by_name: dict[str, Declaration] = {}
     for name, fields in raw.items():
         path: Path = ("inputs", name)
         if not NAME.match(name):
             recipe.fault(faults, path, f"the name {NAME_RULE}")
         declared = _declaration(recipe, path, fields, faults)
         if declared is not None:
-            found[name] = declared
-    return found
+            by_name[name] = declared
+    return by_name
 
 
 def _declaration(recipe: Recipe, path: Path, fields: Any, faults: Faults) -> Declaration | None:

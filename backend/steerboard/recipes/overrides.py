@@ -48,7 +48,7 @@ def parse_overrides(texts: list[str], faults: Faults, budget: Budget) -> list[Ov
     if len(texts) > MAX_OVERRIDES:
         faults.add("--set", f"{len(texts)} overrides; the limit is {MAX_OVERRIDES}")
         return []
-    found = []
+    overrides = []
     for text in texts:
         name, equals, raw = text.partition("=")
         path = tuple(part.strip() for part in name.strip().split("."))
@@ -61,10 +61,10 @@ def parse_overrides(texts: list[str], faults: Faults, budget: Budget) -> list[Ov
             faults.add(f"--set {text}", f"is nested more than {MAX_DEPTH} deep")
             continue
         try:
-            found.append(Override(text=text, path=path, value=_value(raw, budget), raw=raw.strip()))
+            overrides.append(Override(text=text, path=path, value=_value(raw, budget), raw=raw.strip()))
         except ValueError as error:
             faults.add(f"--set {text}", f"the value is not valid YAML: {error}", field=field_of(path))
-    return found
+    return overrides
 
 
 def _value(raw: str, budget: Budget) -> Any:

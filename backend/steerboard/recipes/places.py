@@ -58,12 +58,12 @@ class Node:
 
     def trail(self, path: Path) -> list[Node]:
         """What has a place on the way down to a path, which need not be there: the last one is the nearest to it."""
-        found = [self]
+        nodes = [self]
         for part in path:
-            if part not in found[-1].inner:
+            if part not in nodes[-1].inner:
                 break
-            found.append(found[-1].inner[part])
-        return found
+            nodes.append(nodes[-1].inner[part])
+        return nodes
 
     def put(self, path: Path, node: Node) -> Node:
         """This value with another one at a path, whose parent must be there."""

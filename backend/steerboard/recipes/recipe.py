@@ -17,7 +17,7 @@ from steerboard.recipes.errors import Faults
 from steerboard.recipes.limits import MAX_STAGES, Budget, Size, refuse_large, refuse_many, size_of
 from steerboard.recipes.places import Node, Path, Place, dotted
 from steerboard_contracts.complaints import complaints
-from steerboard_contracts.run_kinds import evaluates, kind_of
+from steerboard_contracts.run_kinds import kind_of
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 STAGES = "stages"
@@ -41,12 +41,17 @@ class Stage:
         return self.node.value if isinstance(self.node.value, dict) else {}
 
     @property
+    def run(self) -> object:
+        """As it is written."""
+        return self.fields.get("run")
+
+    @property
     def evaluates(self) -> bool:
-        return evaluates(self.fields.get("run"))
+        return self.run == "evaluate"
 
     @cached_property
     def kind(self) -> RunKindSpec | None:
-        return kind_of(self.fields.get("run"), self.fields.get("method"))
+        return kind_of(self.run, self.fields.get("method"))
 
     @cached_property
     def references(self) -> Mapping[Path, str]:
@@ -195,8 +200,8 @@ class Recipe:
         `complaints`."""
         stage = self._stage(path)
         given = self.file.at(*path) if stage is None else stage.node.at(*path[2:])
-        for one in complaints(error, given.value, model, more, self.budget.check):
-            self.fault(faults, (*path, *one.place), one.message)
+        for complaint in complaints(error, given.value, model, more, self.budget.check):
+            self.fault(faults, (*path, *complaint.place), complaint.message)
 
     @property
     def size(self) -> Size:

@@ -22,10 +22,10 @@ from steerboard.runs.launch.lookup import KnownDataset, KnownModel
 from steerboard.runs.schemas.runs import RowCheck
 from steerboard.runs.standalone.row_checks import check_of, finished_check
 from steerboard.runs.state.lifecycle import InputRef
-from steerboard_contracts.configs.check_rows import row_check_of
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_kinds import described
+from steerboard_contracts.run_kinds.check_rows import row_check_of
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.wording import listed
 
@@ -33,6 +33,8 @@ from steerboard_contracts.wording import listed
 MOST = 20
 # What a stage takes over from the model that it starts from, unless it is set.
 _KEPT = ("template", "max_length")
+# By kind of run, what it does to the rows that it makes.
+_VERBS = {"generate": "sampled", "score": "scored", "grade": "scored", "combine": "scored", "mix": "mixed"}
 
 
 @dataclass
@@ -50,41 +52,41 @@ def check_stages(
 ) -> list[StagesRowCheck]:
     """Starts what has not been checked yet. With `running`, of these stages alone."""
     checkable, reasons = _sorted(planned, running)
-    found = []
-    for place, one in enumerate(checkable):
+    checks = []
+    for place, candidate in enumerate(checkable):
         if place < MOST:
-            check = check_of(session, project, one.config, one.refs, one.pool, actor)
-            found.append(StagesRowCheck(stages=one.stages, pool=one.pool, check=check))
+            check = check_of(session, project, candidate.config, candidate.refs, candidate.pool, actor)
+            checks.append(StagesRowCheck(stages=candidate.stages, pool=candidate.pool, check=check))
         else:
-            reasons.setdefault(f"the recipe has more than {MOST} different checks", []).extend(one.stages)
-    found += [StagesRowCheck(stages=stages, not_checked=reason) for reason, stages in reasons.items()]
-    return found
+            reasons.setdefault(f"the recipe has more than {MOST} different checks", []).extend(candidate.stages)
+    checks += [StagesRowCheck(stages=stages, not_checked=reason) for reason, stages in reasons.items()]
+    return checks
 
 
 def refuse_failing(session: Session, planned: Plan, running: Collection[str] | None = None) -> dict[str, RowCheck]:
     """The finished checks by stage. Raises `InvalidRecipe` where one has shown that the run of a stage will fail."""
     checkable, _ = _sorted(planned, running)
-    found: dict[str, RowCheck] = {}
+    checks: dict[str, RowCheck] = {}
     faults = []
-    for one in checkable:
-        check = finished_check(session, one.config, one.refs)
+    for candidate in checkable:
+        check = finished_check(session, candidate.config, candidate.refs)
         if check is None:
             continue
-        found |= dict.fromkeys(one.stages, check)
+        checks |= dict.fromkeys(candidate.stages, check)
         if check.refusal is not None:
-            first, *others = one.stages
+            first, *others = candidate.stages
             also = f". The same rows stop {listed(others)}" if others else ""
             faults.append(ErrorLocation(location=f"stages.{first}.data", message=check.refusal + also))
     if faults:
         raise InvalidRecipe(
             "rows were checked, and stages cannot learn from them", errors=faults, hint="Nothing was started."
         )
-    return found
+    return checks
 
 
 def _sorted(planned: Plan, running: Collection[str] | None) -> tuple[list[_Checkable], dict[str, list[str]]]:
     """The checks that can be made, and the other training stages by the reason why none can."""
-    stages = {one.name: one for one in planned.stages}
+    stages = {stage.name: stage for stage in planned.stages}
     checkable: dict[tuple[str, ...], _Checkable] = {}
     reasons: dict[str, list[str]] = {}
     for stage in planned.stages:
@@ -125,9 +127,8 @@ def _unknown(source: Source, stages: Mapping[str, PlannedStage], planned: Plan) 
         return None
     kind = described(stages[source.stage].config)
     name = planned.copy_of.get(source.stage, source.stage)
-    if kind.brings_in:
-        return f"its model is brought in from outside by `{name}`"
-    if kind.trains:
+    if kind.run == "base":
+        return f"its model is imported by `{name}`"
+    if kind.run == "train":
         return f"`{name}` changes the chat template of its model"
-    verb = "sampled" if kind.samples else "scored" if kind.labels else "mixed" if kind.mixes else "made"
-    return f"its rows are {verb} by `{name}`"
+    return f"its rows are {_VERBS.get(kind.run, 'made')} by `{name}`"

@@ -90,7 +90,7 @@ class RecipeOut(BaseModel):
         recipe.check_size()
         recipe, _, _ = expand_rounds(recipe, [], Faults())
         drafts = read_stages(recipe, Faults())
-        found = [
+        declared = [
             RecipeInputOut(
                 name=name,
                 type=fields["type"],
@@ -103,7 +103,7 @@ class RecipeOut(BaseModel):
             if isinstance(fields, dict) and fields.get("type") in ("dataset", "model")
         ]
         return cls(
-            name=str(data.get("name") or ""), description=str(data.get("description") or ""), text=text, inputs=found
+            name=str(data.get("name") or ""), description=str(data.get("description") or ""), text=text, inputs=declared
         )
 
 
@@ -228,5 +228,7 @@ class PlanOut(BaseModel):
     @classmethod
     def of(cls, plan: Plan, foresee: Foresee, running: Collection[str] | None = None) -> PlanOut:
         """With `running`, of these stages alone."""
-        stages = [PlannedStageOut.of(one, foresee) for one in plan.stages if running is None or one.name in running]
+        stages = [
+            PlannedStageOut.of(stage, foresee) for stage in plan.stages if running is None or stage.name in running
+        ]
         return cls(name=plan.name, description=plan.description, stages=stages, notes=plan.notes)

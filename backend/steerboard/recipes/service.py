@@ -74,7 +74,7 @@ def start(
         )
         if store is not None and run.state != "succeeded":
             warnings = foreseen_warnings(session, store, stage.config, inputs, checks.get(stage.name))
-            run.warnings = [one.model_dump(mode="json") for one in warnings]
+            run.warnings = [warning.model_dump(mode="json") for warning in warnings]
     if first is not None and running is not None:
         check_made(first, [name for name, run in runs.items() if name not in running and run.state != "succeeded"])
     return pipeline
@@ -87,7 +87,7 @@ def taken_from_finished(sessions: sessionmaker[Session], project: Project, plann
     with sessions() as session:  # never committed
         start(session, project, planned, "a check", first=first)
     running = stages_from(planned, first)
-    return [one.name for one in read_by(planned.stages, running) if one.name not in running]
+    return [stage.name for stage in read_by(planned.stages, running) if stage.name not in running]
 
 
 def foreseen(
@@ -101,8 +101,8 @@ def foreseen(
 
 def _planned(planned: Plan) -> dict[str, Any]:
     """What pages about the whole pipeline need to know of its plan."""
-    found = {"sweep": planned.sweep, "rounds": planned.rounds}
-    return {name: of.model_dump(mode="json") for name, of in found.items() if of is not None}
+    documents = {"sweep": planned.sweep, "rounds": planned.rounds}
+    return {name: of.model_dump(mode="json") for name, of in documents.items() if of is not None}
 
 
 def _input_ref(source: Source, runs: dict[str, Run]) -> InputRef:

@@ -11,6 +11,7 @@ from steerboard.recipes.recipe import Recipe
 from steerboard.runs.launch.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.runs.launch.stage_check import Given, Made, ResolvedStage, StageFault, stage_faults
 from steerboard_contracts.complaints import did_you_mean
+from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.wording import listed
 
 Source = KnownDataset | KnownModel | StageRef
@@ -35,15 +36,17 @@ class Sources:
 
     def of(self, draft: Draft) -> dict[str, Source]:
         """By input name, without those that are at fault themselves."""
-        found = {name: source for name, one in draft.references.items() if (source := self._one(one)) is not None}
-        given = {name: self._given(draft, name, found.get(name)) for name in draft.references}
+        sources = {
+            name: source for name, reference in draft.references.items() if (source := self._one(reference)) is not None
+        }
+        given = {name: self._given(draft, name, sources.get(name)) for name in draft.references}
         raw, named = self._recipe.stages[draft.name].fields, {name.partition(".")[0] for name in given}
         for name in draft.kind.slots:
             if raw.get(name) and name not in named and not isinstance(raw[name], dict):
                 given[name] = None  # what is written there is no reference, which was reported before
         for fault in stage_faults(ResolvedStage(draft.kind, draft.config, draft.written, given), self._catalogue):
             self._report(draft, fault)
-        return found
+        return sources
 
     def _report(self, draft: Draft, fault: StageFault) -> None:
         """At the line where what is wrong is written."""
@@ -72,11 +75,11 @@ class Sources:
     def _writer_of_one(self, reference: Reference) -> str | None:
         """The stage that writes these answers, if it writes one to each prompt."""
         maker = None if reference.to_input else self._drafts.get(reference.name)
-        while maker is not None and maker.kind.labels:
+        while maker is not None and maker.kind.makes == "labelled":
             of = maker.references.get("data") or maker.references.get("data.0")
             maker = None if of is None or of.to_input else self._drafts.get(of.name)
-        answers = None if maker is None or maker.config is None else maker.kind.answers
-        return None if maker is None or answers is None or answers(maker.config) > 1 else maker.name
+        generates = maker is not None and isinstance(maker.config, GenerateConfig) and maker.config.decoding.n == 1
+        return maker.name if maker is not None and generates else None
 
     def _one(self, reference: Reference) -> Source | None:
         name, path = reference.name, reference.path

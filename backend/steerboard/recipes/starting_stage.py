@@ -16,23 +16,23 @@ from steerboard_contracts.wording import listed
 
 def stages_from(planned: Plan, stage: str) -> list[str]:
     """The names of the stages that run: those called so, and all after them. Raises `InvalidRecipe`."""
-    found = {one.name for one in planned.stages if stage in (one.name, planned.copy_of.get(one.name))}
-    if not found:
-        known = [*{one.name for one in planned.stages} | set(planned.copy_of.values())]
+    names = {entry.name for entry in planned.stages if stage in (entry.name, planned.copy_of.get(entry.name))}
+    if not names:
+        known = [*{entry.name for entry in planned.stages} | set(planned.copy_of.values())]
         raise _refusal([f"the recipe has no stage `{stage}`{did_you_mean(stage, known)}"], stage)
-    for one in planned.stages:  # each comes after all that it needs
-        if found.intersection(one.needs):
-            found.add(one.name)
-    return [one.name for one in planned.stages if one.name in found]
+    for entry in planned.stages:  # each comes after all that it needs
+        if names.intersection(entry.needs):
+            names.add(entry.name)
+    return [entry.name for entry in planned.stages if entry.name in names]
 
 
 def read_by(stages: Sequence[PlannedStage], running: Collection[str]) -> list[PlannedStage]:
     """The running stages, and all others that they need, at first or second hand."""
     wanted = set(running)
-    for one in reversed(stages):
-        if one.name in wanted:
-            wanted.update(one.needs)
-    return [one for one in stages if one.name in wanted]
+    for stage in reversed(stages):
+        if stage.name in wanted:
+            wanted.update(stage.needs)
+    return [stage for stage in stages if stage.name in wanted]
 
 
 def check_made(stage: str, unmade: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
+from steerboard.marks.listing import MarksFilter
 from steerboard.platform.http.errors import NotFound, problems
 from steerboard.platform.http.paging import Page, named, paginate
 from steerboard.platform.storage.artifacts import ArtifactStore
@@ -65,6 +66,7 @@ def model_out(model: Model, size: int) -> ModelOut:
 def list_models(
     session: Db,
     access: Read,
+    marks: Annotated[MarksFilter, Depends()],
     role: Annotated[list[ModelRole], Query()] = [],  # noqa: B006
     stage: ModelStage | None = None,
     name: Annotated[str | None, Query(description="A part of the name.")] = None,
@@ -77,7 +79,7 @@ def list_models(
         query = query.where(Model.role.in_(role))
     if stage:
         query = query.where(Model.stage == stage)
-    query = named(query, Model.name, name)
+    query = marks.of(named(query, Model.name, name), access, Model.id, Model.name)
     return paginate(
         session,
         query,
@@ -91,19 +93,19 @@ def list_models(
 
 @router.delete("/{model}", status_code=204, responses=problems(404, 409))
 def delete_model(session: Db, access: Write, model: str) -> None:
-    """Only when nothing refers to it and it is in no stage."""
-    found = service.get_model(session, access.project, model)
-    service.delete_model(session, found)
-    audit(session, access, "model.delete", found.name)
+    """Delete a model that nothing refers to and that is in no stage."""
+    row = service.get_model(session, access.project, model)
+    service.delete_model(session, row)
+    audit(session, access, "model.delete", row.name)
 
 
 @router.get("/{model}/files/{path:path}", response_class=StreamingResponse, responses=problems(404))
 def download_model_file(request: Request, session: Db, access: Read, model: str, path: str) -> StreamingResponse:
     """One file, as it is stored. Its SHA-256 is the ETag; a damaged blob ends the answer early."""
-    found = service.get_model(session, access.project, model)
-    file = next((file for file in service.manifest_of(session, found).files if file["path"] == path), None)
+    row = service.get_model(session, access.project, model)
+    file = next((file for file in service.manifest_of(session, row).files if file["path"] == path), None)
     if file is None:
-        raise NotFound(f"{found.name} has no file {path!r}", hint="Its files are listed at models/{model}.")
+        raise NotFound(f"{row.name} has no file {path!r}", hint="Its files are listed at models/{model}.")
     store: ArtifactStore = request.app.state.store
     store.open(file["sha256"]).close()  # a missing blob is an error document, not a broken download
 

@@ -14,7 +14,7 @@ from steerboard_contracts.files.local_folders import LocalFolders
 
 
 class PinnedSource(NamedTuple):
-    """Fields of the config that brings in a base model."""
+    """Fields of the config that imports a base model."""
 
     source: str
     fingerprint: str | None = None

@@ -34,7 +34,7 @@ class HubModel:
 
 
 def hub_model(source: str, endpoint: str | None = None) -> HubModel:
-    """What an import of `org/name[@revision][:file.gguf]` would bring in. `endpoint` is the hub's address; HF_ENDPOINT
+    """What an import of `org/name[@revision][:file.gguf]` would read. `endpoint` is the hub's address; HF_ENDPOINT
     or huggingface.co when None.
 
     Raises `BadInput` (`hub_not_found`, `hub_gated`, `hub_unavailable`, `not_a_model`), `SeveralGgufFiles`,
@@ -47,7 +47,7 @@ def hub_model(source: str, endpoint: str | None = None) -> HubModel:
     api = HfApi(endpoint=endpoint)
     with hub_errors("model", name, revision or None):
         about = api.model_info(name, revision=revision or None, files_metadata=True, timeout=_SECONDS)
-    sizes = {one.rfilename: one.size or 0 for one in about.siblings or []}
+    sizes = {sibling.rfilename: sibling.size or 0 for sibling in about.siblings or []}
     file = gguf_to_read(list(sizes), name, chosen)
     repository = _Repository(name, about.sha or revision, api.endpoint)
     gated = bool(about.gated)
@@ -85,12 +85,12 @@ class _Repository:
         with self._opened(path) as file:
             content = file.read(_SETTINGS_BYTES)
         try:
-            found = json.loads(content)
+            settings = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise BadModel(f"{path} of {self.name} cannot be read: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(settings, dict):
             raise BadModel(f"{path} of {self.name} is not a JSON object")
-        return found
+        return settings
 
     def gguf(self, path: str, size: int) -> ModelFacts:
         with self._opened(path) as file:
@@ -128,6 +128,6 @@ class _Arriving:
                 break
             self._taken += len(part)
             self._held += part
-        found = bytes(self._held[:size])
+        data = bytes(self._held[:size])
         del self._held[:size]
-        return found
+        return data

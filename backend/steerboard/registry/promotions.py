@@ -34,13 +34,13 @@ class NothingToRollBack(Conflict):
 
 def in_production(session: Session, project: Project, ref: str) -> Model:
     """The model that a key of `PRODUCTION` names now. Raises `NothingInProduction`."""
-    found = session.scalar(_production(project, PRODUCTION[ref]))
-    if found is None:
+    model = session.scalar(_production(project, PRODUCTION[ref]))
+    if model is None:
         raise NothingInProduction(
             f"no model is in production as {ref}",
             hint="Promote one: `steerboard models promote NAME --stage production`.",
         )
-    return found
+    return model
 
 
 def promote(
@@ -140,15 +140,15 @@ def promotion_out(entry: ModelPromotion, replaced_by: Model | None) -> Promotion
 
 def locked(session: Session, model: Model) -> Model:
     """The model as it is now; until the transaction ends no one promotes or deletes it. Raises `NotFound`."""
-    found = session.scalar(
+    row = session.scalar(
         select(Model)
         .where(Model.id == model.id)
         .with_for_update(key_share=True)
         .execution_options(populate_existing=True)
     )
-    if found is None:
+    if row is None:
         raise NotFound(f"model {model.name!r} was deleted a moment ago", code="unknown_model")
-    return found
+    return row
 
 
 def _take_turns(session: Session, project: Project) -> None:

@@ -19,10 +19,10 @@ router = Router()
 def promote_model(
     model: str, body: PromotionCreate, session: Db, access: Annotated[Access, Depends(AccessTo("write"))]
 ) -> PromotionOut:
-    """Move a model to a stage, or out of it. Whichever was in production in its place leaves it with the same call."""
-    found = service.get_model(session, access.project, model)
-    entry = promotions.promote(session, access.project, found, body.stage, body.note, access.actor)
-    audit(session, access, "model.promote", found.name, {"stage": body.stage, "note": body.note})
+    """Move a model to a stage, or out of it. In production, it replaces the current model in the same call."""
+    row = service.get_model(session, access.project, model)
+    entry = promotions.promote(session, access.project, row, body.stage, body.note, access.actor)
+    audit(session, access, "model.promote", row.name, {"stage": body.stage, "note": body.note})
     return promotions.promotion_out(entry, None)
 
 
@@ -30,11 +30,11 @@ def promote_model(
 def roll_back_model(
     model: str, body: RollBack, session: Db, access: Annotated[Access, Depends(AccessTo("write"))]
 ) -> NamedRef:
-    """Take a model out of production again, and put the one there whose place it took, which is returned. 409
+    """Take a model out of production, and put back the one that it replaced, which is returned. 409
     `nothing_to_roll_back` where there is none."""
-    found = service.get_model(session, access.project, model)
-    former = promotions.roll_back(session, access.project, found, body.note, access.actor)
-    audit(session, access, "model.roll_back", found.name, {"to": former.name, "note": body.note})
+    row = service.get_model(session, access.project, model)
+    former = promotions.roll_back(session, access.project, row, body.note, access.actor)
+    audit(session, access, "model.roll_back", row.name, {"to": former.name, "note": body.note})
     return NamedRef(id=former.id, name=former.name)
 
 

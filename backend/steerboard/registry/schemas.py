@@ -42,7 +42,7 @@ class ModelFile(BaseModel):
 
 
 class AnnouncedFile(BaseModel):
-    """A file that will come. `path` is its name in the folder."""
+    """A file to be uploaded. `path` is its name in the folder."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,7 +55,7 @@ class AnnouncedFile(BaseModel):
     def _of_a_model(cls, path: str) -> str:
         if not is_model_file(path):
             raise ValueError(
-                "is not a model file: allowed are safetensors, GGUF, config.json, tokenizer files and a few more"
+                "is not a model file; files may be safetensors, GGUF, config.json, tokenizer files and a few more"
             )
         return path
 

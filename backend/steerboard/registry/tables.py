@@ -68,7 +68,7 @@ class Model(Base):
 
 
 class ModelUpload(Base):
-    """A model folder that someone brings in, file by file: `files` as in a manifest, `hash` that manifest's.
+    """A model folder that someone uploads, file by file: `files` as in a manifest, `hash` that manifest's.
 
     `received` are the paths that have come. Once all have, it is an artifact. What another project stored never
     replaces a file.

@@ -20,7 +20,7 @@ _LARGEST = 64 << 20
 def tokenizer_fault(session: Session, store: ArtifactStore, model: Model, other: Model) -> str | None:
     """Why `other` cannot be given the tokens of `model`, and what to do. None where it can, and where the files do not
     tell: the run compares the tokenizers that it loads."""
-    files, others = ({f["path"]: f for f in manifest_of(session, one).files} for one in (model, other))
+    files, others = ({f["path"]: f for f in manifest_of(session, side).files} for side in (model, other))
     mine, theirs = files.get(_TOKENIZER), others.get(_TOKENIZER)
     if mine is None or theirs is None or mine["sha256"] == theirs["sha256"]:
         return None
@@ -49,23 +49,23 @@ def _read(store: ArtifactStore, file: dict[str, Any]) -> dict[str, Any]:
     if file["size"] > _LARGEST:
         return {}
     try:
-        found = orjson.loads(b"".join(store.read(file["sha256"])))
+        document = orjson.loads(b"".join(store.read(file["sha256"])))
     except (SteerboardError, OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _vocabulary(tokenizer: dict[str, Any]) -> dict[Any, int]:
     """Token ids by token, as `tokenizer.json` has them: Unigram models list theirs in order, with scores."""
     model = tokenizer.get("model")
     vocab = model.get("vocab") if isinstance(model, dict) else None
-    found: dict[Any, int] = {}
+    vocabulary: dict[Any, int] = {}
     if isinstance(vocab, dict):
-        found = dict(vocab)
+        vocabulary = dict(vocab)
     elif isinstance(vocab, list):
-        found = {piece[0]: number for number, piece in enumerate(vocab) if isinstance(piece, list) and piece}
+        vocabulary = {piece[0]: number for number, piece in enumerate(vocab) if isinstance(piece, list) and piece}
     added = tokenizer.get("added_tokens")
-    for one in added if isinstance(added, list) else ():
-        if isinstance(one, dict) and "content" in one and "id" in one:
-            found[one["content"]] = one["id"]
-    return found
+    for token in added if isinstance(added, list) else ():
+        if isinstance(token, dict) and "content" in token and "id" in token:
+            vocabulary[token["content"]] = token["id"]
+    return vocabulary

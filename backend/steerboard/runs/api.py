@@ -13,7 +13,8 @@ from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs import queries, queue
-from steerboard.runs.pipelines import service as pipelines
+from steerboard.runs.bulk.api import router as bulk_router
+from steerboard.runs.listing.api import router as listing_router
 from steerboard.runs.pipelines.api import router as pipelines_router
 from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, PairRead, RunPairs
 from steerboard.runs.results.metric_curves import metrics
@@ -22,10 +23,9 @@ from steerboard.runs.results.sampled_groups import RunGroups, group_of, groups_o
 from steerboard.runs.results.selections import academic_result_of, combination_of, selection_of
 from steerboard.runs.schemas.kinds import RunKindCard, RunKindOut
 from steerboard.runs.schemas.requests import RowCheckIn, RunChanges, RunClone, RunCreate, RunPlace, RunResume
-from steerboard.runs.schemas.runs import LogLine, MetricSeries, RowCheck, RunDetail, RunSummary
+from steerboard.runs.schemas.runs import LogLine, MetricSeries, RowCheck, RunDetail
 from steerboard.runs.standalone import row_checks, starting
 from steerboard.runs.state import lifecycle, oversight
-from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.fields import RunKind
 from steerboard_contracts.files.local_folders import LocalFolders
@@ -37,33 +37,11 @@ from steerboard_contracts.run_kinds import run_kinds
 
 router = Router(tags=["runs"])
 router.include_router(pipelines_router)
+router.include_router(listing_router)
+router.include_router(bulk_router)
 
 Reader = Annotated[Access, Depends(AccessTo("read"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
-
-
-@router.get("/runs", responses=problems(404, 422))
-def list_runs(
-    session: Db,
-    access: Reader,
-    state: Annotated[list[RunState], Query()] = [],  # noqa: B006
-    kind: Annotated[list[RunKind], Query()] = [],  # noqa: B006
-    pipeline: Annotated[str | None, Query(description="Id or name.")] = None,
-    cursor: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-) -> Page[RunSummary]:
-    """The newest first. Shards are shown with their run."""
-    pipeline_id = pipelines.get_pipeline(session, access.project, pipeline).id if pipeline else None
-    found = queries.runs_of(access.project, state, kind, pipeline_id)
-    return paginate(
-        session,
-        found,
-        Run.id,
-        lambda run: queries.summaries(session, [run])[0],
-        cursor=cursor,
-        limit=limit,
-        convert_all=lambda runs: queries.summaries(session, runs),
-    )
 
 
 @router.post("/runs", status_code=201, responses=problems(404, 409, 422))
@@ -71,7 +49,7 @@ def start_run(body: RunCreate, request: Request, session: Db, access: Runner) ->
     """Start a run outside any pipeline."""
     run = starting.start_run(session, access.project, body, access.actor, *_readable(request, access))
     audit(session, access, "run.start", f"run {run.name} {run.id}", {"config": run.config, "inputs": body.inputs})
-    return queries.detail(session, run)
+    return queries.detail(session, run, access.owner)
 
 
 @router.post("/runs/row-check", responses=problems(404, 422))
@@ -84,16 +62,16 @@ def check_rows(body: RowCheckIn, session: Db, access: Runner) -> RowCheck | None
 @router.get("/runs/{run}", responses=problems(404))
 def get_run(run: str, session: Db, access: Reader) -> RunDetail:
     """Config, inputs, outputs, timeline, attempts and cost of a run."""
-    return queries.detail(session, queries.get_run(session, access.project, run))
+    return queries.detail(session, queries.get_run(session, access.project, run), access.owner)
 
 
 @router.patch("/runs/{run}", responses=problems(404, 409, 422))
 def move_run(run: str, body: RunPlace, session: Db, access: Runner) -> RunDetail:
     """Change the priority of a pending or queued run, or its place among those of its priority."""
-    found = queries.get_run(session, access.project, run)
-    queue.move_in_queue(session, found, body)
-    audit(session, access, "run.move", f"run {found.name} {found.id}", body.model_dump(exclude_none=True))
-    return _fresh(session, found)
+    row = queries.get_run(session, access.project, run)
+    queue.move_in_queue(session, row, body)
+    audit(session, access, "run.move", f"run {row.name} {row.id}", body.model_dump(exclude_none=True))
+    return _fresh(session, row, access)
 
 
 @router.get("/runs/{run}/metrics", responses=problems(404, 422))
@@ -119,9 +97,9 @@ def get_logs(
     newest_first: Annotated[bool, Query(description="Begin with the end of the log.")] = False,
 ) -> Page[LogLine]:
     """Lines of the stage's log, the oldest first unless asked for the newest."""
-    found = queries.log_lines(queries.get_run(session, access.project, run), level)
+    row = queries.log_lines(queries.get_run(session, access.project, run), level)
     return paginate(
-        session, found, RunLog.id, LogLine.model_validate, cursor=cursor, limit=limit, newest_first=newest_first
+        session, row, RunLog.id, LogLine.model_validate, cursor=cursor, limit=limit, newest_first=newest_first
     )
 
 
@@ -148,8 +126,8 @@ def get_inspected_pairs(run: str, session: Db, access: Reader, request: Request)
 def list_pair_margins(run: str, step: int, session: Db, access: Reader, request: Request) -> list[PairMargin]:
     """The margin of each inspected pair after a step, smallest first: below 0 the model prefers the rejected answer, or
     goes against the thumb."""
-    found = queries.get_run(session, access.project, run)
-    return InspectedPairs(session, request.app.state.store, found).margins(step)
+    row = queries.get_run(session, access.project, run)
+    return InspectedPairs(session, request.app.state.store, row).margins(step)
 
 
 @router.get("/runs/{run}/pairs/{step}/rows", responses=problems(404))
@@ -162,8 +140,8 @@ def read_pairs(
     row: Annotated[list[int], Query(min_length=1, max_length=20, description="Rows of the dataset.")],
 ) -> list[PairRead]:
     """Pairs with both answers, or single ones, and the log-ratio of each token, in the order of their margins."""
-    found = queries.get_run(session, access.project, run)
-    return InspectedPairs(session, request.app.state.store, found).read(step, row)
+    stored = queries.get_run(session, access.project, run)
+    return InspectedPairs(session, request.app.state.store, stored).read(step, row)
 
 
 @router.get("/runs/{run}/probes", responses=problems(404))
@@ -199,49 +177,48 @@ def get_combination(run: str, session: Db, access: Reader) -> CombinationResult:
 @router.post("/runs/{run}/cancel", responses=problems(404, 409))
 def cancel_run(run: str, session: Db, access: Runner) -> RunDetail:
     """Pending and queued runs end immediately; a running one at its worker's next heartbeat."""
-    found = queries.get_run(session, access.project, run)
-    lifecycle.request_cancel(session, found, access.actor)
-    audit(session, access, "run.cancel", f"run {found.name} {found.id}")
-    return _fresh(session, found)
+    row = queries.get_run(session, access.project, run)
+    lifecycle.request_cancel(session, row, access.actor)
+    audit(session, access, "run.cancel", f"run {row.name} {row.id}")
+    return _fresh(session, row, access)
 
 
 @router.post("/runs/{run}/pause", responses=problems(404, 409))
 def pause_run(run: str, session: Db, access: Runner) -> RunDetail:
-    """A training run keeps a checkpoint after its current step and frees its device, until it is resumed."""
-    found = queries.get_run(session, access.project, run)
-    oversight.pause(session, found, access.actor)
-    audit(session, access, "run.pause", f"run {found.name} {found.id}")
-    return _fresh(session, found)
+    """Pause a training run: it saves a checkpoint after its current step and frees its device, until it is resumed."""
+    row = queries.get_run(session, access.project, run)
+    oversight.pause(session, row, access.actor)
+    audit(session, access, "run.pause", f"run {row.name} {row.id}")
+    return _fresh(session, row, access)
 
 
 @router.post("/runs/{run}/change", responses=problems(404, 409, 422))
 def change_run(run: str, body: RunChanges, session: Db, access: Runner) -> RunDetail:
-    """Other settings from the next optimiser step on, of a training run that has not ended: those it calls
-    `changeable`."""
-    found = queries.get_run(session, access.project, run)
-    oversight.change(session, found, body.config, access.actor)
-    audit(session, access, "run.change", f"run {found.name} {found.id}", {"config": body.config})
-    return _fresh(session, found)
+    """Change settings of a training run from its next optimiser step on: those that its `changeable` lists."""
+    row = queries.get_run(session, access.project, run)
+    oversight.change(session, row, body.config, access.actor)
+    audit(session, access, "run.change", f"run {row.name} {row.id}", {"config": body.config})
+    return _fresh(session, row, access)
 
 
 @router.post("/runs/{run}/resume", responses=problems(404, 409, 422))
 def resume_run(run: str, session: Db, access: Runner, body: RunResume | None = None) -> RunDetail:
-    """Give a failed, cancelled or paused run new attempts, from its newest checkpoint."""
-    found = queries.get_run(session, access.project, run)
+    """Resume a failed, cancelled or paused run from its newest checkpoint, with new attempts."""
+    row = queries.get_run(session, access.project, run)
     changes = body.config if body else {}
-    lifecycle.resume(session, found, access.actor, changes)
-    audit(session, access, "run.resume", f"run {found.name} {found.id}", {"config": changes} if changes else None)
-    return _fresh(session, found)
+    lifecycle.resume(session, row, access.actor, changes)
+    audit(session, access, "run.resume", f"run {row.name} {row.id}", {"config": changes} if changes else None)
+    return _fresh(session, row, access)
 
 
 @router.post("/runs/{run}/clone", status_code=201, responses=problems(404, 409, 422))
 def clone_run(run: str, body: RunClone, request: Request, session: Db, access: Runner) -> RunDetail:
-    """The same run again, with changes."""
+    """Start the same run again, with changes."""
     original = queries.get_run(session, access.project, run)
     cloned = starting.clone_run(session, access.project, original, body, access.actor, *_readable(request, access))
     detail = {"from": str(original.id), "config": body.config, "inputs": body.inputs}
     audit(session, access, "run.clone", f"run {cloned.name} {cloned.id}", detail)
-    return queries.detail(session, cloned)
+    return queries.detail(session, cloned, access.owner)
 
 
 def _readable(request: Request, access: Access) -> tuple[LocalFolders | None, ArtifactStore]:
@@ -249,19 +226,19 @@ def _readable(request: Request, access: Access) -> tuple[LocalFolders | None, Ar
     return folders_for(request, access), request.app.state.store
 
 
-def _fresh(session: Db, run: Run) -> RunDetail:
+def _fresh(session: Db, run: Run, access: Access) -> RunDetail:
     session.flush()
     session.refresh(run)
-    return queries.detail(session, run)
+    return queries.detail(session, run, access.owner)
 
 
 @router.get("/schemas")
 def list_schemas(access: Reader) -> list[RunKindCard]:
     """Every run kind that can be started, training once for each method: what lists, menus and links show of them."""
-    return [RunKindCard.of(one) for one in run_kinds()]
+    return [RunKindCard.of(spec) for spec in run_kinds()]
 
 
 @router.get("/schemas/{kind}", responses=problems(404, 422))
 def get_schema(kind: RunKind, access: Reader) -> list[RunKindOut]:
     """JSON Schema of a run kind's config and its inputs, for launch forms: one for each method of `train`."""
-    return [RunKindOut.of(one) for one in run_kinds() if one.run == kind]
+    return [RunKindOut.of(spec) for spec in run_kinds() if spec.run == kind]

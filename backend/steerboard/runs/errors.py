@@ -5,6 +5,14 @@ from __future__ import annotations
 from steerboard_contracts.errors import BadInput, SteerboardError
 
 
+class QuotaReached(SteerboardError):
+    """The project has used all device-hours that it may use this month."""
+
+    code = "quota_reached"
+    status = 409
+    title = "The project's quota is used up"
+
+
 class RunNotActive(SteerboardError):
     """Only a pending, queued or running run can be cancelled."""
 
@@ -72,3 +80,11 @@ class StageCrashed(SteerboardError):
     code = "stage_crashed"
     title = "The stage crashed"
     retryable = True
+
+
+class NotComparable(SteerboardError):
+    """Two reward models have no benchmark on the same items."""
+
+    code = "no_shared_items"
+    status = 409
+    title = "The models cannot be compared"

@@ -1,9 +1,10 @@
-"""What runs hand to the domains above them: evaluations, whose answers and scores some runs make, and webhooks."""
+"""What runs hand to the domains above them: evaluations, whose answers and scores some runs make, and notices."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,25 @@ from steerboard_contracts.stage.outputs import ResponseRewardsOutput
 # Runs that the transaction has ended. Called at its very end, behind the lock of the event stream.
 ended: Hook[[Session, Collection[Run]], None] = Hook("runs.ended")
 
-# Something else about a run that webhooks may tell of: the event's name, and what it is about. Called as `ended` is.
-news: Hook[[Session, Run, str, dict[str, Any]], None] = Hook("runs.news")
+
+@dataclass(frozen=True)
+class News:
+    """Something else than a run's end that notices may tell of.
+
+    `about`: what the event's data has besides that of `run`; without a run with `id`, `name`, `state` and `reason`.
+    `path`: of its page, below the project's. `once`: names what is reported a single time, however often it happens.
+    """
+
+    project_id: uuid.UUID
+    event: str
+    about: dict[str, Any]
+    run: Run | None = None
+    path: str = ""
+    once: str | None = None
+
+
+# Called as `ended` is.
+news: Hook[[Session, Sequence[News]], None] = Hook("runs.news")
 
 # A run of this evaluation has ended, or resumed.
 evaluation_run_moved: Hook[[Session, uuid.UUID], None] = Hook("runs.evaluation_run_moved")
@@ -43,3 +61,6 @@ finish_evaluation: Hook[[Session, Run], tuple[dict[str, Any], dict[str, Any]]] =
 
 # Whether the evaluation that a finished run of the kind started is still there.
 evaluation_is_there: Hook[[Session, Run], bool] = Hook("runs.evaluation_is_there")
+
+# The evaluations that hold answers, rewards or verdicts of these runs, or were made for them: run and name.
+evaluations_with: Hook[[Session, Sequence[uuid.UUID]], list[tuple[uuid.UUID, str]]] = Hook("runs.evaluations_with")

@@ -12,7 +12,6 @@ from steerboard.datasets.tables import Dataset
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run, RunInput, RunOutput
-from steerboard_contracts.run_kinds import kinds_that
 
 # `after.0`, `after.1`, ...: runs that must have succeeded, and that give nothing to be read as an input.
 AFTER = "after."
@@ -52,18 +51,20 @@ def resolve_all(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[s
     datasets = {ref.dataset_id for ref in refs.values() if ref}
     models = {ref.model_id for ref in refs.values() if ref}
     things: dict[uuid.UUID | None, Dataset | Model] = {
-        **{one.id: one for one in session.scalars(select(Dataset).where(Dataset.id.in_(datasets - {None})))},
-        **{one.id: one for one in session.scalars(select(Model).where(Model.id.in_(models - {None})))},
+        **{
+            dataset.id: dataset for dataset in session.scalars(select(Dataset).where(Dataset.id.in_(datasets - {None})))
+        },
+        **{model.id: model for model in session.scalars(select(Model).where(Model.id.in_(models - {None})))},
     }
-    found: dict[uuid.UUID, dict[str, Dataset | Model]] = {run.id: {} for run in runs}
+    inputs: dict[uuid.UUID, dict[str, Dataset | Model]] = {run.id: {} for run in runs}
     projects = {run.id: run.project_id for run in runs}
     for (run_id, name), ref in refs.items():
         thing = things.get(ref.dataset_id or ref.model_id) if ref else None
         if thing is None or thing.project_id != projects[run_id]:
-            found.pop(run_id, None)
-        elif run_id in found:
-            found[run_id][name] = thing
-    return found
+            inputs.pop(run_id, None)
+        elif run_id in inputs:
+            inputs[run_id][name] = thing
+    return inputs
 
 
 def _thing(session: Session, run: Run, row: RunInput) -> Dataset | Model:
@@ -101,52 +102,3 @@ def cost_of(session: Session, run: Run) -> float:
         return run.device_seconds
     source = session.get(Run, run.reused_from_id)
     return source.device_seconds if source else 0.0
-
-
-def training_cost(session: Session, model: Model) -> tuple[float, float]:
-    """(device-seconds of the run that made `model`, those of what it shares with others: the generation and scoring
-    behind its data, and log-probs of frozen models that another run computed).
-
-    A policy that started from another policy, as in the rounds of an iterative method, costs what that one did, too.
-    """
-    own = shared = 0.0
-    seen: set[uuid.UUID] = set()
-    latest: Model | None = model
-    while latest is not None and (run := session.get(Run, latest.run_id) if latest.run_id else None):
-        own += cost_of(session, run)
-        shared += _shared_cost(session, run, seen) + log_prob_cost(session, latest)[1]
-        start = resolve(session, run).get(MAIN_MODEL)
-        latest = start if isinstance(start, Model) and start.role == "policy" else None
-    return own, shared
-
-
-def log_prob_cost(session: Session, model: Model) -> tuple[float, float]:
-    """(device-seconds of the log-probs of frozen models that `model` was trained with, those of them that another run
-    than its own spent). Each is computed once, and kept for all runs on the same data."""
-    run = session.get(Run, model.run_id) if model.run_id else None
-    summary = (run.summary if run else None) or {}
-    return float(summary.get("log_prob_seconds") or 0.0), float(summary.get("log_prob_seconds_shared") or 0.0)
-
-
-def _shared_cost(session: Session, run: Run, seen: set[uuid.UUID]) -> float:
-    """Follows only datasets upstream: the model that generated is a cost of its own method. Adds to the runs `seen`."""
-    waiting = _dataset_runs(session, run)
-    total = 0.0
-    while waiting:
-        upstream = waiting.pop()
-        if upstream.id in seen:
-            continue
-        seen.add(upstream.id)
-        if upstream.kind in kinds_that(lambda kind: kind.shared_cost):
-            total += cost_of(session, upstream)
-        waiting.extend(_dataset_runs(session, upstream))
-    return total
-
-
-def _dataset_runs(session: Session, run: Run) -> list[Run]:
-    makers = [
-        session.get(Run, thing.run_id)
-        for thing in resolve(session, run).values()
-        if isinstance(thing, Dataset) and thing.run_id is not None
-    ]
-    return [maker for maker in makers if maker is not None]

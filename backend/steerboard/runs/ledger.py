@@ -31,9 +31,9 @@ def phases_of(attempt: RunAttempt) -> list[PhaseCost]:
     """They add up to the attempt's device-seconds once it has ended: what no phase took was `idle`."""
     if attempt.phases is None:
         return in_order([PhaseCost(phase="unrecorded", device_seconds=attempt.device_seconds)])
-    found = [PhaseCost(phase=name, **phase) for name, phase in attempt.phases.items()]
+    phases = [PhaseCost(phase=name, **phase) for name, phase in attempt.phases.items()]
     idle = attempt.device_seconds - measured_seconds(attempt) if attempt.outcome else 0.0
-    return in_order([*found, PhaseCost(phase="idle", device_seconds=max(0.0, idle))])
+    return in_order([*phases, PhaseCost(phase="idle", device_seconds=max(0.0, idle))])
 
 
 def ledgers(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, Ledger]:
@@ -60,25 +60,25 @@ def summed(session: Session, runs: Sequence[Run]) -> Ledger:
     many of them reused it."""
     seen: set[uuid.UUID] = set()
     parts: list[Ledger] = []
-    found = ledgers(session, runs)
+    by_run = ledgers(session, runs)
     # Runs that did their own work come first: what a stage of the same pipeline took over was paid for here.
     for run in sorted(runs, key=lambda run: run.reused_from_id is not None):
         worked = run.reused_from_id or run.id
-        ledger = found[run.id]
+        ledger = by_run[run.id]
         parts.append(Ledger(reused=ledger.reused) if worked in seen else ledger)
         seen.add(worked)
     return add_up(parts)
 
 
 def _ledger(run: Run, attempts: Sequence[RunAttempt]) -> Ledger:
-    counted = [one for one in attempts if one.outcome in _USED]
-    failed = [one for one in attempts if one.outcome not in _USED]
-    ledger = add_up(Ledger(phases=phases_of(one)) for one in counted)
+    counted = [attempt for attempt in attempts if attempt.outcome in _USED]
+    failed = [attempt for attempt in attempts if attempt.outcome not in _USED]
+    ledger = add_up(Ledger(phases=phases_of(attempt)) for attempt in counted)
     ledger.device_seconds = sum(cost.device_seconds for cost in ledger.phases)
     if run.reused_from_id is not None:
         # What failed on the way belongs to the run that did the work.
         ledger.reused, ledger.reused_device_seconds = [run.name], ledger.device_seconds
         return ledger
-    ledger.failed_device_seconds = sum(one.device_seconds for one in failed)
+    ledger.failed_device_seconds = sum(attempt.device_seconds for attempt in failed)
     ledger.failed_attempts = len(failed)
     return ledger

@@ -9,7 +9,7 @@ from sqlalchemy import insert
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from steerboard.platform.texts import storable
+from steerboard.runs.facts.recording import note_metrics
 from steerboard.runs.ledger import recorded
 from steerboard.runs.state import oversight
 from steerboard.runs.state.announcements import announce
@@ -17,6 +17,7 @@ from steerboard.runs.state.claims import Claim, fenced
 from steerboard.runs.tables import LivePairRow, Metric, ProbeStep, RunAttempt, RunLog, SampledGroup
 from steerboard_contracts.stage.events import Changed, HealthFound, Inspected, Prepared, Probed, Sampled
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
+from steerboard_files.texts import storable
 
 LINE_CHARACTERS = 4_000
 
@@ -57,6 +58,7 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
                 for (name, step), value in batch.metrics.items()
             ],
         )
+        note_metrics(session, run, batch.metrics)
     for step, probed in batch.probed.items():
         document = storable(probed.model_dump(mode="json", exclude={"type", "step"}))
         session.merge(ProbeStep(run_id=run.id, step=step, attempt=claim.attempt, document=document))
@@ -74,11 +76,11 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
                 {
                     "run_id": run.id,
                     "place": place,
-                    "step": one.step,
+                    "step": inspected.step,
                     "attempt": claim.attempt,
-                    "document": storable(one.found.model_dump(mode="json")),
+                    "document": storable(inspected.found.model_dump(mode="json")),
                 }
-                for place, one in batch.inspected.items()
+                for place, inspected in batch.inspected.items()
             ],
         )
     if batch.prepared is not None:
@@ -87,7 +89,7 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
         if isinstance(told, Changed):
             oversight.changed(session, run, told)
         else:
-            oversight.found(session, run, told)
+            oversight.note_finding(session, run, told)
     if batch.phases:
         attempt = session.get_one(RunAttempt, (run.id, claim.attempt))
         attempt.phases = recorded(batch.phases, attempt.devices)

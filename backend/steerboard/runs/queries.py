@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.held_out_changes import changes_of
 from steerboard.datasets.tables import Dataset
+from steerboard.marks.service import marks_of
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import as_id, find_by_id_end
 from steerboard.registry.tables import Model
@@ -36,9 +37,7 @@ from steerboard.runs.state import oversight
 from steerboard.runs.tables import Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
 from steerboard_contracts.held_out_changes import HeldOutChange, merged
 from steerboard_contracts.metric_order import by_importance
-from steerboard_contracts.report.pipeline import Report
-from steerboard_contracts.report.summary import in_words
-from steerboard_contracts.run_kinds import evaluates, kinds_that, trains
+from steerboard_contracts.report.kept import read_report
 
 
 def get_run(session: Session, project: Project, ref: str) -> Run:
@@ -47,17 +46,17 @@ def get_run(session: Session, project: Project, ref: str) -> Run:
     mine = select(Run).where(Run.project_id == project.id)
     run_id = as_id(ref)
     if run_id is not None:
-        found = session.scalar(mine.where(Run.id == run_id))
+        run = session.scalar(mine.where(Run.id == run_id))
     else:
         alone = mine.where(Run.name == ref, Run.pipeline_id.is_(None)).order_by(Run.parent_id.is_(None).desc())
-        found = (
+        run = (
             _stage(session, mine, ref)
             or session.scalar(alone.order_by(Run.id.desc()).limit(1))
             or find_by_id_end(session, mine, Run.id, ref)
         )
-    if found is None:
+    if run is None:
         raise NotFound(f"there is no run `{ref}`", hint="Runs are named by their id, or as PIPELINE.STAGE.")
-    return found
+    return run
 
 
 def _stage(session: Session, mine: Select[Run], ref: str) -> Run | None:
@@ -66,26 +65,6 @@ def _stage(session: Session, mine: Select[Run], ref: str) -> Run | None:
     in_pipeline = mine.join(Pipeline, Pipeline.id == Run.pipeline_id).where(Pipeline.project_id == Run.project_id)
     named = in_pipeline.where(tuple_(Pipeline.name, Run.name).in_(places))
     return session.scalar(named.order_by(Run.parent_id.is_(None).desc(), Run.id.desc()).limit(1)) if places else None
-
-
-def runs_of(
-    project: Project,
-    states: Sequence[str] = (),
-    kinds: Sequence[str] = (),
-    pipeline_id: uuid.UUID | None = None,
-    shards: bool = False,
-) -> Select[Run]:
-    """Runs of a project, unordered; shards only on request."""
-    found = select(Run).where(Run.project_id == project.id)
-    if states:
-        found = found.where(Run.state.in_(states))
-    if kinds:
-        found = found.where(Run.kind.in_(kinds))
-    if pipeline_id is not None:
-        found = found.where(Run.pipeline_id == pipeline_id)
-    if not kinds:
-        found = found.where(Run.kind.not_in(kinds_that(lambda kind: kind.unlisted)))
-    return found if shards else found.where(Run.parent_id.is_(None))
 
 
 def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
@@ -113,7 +92,7 @@ def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
 def _pauses(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[str, Any]]:
     """The pauses of the runs that were paused after their start: how long until they resumed, and since when those are
     that have not."""
-    trained = [run.id for run in runs if trains(run.kind)]
+    trained = [run.id for run in runs if run.kind == "train"]
     if not trained:
         return {}
     order = (RunTransition.created_at, RunTransition.id)
@@ -127,18 +106,18 @@ def _pauses(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[str, 
     )
     seconds = func.coalesce(func.sum(func.extract("epoch", states.c.until - states.c.since)), 0)
     since = func.max(states.c.since).filter(states.c.until.is_(None))
-    found = (
+    query = (
         select(states.c.run_id, seconds, since)
         .join(Run, Run.id == states.c.run_id)
         .where(states.c.to_state == "paused", states.c.since > Run.started_at)
         .group_by(states.c.run_id)
     )
-    return {run: {"paused_seconds": float(spent), "paused_since": last} for run, spent, last in session.execute(found)}
+    return {run: {"paused_seconds": float(spent), "paused_since": last} for run, spent, last in session.execute(query)}
 
 
 def _parts_done(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID | None, dict[str, Any]]:
     """The number of parts that are done, for evaluate runs that wait for their parts."""
-    waiting = [run.id for run in runs if evaluates(run.kind) and run.state == "pending"]
+    waiting = [run.id for run in runs if run.kind == "evaluate" and run.state == "pending"]
     if not waiting:
         return {}
     done = func.count().filter(Run.state == "succeeded")
@@ -150,8 +129,8 @@ def _parts_done(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID | None,
     }
 
 
-def detail(session: Session, run: Run) -> RunDetail:
-    """A run with its inputs, outputs, timeline, attempts and shards."""
+def detail(session: Session, run: Run, owner: str = "") -> RunDetail:
+    """A run with its inputs, outputs, timeline, attempts and shards, and the marks that `owner` sees."""
     # By the database's clock: ids use the clock of the process that moved the run, which may be wrong.
     timeline = session.scalars(
         select(RunTransition).where(RunTransition.run_id == run.id).order_by(RunTransition.created_at, RunTransition.id)
@@ -174,12 +153,13 @@ def detail(session: Session, run: Run) -> RunDetail:
         timeline=[TransitionOut.model_validate(row) for row in timeline],
         pausable=oversight.pausable(run),
         pause_requested_at=run.pause_requested_at,
-        changes=[RunChange.model_validate(one) for one in run.changes],
-        findings=[RunFinding.model_validate(one) for one in run.findings],
+        changes=[RunChange.model_validate(change) for change in run.changes],
+        findings=[RunFinding.model_validate(finding) for finding in run.findings],
         changeable=oversight.changeable(run),
         attempts=[_attempt(row, gathers=bool(parts)) for row in attempts],
         ledger=ledger_of(session, run),
         shards=summaries(session, parts),
+        marks=marks_of(session, owner, [run.id], html=True)[run.id],
     )
 
 
@@ -203,7 +183,7 @@ def _inputs(session: Session, run: Run) -> list[RunInputOut]:
         name: thing.content_hash if isinstance(thing, Dataset) else thing.artifact_hash
         for name, thing in things.items()
     }
-    found = []
+    inputs = []
     for row, run_name, dataset_name, model_name in rows:
         label, type_, id_ = model_name, "model", row.model_id
         if row.upstream_run_id is not None:
@@ -211,13 +191,13 @@ def _inputs(session: Session, run: Run) -> list[RunInputOut]:
             type_, id_ = "run", row.upstream_run_id
         elif row.dataset_id is not None:
             label, type_, id_ = dataset_name, "dataset", row.dataset_id
-        found.append(RunInputOut(name=row.name, type=type_, id=id_, label=label, content=content.get(row.name)))
-    return found
+        inputs.append(RunInputOut(name=row.name, type=type_, id=id_, label=label, content=content.get(row.name)))
+    return inputs
 
 
 def _held_out_changes(session: Session, run: Run) -> list[HeldOutChange]:
     """The held-out changes of the datasets that it reads, also where a run upstream made them."""
-    found = session.scalars(
+    datasets = session.scalars(
         select(Dataset)
         .select_from(RunInput)
         .outerjoin(RunOutput, RunOutput.run_id == RunInput.upstream_run_id)
@@ -225,7 +205,7 @@ def _held_out_changes(session: Session, run: Run) -> list[HeldOutChange]:
         .where(RunInput.run_id == run.id, ~RunInput.name.startswith(AFTER))
         .order_by(RunInput.name)
     )
-    return merged(*map(changes_of, found))
+    return merged(*map(changes_of, datasets))
 
 
 def _outputs(session: Session, run: Run) -> list[RunOutputOut]:
@@ -249,19 +229,21 @@ def _outputs(session: Session, run: Run) -> list[RunOutputOut]:
 
 
 def _document(output: RunOutput) -> dict[str, Any] | None:
-    """A report with its words; one that an older version wrote in another form is shown as it is."""
+    """A report of an earlier version is shown in the form of today, if it can be."""
+    if output.type == "benchmark" and output.document is not None:
+        return {**output.document, "items": None}
     if output.type == "academic" and output.document is not None:
         return without_scores(output.document)
     if output.type != "report" or output.document is None:
         return output.document
     try:
-        report = in_words(Report.model_validate(output.document))
+        report = read_report(output.document).report
     except ValidationError:
         return output.document
-    return {**output.document, **report.model_dump(mode="json", include={"baseline", "methods", "summary"})}
+    return report.model_dump(mode="json") if report is not None else output.document
 
 
 def log_lines(run: Run, levels: Sequence[str] = ()) -> Select[RunLog]:
     """Lines of a run's log, unordered."""
-    found = select(RunLog).where(RunLog.run_id == run.id)
-    return found.where(RunLog.level.in_(levels)) if levels else found
+    query = select(RunLog).where(RunLog.run_id == run.id)
+    return query.where(RunLog.level.in_(levels)) if levels else query

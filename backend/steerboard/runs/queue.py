@@ -10,12 +10,13 @@ from steerboard.accounts.service import visible_projects
 from steerboard.accounts.tables import Project
 from steerboard.runs.errors import RunNotWaiting
 from steerboard.runs.schemas.requests import RunPlace
+from steerboard.runs.schemas.runs import PipelineRef
 from steerboard.runs.schemas.worker import QueuedRun, QueueRuns
 from steerboard.runs.state.announcements import announce
 from steerboard.runs.state.claims import QUEUE_ORDER, is_due
 from steerboard.runs.state.dependencies import shards_of
 from steerboard.runs.state.transitions import lock, lock_order
-from steerboard.runs.tables import Run
+from steerboard.runs.tables import Pipeline, Run
 
 _WAITING = ("pending", "queued")
 
@@ -33,9 +34,10 @@ def waiting(session: Session, caller: Caller, pool: str, limit: int) -> QueueRun
     places = _places(pool)
     mine = visible_projects(caller).subquery()
     rows = session.execute(
-        select(places.c.position, Run, Project.name)
+        select(places.c.position, Run, Project.name, Pipeline.name)
         .join(Run, Run.id == places.c.id)
         .join(Project, Project.id == Run.project_id)
+        .outerjoin(Pipeline, Pipeline.id == Run.pipeline_id)
         .where(Run.project_id.in_(select(mine.c.id)))
         .order_by(places.c.position)
         .limit(limit)
@@ -49,6 +51,7 @@ def waiting(session: Session, caller: Caller, pool: str, limit: int) -> QueueRun
             method=run.method,
             project=project,
             pipeline_id=run.pipeline_id,
+            pipeline=PipelineRef(id=run.pipeline_id, name=pipeline) if run.pipeline_id else None,
             parent_id=run.parent_id,
             shard=run.shard,
             priority=run.priority,
@@ -56,7 +59,7 @@ def waiting(session: Session, caller: Caller, pool: str, limit: int) -> QueueRun
             created_by=run.created_by,
             queued_at=run.queued_at,
         )
-        for position, run, project in rows
+        for position, run, project, pipeline in rows
     ]
     queued = session.scalar(select(func.count()).select_from(Run).where(*_queued(pool))) or 0
     return QueueRuns(pool=pool, queued=queued, runs=runs)
@@ -70,15 +73,17 @@ def move_in_queue(session: Session, run: Run, to: RunPlace) -> None:
     lock_order(session, run)
     run = lock(session, run)
     if run.state not in _WAITING:
-        raise RunNotWaiting(f"run {run.name} is {run.state}", hint="Only pending and queued runs have a place.")
+        raise RunNotWaiting(
+            f"run {run.name} is {run.state}", hint="Only pending and queued runs have a place in the queue."
+        )
     shards = [lock(session, shard) for shard in shards_of(session, run)]
-    moved = [one for one in (*shards, run) if one.state in _WAITING]
+    moved = [moving for moving in (*shards, run) if moving.state in _WAITING]
     if to.priority is not None:
-        for one in moved:
-            one.priority = to.priority
+        for moving in moved:
+            moving.priority = to.priority
     if to.place is not None:
-        for one, position in zip(moved, _free_positions(session, run.pool, to.place, len(moved)), strict=True):
-            one.position = position
+        for moving, position in zip(moved, _free_positions(session, run.pool, to.place, len(moved)), strict=True):
+            moving.position = position
     session.flush()
     payload = {
         "run_id": str(run.id),

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
+from steerboard.registry.tables import Model
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunOutput
 from steerboard_contracts.models import ModelRole
 
@@ -24,7 +25,7 @@ def stage_output(session: Session, project_id: uuid.UUID, ref: str, kind: Kind) 
         stage, _, role = ref[place + 1 :].rpartition(".")
         main = (Run.name == ref[place + 1 :]) & RunOutput.name.not_in(ROLES)
         further = (Run.name == stage) & (RunOutput.name == role) & RunOutput.name.in_(ROLES)
-        found = session.scalar(
+        output_id = session.scalar(
             select(column)
             .select_from(Pipeline)
             .join(Run, Run.pipeline_id == Pipeline.id)
@@ -38,9 +39,19 @@ def stage_output(session: Session, project_id: uuid.UUID, ref: str, kind: Kind) 
             .order_by(Run.id.desc())
             .limit(1)
         )
-        if found is not None:
-            return found
+        if output_id is not None:
+            return output_id
     return None
+
+
+def models_of_pipeline(session: Session, pipeline: Pipeline) -> list[Model]:
+    """What its runs made or reused, by age."""
+    made = (
+        select(RunOutput.model_id)
+        .join(Run, RunOutput.run_id.in_([Run.id, Run.reused_from_id]))
+        .where(Run.pipeline_id == pipeline.id, RunOutput.model_id.is_not(None))
+    )
+    return list(session.scalars(select(Model).where(Model.id.in_(made)).order_by(Model.id)))
 
 
 def used_by_run(session: Session, kind: Kind, id_: uuid.UUID) -> bool:

@@ -13,6 +13,9 @@ from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Time
 
 RUN_STATES = ("pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused")
 _STATES_SQL = ", ".join(f"'{state}'" for state in RUN_STATES)
+_FAILED = text("state = 'failed' AND parent_id IS NULL")
+_LISTED = text("parent_id IS NULL")
+_SORTED = ("name", "state", "kind")
 
 
 class Pipeline(Base):
@@ -47,6 +50,20 @@ class Run(Base):
         Index("ix_runs_lease", "lease_expires_at", postgresql_where=text("state = 'running'")),
         Index("ix_runs_pending", "position", postgresql_where=text("state = 'pending'")),
         Index("ix_runs_project_id_id", "project_id", "id"),
+        # Lists that are filtered and sorted by these; shards are in none.
+        *(Index(f"ix_runs_{column}", "project_id", column, "id", postgresql_where=_LISTED) for column in _SORTED),
+        Index("ix_runs_reused_from_id", "reused_from_id", postgresql_where=text("reused_from_id IS NOT NULL")),
+        Index(
+            "ix_runs_failed", "project_id", "ended_at", postgresql_where=text("state = 'failed' AND parent_id IS NULL")
+        ),
+        Index("ix_runs_duration", "project_id", text("(ended_at - started_at)"), "id", postgresql_where=_LISTED),
+        Index(
+            "ix_runs_device_time",
+            "project_id",
+            text("(device_seconds + failed_device_seconds)"),
+            "id",
+            postgresql_where=_LISTED,
+        ),
     )
 
     id: Mapped[Id]
@@ -146,6 +163,7 @@ class RunAttempt(Base):
     where the worker could tell. `threads`: CPU threads of each of its processes; null until they are settled."""
 
     __tablename__ = "run_attempts"
+    __table_args__ = (Index("ix_run_attempts_ended_at", "ended_at"),)
 
     run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
     attempt: Mapped[int] = mapped_column(primary_key=True)

@@ -95,10 +95,10 @@ def varied(conditions: Iterable[Condition]) -> list[float] | None:
     """The values of the one attribute in which conditions differ, for curves. None where they differ in none, in
     several, or in what they ask for."""
     values = [condition.values for condition in conditions]
-    if not values or any(one.keys() != values[0].keys() for one in values):
+    if not values or any(condition.keys() != values[0].keys() for condition in values):
         return None
-    different = [name for name in values[0] if len({one[name] for one in values}) > 1]
-    return [one[different[0]] for one in values] if len(different) == 1 else None
+    different = [name for name in values[0] if len({condition[name] for condition in values}) > 1]
+    return [condition[different[0]] for condition in values] if len(different) == 1 else None
 
 
 def _pairs(given: Any) -> Iterable[tuple[Any, Any]]:

@@ -49,7 +49,7 @@ class Attribute(BaseModel):
 
 
 def _distinct(attributes: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
-    names = [one.name for one in attributes]
+    names = [attribute.name for attribute in attributes]
     if len(set(names)) < len(names):
         raise ValueError("two attributes have one name")
     return attributes
@@ -98,7 +98,9 @@ class ConditionFormat(BaseModel):
     @property
     def default(self) -> Condition:
         """What the policy is asked for by default; may be nothing."""
-        return Condition.of({one.name: one.default for one in self.attributes if one.default is not None})
+        return Condition.of(
+            {attribute.name: attribute.default for attribute in self.attributes if attribute.default is not None}
+        )
 
     def resolve(self, asked: Condition | None) -> Condition:
         """What a policy of this format is asked for, in its order: its default where `asked` is None. A plain number
@@ -106,7 +108,7 @@ class ConditionFormat(BaseModel):
         if asked is None:
             return self.default
         values = asked.values
-        names = [one.name for one in self.attributes]
+        names = [attribute.name for attribute in self.attributes]
         if asked.score is not None and len(names) == 1:
             values = {names[0]: asked.score}
         unknown = next((name for name in values if name not in names), None)
@@ -123,18 +125,26 @@ class ConditionFormat(BaseModel):
         """A resolved condition with each value mirrored within its range: `low + high - value`, so of a score its
         negative."""
         return Condition.of(
-            {one.name: one.low + one.high - one.value(asked.values[one.name]) for one in self._in(asked)}
+            {
+                attribute.name: attribute.low + attribute.high - attribute.value(asked.values[attribute.name])
+                for attribute in self._in(asked)
+            }
         )
 
     def rounds(self, asked: Condition) -> bool:
         """Whether a resolved condition is written with other values than asked for."""
-        return any(abs(one.value(asked.values[one.name]) - asked.values[one.name]) > 1e-9 for one in self._in(asked))
+        return any(
+            abs(attribute.value(asked.values[attribute.name]) - asked.values[attribute.name]) > 1e-9
+            for attribute in self._in(asked)
+        )
 
     def text(self, asked: Condition) -> str:
         """The text of a resolved condition: `5.00`, `helpfulness:4,verbosity:2`, or nothing for the empty one."""
         if self.only_score:
-            return "".join(one.text(asked.values[one.name]) for one in self._in(asked))
-        return ",".join(f"{one.name}:{one.text(asked.values[one.name])}" for one in self._in(asked))
+            return "".join(attribute.text(asked.values[attribute.name]) for attribute in self._in(asked))
+        return ",".join(
+            f"{attribute.name}:{attribute.text(asked.values[attribute.name])}" for attribute in self._in(asked)
+        )
 
     def opening(self, text: str) -> str:
         """How a written condition (see `text`) opens an answer: `<rm_score> 5.00`, `wonderful:`, or nothing."""
@@ -168,7 +178,7 @@ class ConditionFormat(BaseModel):
         return word_borders(score.low, score.high, max(score.step, 10.0**-score.decimals), self.how.words)
 
     def _in(self, asked: Condition) -> list[Attribute]:
-        return [one for one in self.attributes if one.name in asked.values]
+        return [attribute for attribute in self.attributes if attribute.name in asked.values]
 
 
 def condition_prompt(text: str) -> str:

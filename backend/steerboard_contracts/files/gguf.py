@@ -117,20 +117,20 @@ def read_header(file: BinaryIO, size: int, name: str) -> GgufHeader:
             f"{name} is one of {metadata['split.count']} parts of a model",
             hint=f"Join them first: llama-gguf-split --merge {name} model.gguf",
         )
-    found, sizes = [], []
+    headers, sizes = [], []
     for _ in range(tensors):
         tensor, place, length = reader.tensor()
-        found.append(tensor)
+        headers.append(tensor)
         sizes.append((place, length))
     alignment = _whole(metadata.get("general.alignment")) or _ALIGNMENT
     start = -(-reader.at // alignment) * alignment
     needed = start + max([sum(length for _, length in sizes), *(place + length for place, length in sizes)])
-    if not found or needed > size:
+    if not headers or needed > size:
         raise BadModel(
             f"{name} is cut off or damaged: its tensors need {needed:,} bytes, and it has {size:,}",
             hint="Download or copy it again.",
         )
-    return GgufHeader(metadata, lengths, tuple(found))
+    return GgufHeader(metadata, lengths, tuple(headers))
 
 
 def _whole(value: Any) -> int:
@@ -147,21 +147,21 @@ class _Reader:
     def take(self, length: int) -> bytes:
         if length > self._size - self.at:
             raise self._damaged("ends within its header")
-        found = self._file.read(length)
-        if len(found) < length:
+        data = self._file.read(length)
+        if len(data) < length:
             raise self._damaged("ends within its header")
         self.at += length
-        return found
+        return data
 
     def number(self, form: str) -> int:
-        found: int = struct.unpack(f"<{form}", self.take(struct.calcsize(f"<{form}")))[0]
-        return found
+        number: int = struct.unpack(f"<{form}", self.take(struct.calcsize(f"<{form}")))[0]
+        return number
 
     def count(self, form: str, most: int, what: str) -> int:
-        found = self.number(form)
-        if found > most:
-            raise self._damaged(f"declares {found:,} {what}; at most {most:,} are read")
-        return found
+        count = self.number(form)
+        if count > most:
+            raise self._damaged(f"declares {count:,} {what}; at most {most:,} are read")
+        return count
 
     def text(self, most: int) -> str:
         length = self.count("Q", most, "bytes of one text")
@@ -175,16 +175,16 @@ class _Reader:
             return self._scalar(kind)(), None
         kind, count = self.number("I"), self.count("Q", _MOST_VALUES, "values of one list")
         if kind == _STRING:
-            one: Callable[[], Any] = lambda: self.text(_LONGEST_TEXT)  # noqa: E731
+            read: Callable[[], Any] = lambda: self.text(_LONGEST_TEXT)  # noqa: E731
         else:
-            one = self._scalar(kind)
+            read = self._scalar(kind)
             if count > _KEPT_VALUES:
                 self.take(count * struct.calcsize(f"<{_SCALARS[kind]}"))
                 return None, count
         if count <= _KEPT_VALUES:
-            return [one() for _ in range(count)], count
+            return [read() for _ in range(count)], count
         for _ in range(count):
-            one()
+            read()
         return None, count
 
     def tensor(self) -> tuple[GgufTensor, int, int]:

@@ -76,14 +76,14 @@ class LocalFolders(BaseModel):
             if not (self.allow(_where(handle)) and stat.S_ISREG(os.fstat(handle).st_mode)):
                 raise refused
             with os.fdopen(os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
-                found = file.read(limit + 1)
+                data = file.read(limit + 1)
         except OSError:
             raise refused from None
         finally:
             os.close(handle)
-        if len(found) > limit:
+        if len(data) > limit:
             raise refused
-        return found
+        return data
 
     def allow(self, real: str) -> bool:
         """Whether a path without links may be read."""
@@ -136,13 +136,13 @@ class ModelFolder:
             raise BadInput(f"`{self.path}` cannot be read: {error.strerror}", code="not_a_model") from None
         if len(entries) > _MOST_ENTRIES:
             raise BadInput(f"`{self.path}` has {len(entries)} files, so it is not a model folder", code="not_a_model")
-        faults, found = [], []
+        faults, names = [], []
         for name in sorted([*entries, *self._templates(entries)]):
             fault = self._fault(name)
             if fault is not None:
                 faults.append(ErrorLocation(location=name, message=fault))
             elif is_model_file(name) and not self._is_folder(name):
-                found.append(name)
+                names.append(name)
         if faults:
             raise UnsafeModelFile(
                 f"{faults[0].location} {faults[0].message}"
@@ -150,7 +150,7 @@ class ModelFolder:
                 hint="Put the files themselves into the folder.",
                 errors=faults[:20],
             )
-        return found
+        return names
 
     def _templates(self, entries: list[str]) -> list[str]:
         if TEMPLATES_FOLDER not in entries or not self._is_folder(TEMPLATES_FOLDER):
@@ -162,10 +162,10 @@ class ModelFolder:
         except OSError:
             return []
         try:
-            found = [f"{TEMPLATES_FOLDER}/{name}" for name in os.listdir(handle)]
+            paths = [f"{TEMPLATES_FOLDER}/{name}" for name in os.listdir(handle)]
         finally:
             os.close(handle)
-        return [name for name in found if is_model_file(name)][:_MOST_ENTRIES]
+        return [name for name in paths if is_model_file(name)][:_MOST_ENTRIES]
 
     def _fault(self, name: str) -> str | None:
         """Every link is followed, also one whose target no one would read."""

@@ -52,9 +52,9 @@ class ModelFacts(BaseModel):
         """Tokens of its positions."""
         text = self.config.get("text_config")
         for config in (text if isinstance(text, Mapping) else {}, self.config):
-            found = config.get("max_position_embeddings")
-            if isinstance(found, int) and found > 0:
-                return found
+            positions = config.get("max_position_embeddings")
+            if isinstance(positions, int) and positions > 0:
+                return positions
         return None
 
     def counted(self) -> int:
@@ -91,12 +91,12 @@ def facts_of_gguf(header: GgufHeader, size: int) -> ModelFacts:
 
 def licence_of_card(text: str) -> str | None:
     """From the front matter of a model card."""
-    found = _LICENCE.match(text[:_CARD])
-    return found[1][:200] if found else None
+    match = _LICENCE.match(text[:_CARD])
+    return match[1][:200] if match else None
 
 
 def licence_named(data: Mapping[str, Any]) -> str | None:
     """From the front matter, read; `other` is not a licence, but has a name."""
     licence, name = data.get("license"), data.get("license_name")
-    found = name if licence == "other" and name else licence
-    return str(found)[:200] if isinstance(found, str) else None
+    licence_name = name if licence == "other" and name else licence
+    return str(licence_name)[:200] if isinstance(licence_name, str) else None

@@ -53,14 +53,14 @@ def _loaded() -> _Loaded:
 
 def gather(own: Iterable[MethodSpec], entry_points: Iterable[importlib.metadata.EntryPoint]) -> _Loaded:
     """Own methods first, so that no package takes the name of one."""
-    found = {spec.name: spec for spec in sorted(own, key=lambda spec: (spec.place, spec.name))}
+    specs = {spec.name: spec for spec in sorted(own, key=lambda spec: (spec.place, spec.name))}
     faults = []
     others: dict[str, MethodSpec] = {}
-    for point in sorted(entry_points, key=lambda one: (one.name, one.value)):
+    for point in sorted(entry_points, key=lambda point: (point.name, point.value)):
         package = point.dist.name if point.dist else "unknown"
         try:
             spec = _spec_of(point)
-            if spec.name in found or spec.name in others or spec.name in TAKEN:
+            if spec.name in specs or spec.name in others or spec.name in TAKEN:
                 taken = f"there is already a method or a run kind called {spec.name}"
                 raise BadMethod(taken, code="method_name_taken", hint="Rename the method in its own package.")
         except BadMethod as fault:
@@ -68,8 +68,8 @@ def gather(own: Iterable[MethodSpec], entry_points: Iterable[importlib.metadata.
             faults.append(MethodFault(point.name, package, fault.code, fault.detail))
             continue
         others[spec.name] = spec
-    found.update(sorted(others.items(), key=lambda item: (item[1].place, item[0])))
-    return _Loaded(MappingProxyType(found), tuple(faults))
+    specs.update(sorted(others.items(), key=lambda item: (item[1].place, item[0])))
+    return _Loaded(MappingProxyType(specs), tuple(faults))
 
 
 def _spec_of(point: importlib.metadata.EntryPoint) -> MethodSpec:
@@ -125,12 +125,6 @@ def label_of(name: str | None, otherwise: str = "") -> str:
     """How reports call the method; `otherwise`, or the name itself, where it is not known."""
     spec = method_of(name)
     return spec.label if spec else (otherwise or name or "")
-
-
-def short_label_of(name: str) -> str:
-    """For narrow tables."""
-    spec = method_of(name)
-    return spec.short if spec else name
 
 
 def learns_from_rewards(name: object) -> bool:

@@ -67,8 +67,8 @@ class DecisionTransformerConfig(ConditionalConfig):
         Field(
             description="How the score is written into the prompt: as digits (<rm_score> 5.00), as a word, which a "
             "pretrained model understands, or as a token of its own for each word, which begins as the word and learns "
-            "what the score means; words and tokens are for rm_score alone. auto: as the start model is asked for it "
-            "already; else words where it has a chat template, and digits where not.",
+            "what the score means; words and tokens are for rm_score alone. auto: as the start model is asked "
+            "already; otherwise words if it has a chat template, and digits if not.",
             json_schema_extra={"source": "digits: arXiv 2308.12050, Eq. 6"},
         ),
     ] = "auto"
@@ -84,7 +84,7 @@ class DecisionTransformerConfig(ConditionalConfig):
         ScoreWords,
         Field(
             description="The words of score_style words, from the lowest score to the highest; each stands for an "
-            "equal part of the range. Of style tokens, those that the tokens begin as."
+            "equal part of the range. For style tokens, the words that the tokens begin as."
         ),
     ] = SCORE_WORDS
     score_phrase: Annotated[
@@ -111,7 +111,7 @@ class DecisionTransformerConfig(ConditionalConfig):
     loss_floor: Annotated[
         NonNegative,
         Field(
-            description="Nats a token: an answer that costs fewer already is known by heart and is not learned further "
+            description="Nats per token: an answer that already costs fewer is known by heart and not learned further "
             "in that step; 0 learns all of them.",
             json_schema_extra={"source": "a floor as in arXiv 2002.08709, which climbs back to it instead of waiting"},
         ),
@@ -125,13 +125,13 @@ class DecisionTransformerConfig(ConditionalConfig):
         ),
     ] = None
     default_score: Annotated[
-        Finite, Field(description="Requested of the policy where a prompt names no score.", json_schema_extra=PAPER)
+        Finite, Field(description="Score requested of the policy if a prompt names none.", json_schema_extra=PAPER)
     ] = 5.0
     default_attributes: Annotated[
         Condition,
         Field(
-            description="Requested of the policy of its other attributes where a prompt asks for nothing else, such as "
-            "verbosity:2. Those that it does not name are left out."
+            description="Other attributes requested of the policy if a prompt asks for nothing else, such as "
+            "verbosity:2. Attributes that it does not name are left out."
         ),
     ] = Condition.of({})
 
@@ -168,15 +168,15 @@ class DecisionTransformerConfig(ConditionalConfig):
             raise ValueError(f"score_words: {error}") from None
 
     def for_start(self, template: TemplateName, asked: ConditionFormat | None) -> Self:
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self.score_style == "auto" and self.attributes == [SCORE]:
             if asked is not None and asked.only_score:
                 how = asked.how
-                found = {"score_style": how.style, "score_place": how.place}
-                found |= {"score_words": how.words, "score_phrase": how.phrase} if how.style != "digits" else {}
+                fields = {"score_style": how.style, "score_place": how.place}
+                fields |= {"score_words": how.words, "score_phrase": how.phrase} if how.style != "digits" else {}
             elif (self.template or template) == "chat" and self._words_fit:
-                found = {"score_style": "words"}
-        chosen = {name: value for name, value in found.items() if name == "score_style" or self._is_open(name)}
+                fields = {"score_style": "words"}
+        chosen = {name: value for name, value in fields.items() if name == "score_style" or self._is_open(name)}
         decided = self.model_copy(update=chosen)
         try:
             decided._check_style()
@@ -215,9 +215,9 @@ class DecisionTransformerConfig(ConditionalConfig):
 SPEC = MethodSpec(
     name="decision_transformer",
     title="Decision Transformer",
-    short="DT",
     about="SFT behind the reward, or several attributes, in the prompt, so that they can be asked for.",
     source="arXiv 2308.12050, Eq. 6; arXiv 2310.05344, step 3",
+    recommended=True,
     config=DecisionTransformerConfig,
     training="steerboard_workers.alignment.methods.decision_transformer:DecisionTransformer",
     data=("labelled",),

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import REFERENCE, BetaPairConfig
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -22,6 +23,7 @@ SPEC = MethodSpec(
     label="DPO",
     about="Make chosen responses likelier than rejected ones, relative to a reference.",
     source="arXiv 2305.18290, Eq. 7",
+    recommended=True,
     config=DpoConfig,
     training="steerboard_workers.alignment.methods.dpo:Dpo",
     data=("preferences",),
@@ -31,5 +33,6 @@ SPEC = MethodSpec(
     sequences=2,
     leaves_out="equal_sides",
     form=("beta", "reduction", "sft_weight"),
+    first_metrics=PAIR_METRICS,
     place=60,
 )

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, KlPlace
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
@@ -26,20 +27,20 @@ class GdpoConfig(GroupedConfig):
         Field(
             ge=2,
             le=256,
-            description="Answers sampled to each prompt.",
+            description="Answers sampled per prompt.",
             json_schema_extra={"source": "GRPOConfig of TRL 1.16; 64 in arXiv 2402.03300"},
         ),
     ] = 8
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Weight of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
             json_schema_extra=GRPO,
         ),
     ] = 0.04
     kl_in: Annotated[
         KlPlace,
-        Field(description="Whether the KL is taken from the reward or added to the loss: here the latter alone."),
+        Field(description="Whether the KL is subtracted from the reward or added to the loss; here only the latter."),
     ] = "loss"
 
     def reward_fault(self, given: Collection[str]) -> str | None:
@@ -74,5 +75,6 @@ SPEC = MethodSpec(
     further_data=(PRETRAINING,),
     changeable=("lr", "kl_weight"),
     form=("rules", "reward_weights", "answers", "max_new_tokens", "kl_weight"),
+    first_metrics=ONLINE_METRICS,
     place=113,
 )

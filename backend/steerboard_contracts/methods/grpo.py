@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, KlPlace, Reducer
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
@@ -28,26 +29,28 @@ class GrpoConfig(GroupedConfig):
         Field(
             ge=2,
             le=256,
-            description="Answers sampled to each prompt.",
+            description="Answers sampled per prompt.",
             json_schema_extra={"source": "GRPOConfig of TRL 1.16; 64 in arXiv 2402.03300"},
         ),
     ] = 8
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Weight of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
             json_schema_extra=PAPERS,
         ),
     ] = 0.04
     kl_in: Annotated[
         KlPlace,
-        Field(description="Whether the KL is taken from the reward or added to the loss.", json_schema_extra=PAPERS),
+        Field(
+            description="Whether the KL is subtracted from the reward or added to the loss.", json_schema_extra=PAPERS
+        ),
     ] = "loss"
     scaling: Annotated[
         Literal["std", "none"],
         Field(
-            description="Divide by the standard deviation of a prompt's rewards, or do not: dividing favours prompts "
-            "that are nearly always or nearly never solved.",
+            description="Divide by the standard deviation of a prompt's rewards, which favours prompts that are "
+            "nearly always or nearly never solved.",
             json_schema_extra=WITHOUT_BIAS,
         ),
     ] = "std"
@@ -75,5 +78,6 @@ SPEC = MethodSpec(
     further_data=(PRETRAINING,),
     changeable=("lr", "kl_weight"),
     form=("rules", "answers", "max_new_tokens", "kl_weight", "scaling", "reducer"),
+    first_metrics=ONLINE_METRICS,
     place=111,
 )

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import REFERENCE, BetaPairConfig
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -19,7 +20,6 @@ class HingeConfig(BetaPairConfig):
 SPEC = MethodSpec(
     name="hinge",
     title="Hinge loss (SLiC)",
-    short="Hinge",
     about="Pull the sides of a pair apart up to a margin, and leave them alone beyond it.",
     source="arXiv 2309.06657, hinge-norm",
     config=HingeConfig,
@@ -31,5 +31,6 @@ SPEC = MethodSpec(
     sequences=2,
     leaves_out="equal_sides",
     form=("beta", "reduction", "sft_weight"),
+    first_metrics=PAIR_METRICS,
     place=65,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import Positive
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import REFERENCE, ReferencedPairConfig
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -18,7 +19,8 @@ class IpoConfig(ReferencedPairConfig):
     tau: Annotated[
         Positive,
         Field(
-            description="Log-ratios are to differ by 1 / (2 tau). What suits sums does not suit means of log-probs.",
+            description="The target difference of log-ratios is 1 / (2 tau). A value for sums does not suit means of "
+            "log-probs.",
             json_schema_extra={"source": "arXiv 2310.12036: 0.1 to 1"},
         ),
     ] = 0.1
@@ -39,5 +41,6 @@ SPEC = MethodSpec(
     sequences=2,
     leaves_out="equal_sides",
     form=("tau", "reduction", "sft_weight"),
+    first_metrics=PAIR_METRICS,
     place=62,
 )

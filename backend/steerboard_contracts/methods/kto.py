@@ -103,5 +103,6 @@ SPEC = MethodSpec(
     leaves_out="equal_sides",
     needs=("both_thumbs", "two_prompts"),
     form=("beta", "reduction", "lambda_desirable", "lambda_undesirable"),
+    first_metrics=("eval_loss", "loss", "eval_margin", "margin", "kl"),
     place=70,
 )

@@ -27,7 +27,6 @@ class MleFilterConfig(TrainingConfig):
 SPEC = MethodSpec(
     name="mle_filter",
     title="MLE with filtering",
-    short="MLE filter",
     about="SFT on the rows whose reward is above a threshold.",
     source="arXiv 2308.12050, Eq. 4",
     config=MleFilterConfig,

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import NonNegative
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import REFERENCE, BetaPairConfig, SftWeight
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -51,5 +52,6 @@ SPEC = MethodSpec(
     sequences=2,
     leaves_out="equal_sides",
     form=("beta", "reduction", "preference_weight", "quality_weight", "sft_weight"),
+    first_metrics=PAIR_METRICS,
     place=66,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.online.rewarded import REWARDS, RewardedOnlineConfig
 from steerboard_contracts.pairs import Beta, Reduction, SftWeight
@@ -26,7 +27,7 @@ class OnlineDpoConfig(RewardedOnlineConfig):
         Field(
             ge=2,
             le=256,
-            description="Answers sampled to each prompt, whose best and worst are a pair.",
+            description="Answers sampled per prompt, whose best and worst are a pair.",
             json_schema_extra=PAPER,
         ),
     ] = 2
@@ -75,5 +76,6 @@ SPEC = MethodSpec(
     sequences=2,
     changeable=("lr", "beta"),
     form=("rules", "answers", "beta", "max_new_tokens"),
+    first_metrics=("eval_pair_accuracy", "pair_accuracy", *ONLINE_METRICS),
     place=114,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import Positive
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import PairConfig
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -46,5 +47,6 @@ SPEC = MethodSpec(
     sequences=2,
     leaves_out="equal_sides",
     form=("beta", "sft_on"),
+    first_metrics=PAIR_METRICS,
     place=68,
 )

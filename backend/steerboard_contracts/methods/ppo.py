@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
+from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.models import POLICIES, SCALARS
 from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, PolicyGradientConfig
 from steerboard_contracts.online.rewarded import REWARDS
@@ -43,7 +44,7 @@ class PpoConfig(PolicyGradientConfig):
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Weight of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
             json_schema_extra=PAPER,
         ),
     ] = 0.01
@@ -52,13 +53,13 @@ class PpoConfig(PolicyGradientConfig):
         Field(
             ge=0,
             le=1,
-            description="1: an advantage is what the answer got less what the critic expected; 0: only what the next "
-            "token changes of that.",
+            description="1: an advantage is the reward minus what the critic expected; 0: only what the next token "
+            "changes of that.",
             json_schema_extra=GAE,
         ),
     ] = 0.95
     gamma: Annotated[
-        Finite, Field(gt=0, le=1, description="What the reward loses with each token before it.", json_schema_extra=GAE)
+        Finite, Field(gt=0, le=1, description="Discount of the reward for each token before it.", json_schema_extra=GAE)
     ] = 1.0
     value_clip: Annotated[
         Positive | None,
@@ -107,5 +108,6 @@ SPEC = MethodSpec(
     ),
     changeable=("lr", "critic_lr", "kl_weight"),
     form=("rules", "max_new_tokens", "kl_weight", "critic_lr"),
+    first_metrics=(*ONLINE_METRICS, "explained_variance"),
     place=105,
 )

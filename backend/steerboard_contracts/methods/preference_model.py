@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import Positive
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
@@ -51,5 +52,6 @@ SPEC = MethodSpec(
     outputs=("preference",),
     starts_from=POLICIES | {"preference"},
     leaves_out="equal_sides",
+    first_metrics=PAIR_METRICS,
     place=25,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, PolicyGradientConfig
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
@@ -25,13 +26,13 @@ class ReinforcePpConfig(PolicyGradientConfig):
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Weight of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
             json_schema_extra=PAPERS,
         ),
     ] = 0.01
     baseline: Annotated[
         bool,
-        Field(description="Rewards are less the mean of the answers to the same prompt; needs 2 answers or more."),
+        Field(description="Subtract the mean reward of the answers to the same prompt; needs 2 answers or more."),
     ] = False
 
     @model_validator(mode="after")
@@ -55,5 +56,6 @@ SPEC = MethodSpec(
     further_data=(PRETRAINING,),
     changeable=("lr", "kl_weight"),
     form=("rules", "answers", "baseline", "max_new_tokens", "kl_weight"),
+    first_metrics=ONLINE_METRICS,
     place=112,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.samples import Half
 from steerboard_contracts.specs.method import MethodSpec
@@ -46,5 +47,6 @@ SPEC = MethodSpec(
     reads="ends",
     leaves_out="equal_sides",
     form=("centre", "use_margin"),
+    first_metrics=PAIR_METRICS,
     place=20,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, Reducer
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
@@ -23,7 +24,7 @@ class RlooConfig(GroupedConfig):
     kl_weight: Annotated[
         NonNegative,
         Field(
-            description="Weight of the KL from the reference; 0 does without, and without a reference.",
+            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
             json_schema_extra=TRL,
         ),
     ] = 0.05
@@ -43,6 +44,7 @@ SPEC = MethodSpec(
     title="RLOO",
     about="Sample answers and make those likelier that have more reward than the others to the same prompt.",
     source="arXiv 2402.14740, Section 3.2",
+    recommended=True,
     config=RlooConfig,
     training="steerboard_workers.alignment.methods.rloo:Rloo",
     data=("prompts", "instructions", "labelled", "preferences"),
@@ -52,5 +54,6 @@ SPEC = MethodSpec(
     further_data=(PRETRAINING,),
     changeable=("lr", "kl_weight"),
     form=("rules", "answers", "max_new_tokens", "kl_weight"),
+    first_metrics=ONLINE_METRICS,
     place=110,
 )

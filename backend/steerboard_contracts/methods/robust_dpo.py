@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import REFERENCE, BetaPairConfig, Smoothing
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -31,5 +32,6 @@ SPEC = MethodSpec(
     sequences=2,
     leaves_out="equal_sides",
     form=("beta", "label_smoothing", "reduction", "sft_weight"),
+    first_metrics=PAIR_METRICS,
     place=64,
 )

@@ -22,6 +22,7 @@ SPEC = MethodSpec(
     label="SFT",
     about="Learn the responses of instructions.",
     source="arXiv 2308.12050, Eq. 1",
+    recommended=True,
     config=SftConfig,
     training="steerboard_workers.alignment.methods.sft:Sft",
     data=("instructions",),

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import PairConfig, SftWeight
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -19,13 +20,11 @@ class SimpoConfig(PairConfig):
 
     method: Annotated[Literal["simpo"], Field(description="The training method.")]
     lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=TUNED)] = 1e-6
-    beta: Annotated[
-        Positive, Field(description="What mean log-probs are multiplied with.", json_schema_extra=TUNED)
-    ] = 2.5
+    beta: Annotated[Positive, Field(description="Factor of the mean log-probs.", json_schema_extra=TUNED)] = 2.5
     gamma_beta_ratio: Annotated[
         NonNegative,
         Field(
-            description="By how much the mean log-probs of the sides are to differ: gamma / beta.",
+            description="Target difference of the sides' mean log-probs: gamma / beta.",
             json_schema_extra=TUNED,
         ),
     ] = 0.55
@@ -46,5 +45,6 @@ SPEC = MethodSpec(
     sequences=2,
     leaves_out="equal_sides",
     form=("beta", "gamma_beta_ratio", "sft_weight"),
+    first_metrics=PAIR_METRICS,
     place=67,
 )

@@ -60,9 +60,9 @@ def _entry(text: str) -> _Entry:
     if network is not None:
         return _Entry("", network, None)
     host, port = text, None
-    found = _WITH_PORT.fullmatch(text)
-    if found is not None:
-        host, port = found["six"] or found["name"], int(found["port6"] or found["port"])
+    match = _WITH_PORT.fullmatch(text)
+    if match is not None:
+        host, port = match["six"] or match["name"], int(match["port6"] or match["port"])
         network = _network(host)
     host = host.lower().rstrip(".")
     if (network is None and not _HOST.fullmatch(host)) or not (port is None or 0 < port < 65536):

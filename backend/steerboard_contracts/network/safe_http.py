@@ -182,10 +182,10 @@ def _refuse_private(allowed: AllowList, host: str, port: int, addresses: list[Ad
 
 def _resolve(host: str, port: int) -> list[Address]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
-    return list(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
+    return list(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in entries))
 
 
 def _left(timeout: float | None, ends: float | None) -> float | None:

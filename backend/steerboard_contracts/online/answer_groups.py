@@ -18,7 +18,7 @@ InspectGroups = Annotated[
     Field(
         ge=0,
         le=16,
-        description="Prompts of a step that samples whose answers are kept to be read, with their rewards, advantages "
+        description="Prompts per sampling step whose answers are kept for inspection, with their rewards, advantages "
         "and KL: about 6 kB for an answer of 256 tokens, in the database and in each checkpoint; 0: none.",
     ),
 ]

@@ -38,12 +38,12 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     """The config of methods that learn by the clipped policy gradient, near a reference."""
 
     kl_weight: Annotated[
-        NonNegative, Field(description="Weight of the KL from the reference; 0 does without, and without a reference.")
+        NonNegative, Field(description="Weight of the KL from the reference; 0 turns it off, and needs no reference.")
     ] = 0.05
     kl_in: Annotated[
         KlPlace,
         Field(
-            description="Whether the KL is taken from the reward or added to the loss.",
+            description="Whether the KL is subtracted from the reward or added to the loss.",
             json_schema_extra={"source": "reward: arXiv 2203.02155, Eq. 2"},
         ),
     ] = "reward"
@@ -55,7 +55,7 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         ),
     ] = None
     clip_low: Annotated[
-        Finite, Field(gt=0, lt=1, description="Ratios below 1 less this teach nothing more.", json_schema_extra=CLIP)
+        Finite, Field(gt=0, lt=1, description="Ratios below 1 minus this teach nothing more.", json_schema_extra=CLIP)
     ] = 0.2
     clip_high: Annotated[
         Positive | None,
@@ -92,7 +92,7 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     ] = None
     kl_stop: Annotated[
         Positive | None,
-        Field(description="Sample again once the policy's KL a token from the one that sampled is above this."),
+        Field(description="Sample again once the policy's KL per token from the one that sampled is above this."),
     ] = None
     drop_equal: Annotated[
         bool,
@@ -104,8 +104,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     entropy_weight: Annotated[
         NonNegative,
         Field(
-            description="Weight of the policy's entropy a token, which is added to what is learned to keep answers "
-            "diverse; 0 does without.",
+            description="Weight of the policy's entropy per token, which is added to what is learned to keep answers "
+            "diverse; 0 turns it off.",
             json_schema_extra={"source": "arXiv 1707.06347, Eq. 9: 0.01"},
         ),
     ] = 0.0
@@ -113,8 +113,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     ptx_coefficient: Annotated[
         NonNegative,
         Field(
-            description="Weight of the negative log-likelihood of the dataset `pretraining`, which each update adds to "
-            "the loss of the rewards; 0 does without.",
+            description="Weight of the negative log-likelihood of the dataset `pretraining`, which each update adds "
+            "to the loss of the rewards; 0 turns it off.",
             json_schema_extra={"source": "arXiv 2203.02155, Eq. 2: 27.8"},
         ),
     ] = 0.0
@@ -173,4 +173,4 @@ class PolicyGradientConfig(RewardedOnlineConfig):
 class GroupedConfig(PolicyGradientConfig):
     """The config of methods whose answers are compared with the others to the same prompt."""
 
-    answers: Annotated[int, Field(ge=2, le=256, description="Answers sampled to each prompt.")] = 4
+    answers: Annotated[int, Field(ge=2, le=256, description="Answers sampled per prompt.")] = 4

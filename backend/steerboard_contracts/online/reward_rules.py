@@ -23,7 +23,7 @@ def _compiles(pattern: str) -> str:
 
 
 Pattern = Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN), AfterValidator(_compiles)]
-Weight = Annotated[Finite, Field(description="What the rule's reward is multiplied with; below 0 to punish.")]
+Weight = Annotated[Finite, Field(description="Factor of the rule's reward; negative to punish.")]
 
 
 class ExactMatch(Config):
@@ -42,7 +42,7 @@ class ExactMatch(Config):
             r"the whole answer: `answer is (\d+)`. An answer without it gets 0."
         ),
     ] = None
-    ignore_case: Annotated[bool, Field(description="Take upper and lower case for the same.")] = False
+    ignore_case: Annotated[bool, Field(description="Ignore upper and lower case.")] = False
 
 
 class RegexMatch(Config):
@@ -58,7 +58,8 @@ class OutsideReward(Config):
 
     weight: Weight = 1.0
     seconds: Annotated[
-        Positive, Field(le=600, description="For one call; answers without a reward by then are left out and counted.")
+        Positive,
+        Field(le=600, description="Seconds per call; answers without a reward by then are left out and counted."),
     ] = 30.0
 
 
@@ -71,7 +72,7 @@ class PythonReward(OutsideReward):
         Field(
             min_length=1,
             max_length=1000,
-            description="On every worker, below a folder that the operator allows (STEERBOARD_REWARD_ROOTS).",
+            description="Path on every worker, below a folder that the operator allows (STEERBOARD_REWARD_ROOTS).",
         ),
     ]
     sha256: Annotated[

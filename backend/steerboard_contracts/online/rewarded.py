@@ -63,21 +63,21 @@ class RewardedOnlineConfig(OnlineConfig):
     reward_clip: Annotated[
         Positive | None,
         Field(
-            description="Larger rewards count as this, and those below its negative as that, before any KL.",
+            description="Rewards are clipped to between minus this and this, before any KL.",
             json_schema_extra={"source": "OpenRLHF's command line: 10"},
         ),
     ] = None
     normalise_rewards: Annotated[
         bool,
         Field(
-            description="Rewards are less their running mean over all answers so far, over their running standard "
-            "deviation, before they are clipped.",
+            description="Normalise rewards by their running mean and standard deviation over all answers so far, "
+            "before they are clipped.",
             json_schema_extra={"source": "OpenRLHF's command line; for several rewards, after they are added up"},
         ),
     ] = False
     cut_penalty: Annotated[
         NonNegative,
-        Field(description="Taken from the reward of an answer that a limit cut before its end token."),
+        Field(description="Subtracted from the reward of an answer that a limit cut before its end token."),
     ] = 0.0
     overlong_tokens: Annotated[
         Count | None,
@@ -89,7 +89,7 @@ class RewardedOnlineConfig(OnlineConfig):
     ] = None
     overlong_penalty: Annotated[
         NonNegative,
-        Field(description="What an answer of all tokens that are allowed pays, where overlong_tokens is set."),
+        Field(description="Penalty of an answer that uses all allowed tokens, if overlong_tokens is set."),
     ] = 1.0
     refill: Annotated[
         int,

@@ -124,7 +124,7 @@ class TrainingLoad(BaseModel):
 def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
     """The memory of one training process."""
     every, learn, n = shape.parameters, load.trained or shape.parameters, load.processes
-    found = MemoryEstimate(
+    estimate = MemoryEstimate(
         activations=_activations(shape, load),
         logits=_logits(shape, load) if load.reads_logits else 0,
     )
@@ -132,51 +132,55 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
         # Autocast keeps a bf16 copy of each matrix for the length of a step. What it would only round back stays bf16.
         each = _FP32 + (_BF16 if load.mixed else 0)
         frozen = _BF16 if load.mixed and shape.bf16 else each
-        found.weights = every * each if learn >= every else every * frozen + learn * each
+        estimate.weights = every * each if learn >= every else every * frozen + learn * each
         if load.quantised:
             # Linear layers in 4 bits with their constants; the embeddings stay as they are.
             rest = shape.vocabulary * shape.hidden
-            found.weights = int((every - rest) * _NF4) + rest * frozen + learn * each
-        found.gradients = learn * _FP32 * (2 if n > 1 else 1)  # DDP's buckets hold them a second time
-        found.optimiser = learn * 2 * _FP32
+            estimate.weights = int((every - rest) * _NF4) + rest * frozen + learn * each
+        estimate.gradients = learn * _FP32 * (2 if n > 1 else 1)  # DDP's buckets hold them a second time
+        estimate.optimiser = learn * 2 * _FP32
     else:
         width = _BF16 if load.mixed else _FP32
         bucket = min(_BUCKET, learn) * width
-        found.weights = every * width
+        estimate.weights = every * width
         if load.strategy == "zero3":
             layer = (every - shape.vocabulary * shape.hidden) // max(1, shape.layers)
-            found.weights = every * width // n + 2 * max(layer, shape.vocabulary * shape.hidden) * width
-        found.gradients = learn * _FP32 // n + bucket
-        found.optimiser = learn * 3 * _FP32 // n
+            estimate.weights = every * width // n + 2 * max(layer, shape.vocabulary * shape.hidden) * width
+        estimate.gradients = learn * _FP32 // n + bucket
+        estimate.optimiser = learn * 3 * _FP32 // n
         # Without a GPU it would go from the host's memory to the host's memory.
         offload = load.offload if load.on_gpu else "none"
         if offload != "none":
-            found.host = found.optimiser + learn * _FP32 // n
-            found.optimiser, found.gradients = 0, bucket
+            estimate.host = estimate.optimiser + learn * _FP32 // n
+            estimate.optimiser, estimate.gradients = 0, bucket
         if offload == "all":
-            found.host += every * width // n
-            found.weights -= every * width // n
+            estimate.host += every * width // n
+            estimate.weights -= every * width // n
     for name in ("weights", "gradients", "optimiser", "activations", "host"):
-        setattr(found, name, getattr(found, name) * (1 + load.further))
+        setattr(estimate, name, getattr(estimate, name) * (1 + load.further))
     width = _BF16 if load.mixed else _FP32
-    found.weights += load.frozen * every * width // (n if load.strategy == "zero3" else 1)
-    found.host += every * width if load.samples_apart else 0
+    estimate.weights += load.frozen * every * width // (n if load.strategy == "zero3" else 1)
+    estimate.host += every * width if load.samples_apart else 0
     # One after the other: a step samples first, then it learns.
     sampling = _decoding(shape, load.sampled, load.window, load.mixed)
-    if sampling.total > found.activations + found.logits:
-        found.activations, found.logits, found.kv_cache = sampling.activations, sampling.logits, sampling.kv_cache
-    found.overhead = _overhead(found, load.on_gpu)
-    return found
+    if sampling.total > estimate.activations + estimate.logits:
+        estimate.activations, estimate.logits, estimate.kv_cache = (
+            sampling.activations,
+            sampling.logits,
+            sampling.kv_cache,
+        )
+    estimate.overhead = _overhead(estimate, load.on_gpu)
+    return estimate
 
 
 def generation_memory(
     shape: ModelShape, *, sequences: int, tokens: int, mixed: bool, on_gpu: bool = True
 ) -> MemoryEstimate:
     """The memory of decoding `sequences` together, each `tokens` long with its prompt."""
-    found = _decoding(shape, sequences, tokens, mixed)
-    found.weights = shape.parameters * (_BF16 if mixed else _FP32)
-    found.overhead = _overhead(found, on_gpu)
-    return found
+    estimate = _decoding(shape, sequences, tokens, mixed)
+    estimate.weights = shape.parameters * (_BF16 if mixed else _FP32)
+    estimate.overhead = _overhead(estimate, on_gpu)
+    return estimate
 
 
 def _decoding(shape: ModelShape, sequences: int, tokens: int, mixed: bool) -> MemoryEstimate:
@@ -197,12 +201,12 @@ def cache_bytes(shape: ModelShape, tokens: int, mixed: bool) -> int:
 def scoring_memory(shape: ModelShape, *, positions: int, mixed: bool, on_gpu: bool = True) -> MemoryEstimate:
     """The memory of a reward model's forward pass over `positions` tokens."""
     width = _BF16 if mixed else _FP32
-    found = MemoryEstimate(
+    estimate = MemoryEstimate(
         weights=shape.parameters * width,
         activations=4 * positions * max(shape.hidden, shape.intermediate) * width,
     )
-    found.overhead = _overhead(found, on_gpu)
-    return found
+    estimate.overhead = _overhead(estimate, on_gpu)
+    return estimate
 
 
 def _activations(shape: ModelShape, load: TrainingLoad) -> int:
@@ -222,5 +226,5 @@ def _logits(shape: ModelShape, load: TrainingLoad) -> int:
     return elements * (2 * (_BF16 if load.mixed else _FP32) + (_FP32 if load.on_gpu else 0))
 
 
-def _overhead(found: MemoryEstimate, on_gpu: bool) -> int:
-    return int(_LOSS * found.total) + (_CONTEXT if on_gpu else _PROCESS)
+def _overhead(estimate: MemoryEstimate, on_gpu: bool) -> int:
+    return int(_LOSS * estimate.total) + (_CONTEXT if on_gpu else _PROCESS)

@@ -70,7 +70,7 @@ class PlacementPlan(BaseModel):
 
     @property
     def fits(self) -> bool:
-        return self.problem is None and all(one.fits for one in self.roles)
+        return self.problem is None and all(role.fits for role in self.roles)
 
 
 def training_load(
@@ -103,10 +103,10 @@ def plan(
     config: OnlineConfig, shape: ModelShape, machines: Machines, given: Container[str], window: int
 ) -> PlacementPlan:
     """What each device holds; with `changes` where that is too much."""
-    found = placed(config, shape, machines, given, window)
-    if found.fits:
-        return found
-    return found.model_copy(update={"changes": _changes(config, shape, machines, given, window)})
+    placement = placed(config, shape, machines, given, window)
+    if placement.fits:
+        return placement
+    return placement.model_copy(update={"changes": _changes(config, shape, machines, given, window)})
 
 
 def placed(
@@ -179,11 +179,11 @@ def _frozen(config: OnlineConfig, given: Container[str]) -> dict[Role, int]:
     method = needed_method(config.method)
     nowhere = config.model_copy(update={"placement": type(config.placement)()})
     everything = method.kept(nowhere, given)
-    found: dict[Role, int] = {}
+    parameters: dict[Role, int] = {}
     for role in MODEL_ROLES:
         apart = nowhere.model_copy(update={"placement": type(config.placement)(**{role: 1})})
-        found[role] = everything - method.kept(apart, given)
-    return found
+        parameters[role] = everything - method.kept(apart, given)
+    return parameters
 
 
 def _changes(
@@ -217,21 +217,21 @@ def _candidates(config: OnlineConfig, devices: int) -> list[tuple[dict[str, Any]
         [{}, {"placement.reference": 0}, {"placement.reference": 1}],
         [{}, {"offload": "optimiser"}, {"offload": "all"}],
     ]
-    found = []
+    candidates = []
     for chosen in itertools.product(*choices):
-        wanted = {name: value for one in chosen for name, value in one.items()}
+        wanted = {name: value for option in chosen for name, value in option.items()}
         changes = {name: value for name, value in wanted.items() if value != _value(config, name)}
         changed = _changed(config, changes)
         if changed is not None:
-            found.append((changes, changed))
-    return sorted(found, key=lambda one: len(one[0]))
+            candidates.append((changes, changed))
+    return sorted(candidates, key=lambda candidate: len(candidate[0]))
 
 
 def _value(config: OnlineConfig, name: str) -> Any:
-    found: Any = config
+    value: Any = config
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def _changed(config: OnlineConfig, changes: Mapping[str, Any]) -> OnlineConfig | None:

@@ -32,4 +32,4 @@ class PlannedRounds(BaseModel):
 
     def round_of(self, stage: str) -> PlannedRound | None:
         """None for a stage outside of the rounds."""
-        return next((one for one in self.rounds if stage == one.check or stage in one.stages), None)
+        return next((planned for planned in self.rounds if stage == planned.check or stage in planned.stages), None)

@@ -41,7 +41,7 @@ class PlannedHalving(BaseModel):
 
     def rung_of(self, stage: str) -> PlannedRung | None:
         """None for a stage that is of no rung."""
-        return next((one for one in self.rungs if stage in one.stages), None)
+        return next((rung for rung in self.rungs if stage in rung.stages), None)
 
     @property
     def shared(self) -> bool:

@@ -85,7 +85,7 @@ class AcademicDifference(BaseModel):
 
 
 class AcademicMismatch(BaseModel):
-    """An ancestor's results of the task, of which none can be compared: how the nearest one, of run `run_id`, is unlike
+    """An ancestor's results of the task, none of which can be compared: how the nearest one, of run `run_id`, is unlike
     the model's."""
 
     vs: Ancestor
@@ -96,7 +96,7 @@ class AcademicMismatch(BaseModel):
     @property
     def words(self) -> str:
         """`another number of shots, other filters or metrics`."""
-        return ", ".join(_UNLIKE[one] for one in self.unlike)
+        return ", ".join(_UNLIKE[name] for name in self.unlike)
 
 
 class AcademicRow(BaseModel):
@@ -120,7 +120,7 @@ class EntrantAcademic(BaseModel):
 def figure_names(keys: list[tuple[str, str]]) -> list[str]:
     """A name for each (metric, filter) of a task: `strict` and `flexible` for these two readings of its first metric,
     the metric's for what is read in one way only, else `METRIC:FILTER`."""
-    readings = {metric: [filter_ for one, filter_ in keys if one == metric] for metric, _ in keys}
+    readings = {metric: [filter_ for other, filter_ in keys if other == metric] for metric, _ in keys}
     names: list[str] = []
     for metric, filter_ in keys:
         short = _READINGS.get(filter_)

@@ -57,6 +57,21 @@ class RewardBench2Domains(BaseModel):
     missing: list[str]
 
 
+class BenchmarkItems(BaseModel):
+    """How far the model is right on each item, from 0 to 1, by which two models are compared on the same ones.
+
+    An item is known by a hash of its source and texts; equal ones are one item. Of all `n`, a benchmark of many keeps
+    those with the smallest `hashes`, the same ones for every model; `digest` is of the hashes of all. `sources`: by
+    item, its place in the result's `sources`, -1 where that does not list its source.
+    """
+
+    n: int
+    digest: str
+    hashes: list[str]
+    right: list[float]
+    sources: list[int]
+
+
 class BenchmarkResult(BaseModel):
     """The result on pairs, or on prompts with several answers, of which some are right; the count of the other is 0.
 
@@ -68,7 +83,7 @@ class BenchmarkResult(BaseModel):
     `sources`: the largest first, empty where no item names one; `more_sources` are not listed. `rewardbench` and
     `rewardbench2` are null where no source is one of their subsets; they are computed over all sources. Of a preference
     model: `flip_rate`, the share of comparisons in which the order of the two decides, and of pairs
-    `calibration_error`.
+    `calibration_error`. `items`: null in results of earlier versions, and in what the API gives.
     """
 
     pairs: int
@@ -83,6 +98,7 @@ class BenchmarkResult(BaseModel):
     rewardbench2: RewardBench2Domains | None = None
     flip_rate: float | None = None
     calibration_error: float | None = None
+    items: BenchmarkItems | None = None
 
 
 class FinishedBenchmark(BaseModel):
@@ -93,3 +109,47 @@ class FinishedBenchmark(BaseModel):
     dataset: str
     ended_at: dt.datetime
     result: BenchmarkResult
+
+
+class BenchmarkSide(BaseModel):
+    """One of two models, and the run that benchmarked it."""
+
+    model: str
+    run_id: UUID
+
+
+class PairedShare(BaseModel):
+    """How far models `a` and `b` are right on the same `n` items, from 0 to 1.
+
+    `name`: of the subset or section; null for items that name no subset, or one of those that are not listed.
+    `difference`: a - b with its 95% interval. `only_a`, `only_b`: items on which one does better, null where subsets
+    are weighed. `p_holm`: by Holm's correction over the subsets.
+    """
+
+    name: str | None
+    n: int
+    a: float
+    b: float
+    difference: Estimate
+    only_a: int | None = None
+    only_b: int | None = None
+    p: float | None
+    p_holm: float | None = None
+
+
+class PairedBenchmark(BaseModel):
+    """Two models on the same items of a benchmark, which the newest run of `a` found in `dataset`.
+
+    `items`: all of the benchmark's, of which `every` compares at most 10,000. `subsets`: the largest first, empty where
+    no item names one. `sections`: RewardBench's complete ones; `overall`: their mean, null while one is missing.
+    """
+
+    dataset: str
+    dataset_id: UUID
+    a: BenchmarkSide
+    b: BenchmarkSide
+    items: int
+    every: PairedShare
+    subsets: list[PairedShare]
+    sections: list[PairedShare]
+    overall: PairedShare | None

@@ -15,7 +15,6 @@ from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.report.academic import EntrantAcademic
 from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
-from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.sections.comparison import By
 from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
@@ -24,6 +23,7 @@ from steerboard_contracts.report.sections.frontier import Frontier
 from steerboard_contracts.report.sections.headline import Headline
 from steerboard_contracts.report.sections.human import HumanReport
 from steerboard_contracts.report.sections.judges import JudgeReport, JuryReport
+from steerboard_contracts.report.sections.recipe import RecipeSection
 from steerboard_contracts.report.sections.rewards import RewardReport, RewardSum
 
 
@@ -73,8 +73,8 @@ class WinRateDifference(BaseModel):
 
 
 class MethodsRow(BaseModel):
-    """Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, of all
-    answers and of those of like length (`length_matched` of a pair)."""
+    """Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, over
+    all answers and length-matched (`length_matched` of a pair)."""
 
     entrant: str
     method: str | None
@@ -117,16 +117,17 @@ class Unfinished(BaseModel):
 
 
 # Raised with every change of what a figure means or of which there are, so that kept reports are computed again.
-FIGURES_VERSION = 1
+FIGURES_VERSION = 2
 
 
 class EvaluationReport(BaseModel):
     """`unfinished`: what is still in progress or has failed, in words; the figures cover what exists. `recipe`: the
-    paper's table, the control curve and the costs, if a recipe's stage started the evaluation and has ended.
-    `reward_correlations`: between reward models, over the answers that all of them have scored."""
+    paper's claims, if a recipe's stage started the evaluation and has ended; that stage keeps the whole report of this
+    moment. `reward_correlations`: between reward models, over the answers that all of them have scored.
+    `evaluation_id` is null in what a stage of release 0.1 kept, which had no evaluation."""
 
     evaluation: str
-    evaluation_id: UUID
+    evaluation_id: UUID | None
     version: int
     figures_version: int = Field(0, description="Version of Steerboard's figures; 0 in reports that had none.")
     computed_at: dt.datetime
@@ -156,7 +157,7 @@ class EvaluationReport(BaseModel):
     held_out_changes: list[HeldOutChange] = Field(
         [], description="Versions of datasets that changed held-out rows on which figures here are measured."
     )
-    recipe: Report | None = None
+    recipe: RecipeSection | None = None
     academic: list[EntrantAcademic] = Field([], description="Academic benchmarks of the entrants that are models.")
     frontier: Frontier | None = Field(None, description="Where the evaluation names a model to compare with.")
     fluency: Fluency | None = Field(None, description="Whether the answers are still fluent.")

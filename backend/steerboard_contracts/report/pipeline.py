@@ -1,7 +1,7 @@
-"""What a recipe's evaluation found: the paper's table, the control curve and the costs, as one JSON document.
+"""The report of a pipeline: its stages, the report that its evaluation's stage kept, and the latter as a flat row for
+each entrant, for scripts.
 
-It is made from an evaluation when that is complete, kept with the run of the stage, and part of the evaluation's own
-report. Rewards are in the units of the first reward model, see `Report.units`.
+Rewards of rows are in the units of the first reward model, see `PipelineReport.units`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,16 @@ from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.known_quality import KnownQuality
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.costs import SharedRun
 from steerboard_contracts.report.sections.headline import Headline
+from steerboard_contracts.report.sections.recipe import (
+    Control,
+    Example,
+    LabelledRewards,
+    ReportCheck,
+    RewardModelSummary,
+)
 
 _FORMER_WIN_RATES = ("win_rate_vs_sft", "independent_win_rate_vs_sft", "judge_win_rate_vs_sft")
 
@@ -31,10 +39,9 @@ class MethodRow(BaseModel):
     name, `name` that of the entrant in the evaluation, as rules of a gate call it.
     `quality_gain`: by the known quality, the mean difference from the baseline, paired over prompts, with its interval.
     `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
-    where no run here made it, and in reports of earlier versions. `device_seconds`: by the former definition, of its
-    training with the sampling and labelling of its data, without SFT and the reward model. It and the total include
-    `log_prob_seconds`, what the log-probs of its reference took; of them, `log_prob_seconds_shared` were computed by
-    another run.
+    where no run here made it, and in reports of earlier versions. `log_prob_seconds`: of the total, what the log-probs
+    of its reference took. `device_seconds` is `own_device_seconds`, or in reports of earlier versions that of training
+    with the sampling and labelling of its data; null where it is unknown.
     """
 
     method: str
@@ -64,12 +71,11 @@ class MethodRow(BaseModel):
     quality_low: float | None = None
     quality_high: float | None = None
     quality_gain: Estimate | None = None
-    device_seconds: float
+    device_seconds: float | None = None
     own_device_seconds: float | None = None
     total_device_seconds: float | None = None
     shared_runs: list[SharedRun] = []
     log_prob_seconds: float = 0.0
-    log_prob_seconds_shared: float = 0.0
 
     @model_validator(mode="before")
     @classmethod
@@ -83,53 +89,12 @@ class MethodRow(BaseModel):
         }
 
 
-class RewardModelSummary(BaseModel):
-    """The one that the rewards are by, and one from whose scores nothing in the evaluation learned, if there is one."""
-
-    name: str | None = None
-    held_out_accuracy: float | None
-    pairs: int
-    independent_name: str | None = None
-    independent_held_out_accuracy: float | None = None
-    independent_pairs: int | None = None
-
-
-class Control(BaseModel):
-    """Achieved mean reward at each requested score; Spearman is over these means."""
-
-    requested: list[float]
-    achieved: list[float]
-    spearman: float | None
-
-
-class LabelledRewards(BaseModel):
-    p20: float
-    p50: float
-    p80: float
-    n: int
-
-
 class StageRow(BaseModel):
     name: str
     status: str
     seconds: float
     device_seconds: float
     reused: bool = False
-
-
-class Example(BaseModel):
-    """One prompt with the answer of every entrant and score."""
-
-    prompt: str
-    answers: list[dict[str, Any]]
-
-
-class ReportCheck(BaseModel):
-    """One claim of the paper about conditional training, or about what is known of the truth, with the figures of this
-    report."""
-
-    text: str
-    met: bool
 
 
 class ReportSummary(BaseModel):
@@ -147,9 +112,9 @@ class EvaluationRef(BaseModel):
     name: str
 
 
-class Report(BaseModel):
+class PipelineReport(BaseModel):
     """`units`: z, by `units_of`, or raw where nothing defines a usual reward. `evaluation` is null
-    in reports of 0.1, which had none."""
+    in reports of 0.1, which had none. `warnings`: those of the evaluation's stage, and of the pipeline's runs."""
 
     evaluation: EvaluationRef | None = None
     stages: list[StageRow] = []
@@ -173,6 +138,8 @@ class Report(BaseModel):
     headline: Headline | None = None
     """Who won by the evaluation, as it was when the stage ended; null in reports of earlier versions."""
     baseline: str | None = None
-    """The method whose answers the win rates are against. Found when the report is read, as `summary` is."""
+    """The method whose answers the win rates are against."""
     summary: ReportSummary | None = None
-    """Made from the figures when the report is read, so an old report reads like a new one."""
+    """Null while nothing has been compared."""
+    report: EvaluationReport | None = None
+    """The evaluation's whole report, as it was when the stage ended; null until then."""

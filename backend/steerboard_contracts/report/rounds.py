@@ -49,7 +49,7 @@ class RoundAnswers(BaseModel):
 
 class RoundPolicy(BaseModel):
     """The model that the round made. `in_production`: it is the project's policy in production now; `former`: the model
-    whose place it took there, to which a roll back returns."""
+    that it replaced there, which a roll back puts back."""
 
     id: uuid.UUID
     name: str

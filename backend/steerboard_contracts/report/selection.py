@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import BaseModel, model_validator
 
-from steerboard_contracts.configs.select import Keep
 from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.rewards import RewardBin
 from steerboard_contracts.report.tournament import Tournament
+from steerboard_contracts.run_kinds.select import Keep
 
 
 class DroppedGroups(BaseModel):

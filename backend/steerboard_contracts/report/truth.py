@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from steerboard_contracts.known_quality import KnownQuality
 from steerboard_contracts.report.baseline import baseline_place
-from steerboard_contracts.report.pipeline import MethodRow, Report
+from steerboard_contracts.report.pipeline import MethodRow, PipelineReport
 
 # Right on so many held-out pairs, a reward model has learned what the program knows.
 ACCURACY_BAR = 0.8
@@ -22,19 +22,19 @@ SPOILT_BAR = 0.05
 _RANGES: Mapping[KnownQuality, float | None] = {"synthetic": None, "sentiment": 10.0}
 
 
-def checks_by_truth(report: Report, labels: Sequence[str]) -> list[tuple[str, bool]]:
+def checks_by_truth(report: PipelineReport, labels: Sequence[str]) -> list[tuple[str, bool]]:
     """Claims with their figures, and whether each is met. `labels`: of the methods, in their order."""
     width = _RANGES[report.quality] if report.quality is not None else None
     place = baseline_place(report.methods)
     if width is None:
         return []
-    found = [*_reward_model(report), *_control(report, labels, width)]
+    results = [*_reward_model(report), *_control(report, labels, width)]
     if place is None:
-        return found
-    return [*found, *_gains(report, labels, place), _variety(report, labels, place), *_spoilt(report, labels, place)]
+        return results
+    return [*results, *_gains(report, labels, place), _variety(report, labels, place), *_spoilt(report, labels, place)]
 
 
-def _reward_model(report: Report) -> list[tuple[str, bool]]:
+def _reward_model(report: PipelineReport) -> list[tuple[str, bool]]:
     model = report.reward_model
     if model.held_out_accuracy is None:
         return []
@@ -42,16 +42,16 @@ def _reward_model(report: Report) -> list[tuple[str, bool]]:
     return [(f"{words} (at least {ACCURACY_BAR:.0%})", model.held_out_accuracy >= ACCURACY_BAR)]
 
 
-def _control(report: Report, labels: Sequence[str], width: float) -> list[tuple[str, bool]]:
+def _control(report: PipelineReport, labels: Sequence[str], width: float) -> list[tuple[str, bool]]:
     """A claim for each policy, at each guidance at which it was asked for several scores."""
     groups: dict[tuple[str, float], list[tuple[float, MethodRow, str]]] = {}
     for row, label in zip(report.methods, labels, strict=True):
         score = row.score.score if row.score is not None else None
         if score is not None and row.best_of is None and row.quality_mean is not None:
             groups.setdefault((row.entrant, row.guidance), []).append((score, row, label))
-    found = []
+    results = []
     for group in groups.values():
-        group.sort(key=lambda one: one[0])
+        group.sort(key=lambda entry: entry[0])
         means = [row.quality_mean or 0.0 for _, row, _ in group]
         if len(group) < 2:
             continue
@@ -64,8 +64,8 @@ def _control(report: Report, labels: Sequence[str], width: float) -> list[tuple[
             f"By the truth, {label.rpartition(' at ')[0]} reaches {reached} when asked for {asked}: rising, and "
             f"{SPREAD_BAR * width:g} of {width:g} or more apart at the ends, with intervals apart"
         )
-        found.append((words, rises and apart and means[-1] - means[0] >= SPREAD_BAR * width))
-    return found
+        results.append((words, rises and apart and means[-1] - means[0] >= SPREAD_BAR * width))
+    return results
 
 
 def is_above(low: float | None, high: float | None) -> bool:
@@ -73,20 +73,19 @@ def is_above(low: float | None, high: float | None) -> bool:
     return low is not None and high is not None and low > high
 
 
-def _gains(report: Report, labels: Sequence[str], place: int) -> list[tuple[str, bool]]:
+def _gains(report: PipelineReport, labels: Sequence[str], place: int) -> list[tuple[str, bool]]:
     """A claim for each entrant without a score, paired with the baseline over the prompts."""
-    found = []
+    results = []
     for number, (row, label) in enumerate(zip(report.methods, labels, strict=True)):
         if number == place or row.score is not None or row.quality_gain is None:
             continue
-        low, high = row.quality_gain.low, row.quality_gain.high
-        ends = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
-        words = f"By the truth, {label} is {row.quality_gain.value:+.2f}{ends} from {labels[place]}"
-        found.append((f"{words}: the whole interval above 0", low is not None and low > 0))
-    return found
+        low, gain = row.quality_gain.low, row.quality_gain.in_words("{:+.2f}".format)
+        words = f"By the truth, {label} is {gain} from {labels[place]}"
+        results.append((f"{words}: the whole interval above 0", low is not None and low > 0))
+    return results
 
 
-def _variety(report: Report, labels: Sequence[str], place: int) -> tuple[str, bool]:
+def _variety(report: PipelineReport, labels: Sequence[str], place: int) -> tuple[str, bool]:
     base = report.methods[place].distinct_2
     least, label = min((row.distinct_2, label) for row, label in zip(report.methods, labels, strict=True))
     words = (
@@ -96,7 +95,7 @@ def _variety(report: Report, labels: Sequence[str], place: int) -> tuple[str, bo
     return words, least >= VARIETY_BAR * base
 
 
-def _spoilt(report: Report, labels: Sequence[str], place: int) -> list[tuple[str, bool]]:
+def _spoilt(report: PipelineReport, labels: Sequence[str], place: int) -> list[tuple[str, bool]]:
     """Empty answers and repeated ones together: none is both. Reports of earlier versions have no such shares."""
     shares = [(_share(row), label) for row, label in zip(report.methods, labels, strict=True)]
     known = [(share, label) for share, label in shares if share is not None]

@@ -1,33 +1,62 @@
-"""The run kinds: training by each method, and every module of this package."""
+"""The run kinds: training by each method, and every module of this package.
+
+A module here is one kind: its config and `SPEC`. It is imported when it is needed, so that a stage reads the config of
+its own kind and no other's.
+"""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
-from collections.abc import Callable
 from functools import cache
-from typing import get_args
+from typing import Any, get_args
 
-from steerboard_contracts.configs import run_of
+from pydantic import TypeAdapter
+
 from steerboard_contracts.fields import Config, RunKind
 from steerboard_contracts.methods import methods
 from steerboard_contracts.specs.run_kind import RunKindSpec, training
+from steerboard_contracts.training import TrainingConfig
+
+EVALUATION_PARTS: tuple[RunKind, ...] = ("answer", "compare", "judge", "reward")
+"""Kinds of the runs that an evaluation starts, never a recipe or a launch form."""
+UNLISTED: RunKind = "check_rows"
+"""What the platform's own pages and commands ask for. It is in no list, and needs no device."""
 
 _STAGES = "steerboard_workers.stages"
+# Their work is that of other runs, and an endpoint's.
+_WITHOUT_STAGE: tuple[RunKind, ...] = ("evaluate", "judge")
+# In the order of lists.
+_OTHERS: tuple[RunKind, ...] = (
+    "generate",
+    "score",
+    "grade",
+    "combine",
+    "select",
+    "mix",
+    "evaluate",
+    "benchmark",
+    "academic",
+    "base",
+    UNLISTED,
+    *EVALUATION_PARTS,
+)
+
+
+@cache
+def _other_kinds() -> tuple[RunKindSpec, ...]:
+    return tuple(importlib.import_module(f"{__name__}.{name}").SPEC for name in _OTHERS)
 
 
 @cache
 def all_kinds() -> tuple[RunKindSpec, ...]:
     """In the order of lists: the methods, then the others, those that an evaluation starts among them."""
-    others = [importlib.import_module(f"{__name__}.{module.name}").SPEC for module in pkgutil.iter_modules(__path__)]
-    others.sort(key=lambda kind: (kind.place, kind.run))
-    return (*(training(method) for method in methods().values()), *others)
+    return (*(training(method) for method in methods().values()), *_other_kinds())
 
 
 @cache
 def run_kinds() -> tuple[RunKindSpec, ...]:
     """The run kinds that people start."""
-    return tuple(kind for kind in all_kinds() if not (kind.of_evaluation or kind.unlisted))
+    return tuple(kind for kind in all_kinds() if kind.run not in (*EVALUATION_PARTS, UNLISTED))
 
 
 def run_words() -> tuple[str, ...]:
@@ -48,43 +77,54 @@ def any_kind_of(run: object, method: object = None) -> RunKindSpec | None:
 
 def described(config: Config) -> RunKindSpec:
     """The kind that it is the config of; of a valid config there is one."""
-    found = any_kind_of(run_of(type(config)), getattr(config, "method", None))
-    assert found is not None, type(config)
-    return found
+    spec = any_kind_of(run_of(config), getattr(config, "method", None))
+    assert spec is not None, type(config)
+    return spec
 
 
-def kinds_that(has: Callable[[RunKindSpec], bool]) -> tuple[RunKind, ...]:
-    """The kinds of run that it holds for, as runs carry them: training has one, whatever the method."""
-    return tuple(dict.fromkeys(kind.run for kind in all_kinds() if has(kind)))
+def run_of(config: Config) -> str:
+    """The run kind that it is the config of."""
+    return str(type(config).model_fields["run"].default)
 
 
-def trains(run: object) -> bool:
-    """Whether runs of this kind train a model, by whatever method."""
-    return run in kinds_that(lambda kind: kind.trains)
-
-
-def evaluates(run: object) -> bool:
-    """Whether the work of runs of this kind is an evaluation."""
-    return run in kinds_that(lambda kind: kind.evaluates)
+def any_config(value: Any) -> Config:
+    """The config of any run kind. Raises `ValueError`, of which Pydantic's `ValidationError` is one."""
+    if isinstance(value, Config):
+        return value
+    if not isinstance(value, dict):
+        raise ValueError("a config is an object")
+    known = {str(kind.run): kind.config for kind in _other_kinds()}.get(str(value.get("run")))
+    if known is not None:
+        return known.model_validate(value)
+    if "method" not in value:
+        raise ValueError(f"unknown run kind {value.get('run')} with such a config")
+    return _training_config().validate_python(value)
 
 
 def stage_modules() -> dict[str, str]:
     """By kind of run, the module that does its work."""
-    return {kind.run: f"{_STAGES}.{kind.stage}" for kind in all_kinds() if kind.stage is not None}
+    return {kind.run: f"{_STAGES}.{kind.run}" for kind in all_kinds() if kind.run not in _WITHOUT_STAGE}
 
 
-def parts_of(kind: RunKindSpec) -> tuple[str, ...]:
+def parts_of(kind: RunKindSpec) -> tuple[RunKind, ...]:
     """The kinds of the runs that do its work, where it is not a stage's."""
-    return kinds_that(lambda one: one.of_evaluation) if kind.evaluates else ()
+    return EVALUATION_PARTS if kind.run == "evaluate" else ()
 
 
 def stages_of(run: str) -> list[str]:
     """The `stage_modules` that do the work of such a run: its own, or those of its parts."""
     modules = stage_modules()
-    parts = [part for kind in all_kinds() if kind.run == run for part in parts_of(kind)]
-    return [modules[part] for part in parts or [run] if part in modules]
+    parts = EVALUATION_PARTS if run == "evaluate" else (run,)
+    return [modules[part] for part in parts if part in modules]
+
+
+@cache
+def _training_config() -> TypeAdapter[TrainingConfig]:
+    from steerboard_contracts.train_config import TrainConfig
+
+    return TypeAdapter(TrainConfig)
 
 
 def _found(kinds: tuple[RunKindSpec, ...], run: object, method: object) -> RunKindSpec | None:
-    wanted = method if trains(run) else None
+    wanted = method if run == "train" else None
     return next((kind for kind in kinds if kind.run == run and kind.method == wanted), None)

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.configs.combine import CombineConfig
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from steerboard_contracts.fields import Config
+from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets
 from steerboard_contracts.specs.work import rows_of
+
+
+class CombineConfig(Config):
+    """Adds up the rewards of several labelled datasets over the same rows: the sum of weight times z, where z is by the
+    mean and sd of each whole dataset."""
+
+    run: Literal["combine"] = "combine"
+    weights: Annotated[
+        list[Finite],
+        Field(
+            default=[],
+            description="One weight for each of `data`, in their order; empty: each counts 1. A negative weight "
+            "inverts a reward.",
+        ),
+    ]
+
+    @model_validator(mode="after")
+    def _fits(self) -> CombineConfig:
+        if any(weight == 0 for weight in self.weights):
+            raise ValueError("a weight of 0 leaves a reward out: leave its dataset out of `data` instead")
+        return self
+
 
 SPEC = RunKindSpec(
     run="combine",
@@ -14,11 +41,8 @@ SPEC = RunKindSpec(
     config=CombineConfig,
     slots={"data": datasets("labelled", many=True)},
     makes="labelled",
-    makes_thing="dataset",
     lists={"weights": "data"},
     form=("weights",),
     for_data={"labelled": "Combine with other rewards of the same answers"},
-    stage="combine",
     work=rows_of("data.0"),
-    place=22,
 )

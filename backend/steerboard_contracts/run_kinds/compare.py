@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.configs.compare import CompareConfig
+from typing import Literal
+from uuid import UUID
+
+from steerboard_contracts.fields import Config, Count, Precision
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import models
+
+
+class CompareConfig(Config):
+    """A preference model, as a judge of an evaluation, compares the answers that it has not compared yet. Started by
+    the evaluation, never by a recipe."""
+
+    run: Literal["compare"] = "compare"
+    evaluation: UUID
+    judge: UUID
+    batch_tokens: Count = 8192
+    precision: Precision = "fp32"
+
 
 SPEC = RunKindSpec(
     run="compare",
@@ -12,10 +27,5 @@ SPEC = RunKindSpec(
     about="A preference model compares the answers of an evaluation.",
     config=CompareConfig,
     slots={"judge": models("preference")},
-    makes=None,
-    makes_thing=None,
-    of_evaluation=True,
-    stage="compare",
-    evaluation_input="comparisons",
     resumes="rows",
 )

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.configs.judge import JudgeConfig
+from typing import Literal
+from uuid import UUID
+
+from steerboard_contracts.fields import Config
 from steerboard_contracts.specs.run_kind import RunKindSpec
+
+
+class JudgeConfig(Config):
+    """A judge of an evaluation is asked for its verdicts. Started by the evaluation, never by a recipe.
+
+    `calibrates`: the judge whose calibration it is; both spend one budget.
+    """
+
+    run: Literal["judge"] = "judge"
+    evaluation: UUID
+    judge: UUID
+    calibrates: UUID | None = None
+
 
 SPEC = RunKindSpec(
     run="judge",
@@ -11,9 +27,6 @@ SPEC = RunKindSpec(
     about="An LLM at an endpoint judges the answers of an evaluation.",
     config=JudgeConfig,
     slots={},
-    makes=None,
-    makes_thing=None,
-    of_evaluation=True,
     asks_endpoint="always",
     resumes="verdicts",
 )

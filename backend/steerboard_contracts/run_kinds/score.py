@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.configs.score import ScoreConfig
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from steerboard_contracts.engine import WithEngine
+from steerboard_contracts.fields import Count, Precision
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets, models
 from steerboard_contracts.specs.work import rows_of
+
+
+class ScoreConfig(WithEngine):
+    run: Literal["score"] = "score"
+    batch_tokens: Count = 8192
+    precision: Precision = "fp32"
+    shards: Annotated[int, Field(ge=1, le=4096)] = 1
+
 
 SPEC = RunKindSpec(
     run="score",
@@ -14,12 +27,7 @@ SPEC = RunKindSpec(
     config=ScoreConfig,
     slots={"data": datasets("instructions", "labelled"), "reward": models("reward")},
     makes="labelled",
-    makes_thing="dataset",
     form=("engine",),
-    stage="score",
     resumes="rows",
-    shared_cost=True,
     work=rows_of("data"),
-    pass_tokens="batch_tokens",
-    place=20,
 )

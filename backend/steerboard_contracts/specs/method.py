@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.metric_order import FIRST_METRICS
 from steerboard_contracts.models import POLICIES, ModelRole
 from steerboard_contracts.placement import MODEL_ROLES, Role
 from steerboard_contracts.samples import SampleKind
@@ -144,8 +145,6 @@ class MethodSpec:
     """Roles of the models that come out: that of the trained one, then those of `also_trains`."""
     label: str = ""
     """Its name in reports and sentences; the title by default."""
-    short: str = ""
-    """Its name in narrow tables; the label by default."""
     use: str = ""
     """What the page of a dataset that it can learn from offers; "Train LABEL on it" by default."""
     starts_from: frozenset[str] = POLICIES
@@ -165,11 +164,15 @@ class MethodSpec:
     """The config's field with the default condition, where a policy that it trained takes one."""
     baseline: bool = False
     """The default baseline of reports."""
+    recommended: bool = False
+    """What to begin with among the methods that learn from the same data."""
     changeable: tuple[str, ...] = ("lr",)
     """Numbers of the config that may change while a run trains; the worker's half takes them over by `change`."""
     form: tuple[str, ...] = ()
     """Fields that its form shows first, in addition to those of every method's form."""
     preview: Preview | None = None
+    first_metrics: tuple[str, ...] = FIRST_METRICS
+    """Names of the curves that its runs show first, in this order; those that a run lacks are left out."""
     result_version: int = 1
     """Raised with every change of what an equal run makes, so that no former result is taken for it."""
     place: int = 1000
@@ -200,8 +203,7 @@ class MethodSpec:
         if self.sequences < 1:
             raise BadMethod(f"a row of {self.name} becomes {self.sequences} sequences; it must be 1 or more")
         self._check_fields()
-        for name, default in (("label", self.title), ("short", self.label or self.title)):
-            object.__setattr__(self, name, getattr(self, name) or default)
+        object.__setattr__(self, "label", self.label or self.title)
         object.__setattr__(self, "use", self.use or f"Train {self.label} on it")
 
     def _check_words(self, what: str, given: Any, known: tuple[str, ...]) -> None:
@@ -211,7 +213,7 @@ class MethodSpec:
             raise BadMethod(f"{self.name}: {asked}; known: {', '.join(known)}")
 
     def _check_frozen(self) -> None:
-        further = tuple(one.role for one in self.also_trains)
+        further = tuple(trained.role for trained in self.also_trains)
         if self.outputs[1:] != further or len(set(self.outputs)) < len(self.outputs):
             raise BadMethod(
                 f"{self.name} makes {', '.join(self.outputs)}: name each role once, and those of also_trains"
@@ -224,21 +226,21 @@ class MethodSpec:
                 )
             taken.add(data.name)
             self._check_words("kind of dataset", data.kinds, get_args(SampleKind))
-        for one in self.frozen:
-            if one.name in taken:
-                raise BadMethod(f"a frozen model of {self.name} is called {one.name}, the name of another input")
-            if not _NAME.fullmatch(one.name) or one.name in self.config.model_fields:
+        for model in self.frozen:
+            if model.name in taken:
+                raise BadMethod(f"a frozen model of {self.name} is called {model.name}, the name of another input")
+            if not _NAME.fullmatch(model.name) or model.name in self.config.model_fields:
                 raise BadMethod(
-                    f"{one.name!r} is not a valid name for a frozen model of {self.name}, or is one of its fields"
+                    f"{model.name!r} is not a valid name for a frozen model of {self.name}, or is one of its fields"
                 )
-            taken.add(one.name)
-            self._check_words("use of a frozen model", one.uses, get_args(Use))
-            self._check_words("way to read", (one.reads,), get_args(Reads))
-            if "log_probs" in one.uses and (one.reads, self.reads) != ("labels", "labels"):
-                raise BadMethod(f"{self.name}: only what reads labels has log-probs; {one.name} cannot give them")
+            taken.add(model.name)
+            self._check_words("use of a frozen model", model.uses, get_args(Use))
+            self._check_words("way to read", (model.reads,), get_args(Reads))
+            if "log_probs" in model.uses and (model.reads, self.reads) != ("labels", "labels"):
+                raise BadMethod(f"{self.name}: only what reads labels has log-probs; {model.name} cannot give them")
 
         for other in self.also_trains:
-            if other.like not in (None, *(one.name for one in self.frozen)):
+            if other.like not in (None, *(model.name for model in self.frozen)):
                 raise BadMethod(
                     f"the {other.role} of {self.name} starts from {other.like}, which is not a frozen model"
                 )
@@ -252,8 +254,8 @@ class MethodSpec:
                 raise BadMethod(f"{self.name}: the preview {self.preview.kind} takes {', '.join(sorted(known))}")
         named = [*self.form, *self.changeable, *(self.preview.fields.values() if self.preview else ())]
         named += [self.condition] if self.condition else []
-        named += [one.when for one in self.frozen if one.when is not None]
-        named += [one.when for one in self.further_data]
+        named += [model.when for model in self.frozen if model.when is not None]
+        named += [data.when for data in self.further_data]
         for name in named:
             if name not in self.config.model_fields:
                 raise BadMethod(f"the config of {self.name} has no field `{name}`, which its description names")
@@ -275,13 +277,13 @@ class MethodSpec:
 
     def kept(self, config: TrainingConfig, given: Container[str]) -> int:
         """How many frozen models stay in the memory of devices that train, of a run with the inputs `given`."""
-        return sum(not _placed(one, config) for one in self._held(config, given))
+        return sum(not _placed(model, config) for model in self._held(config, given))
 
     def placement_fault(self, config: TrainingConfig, given: Container[str]) -> str | None:
         """Which role has devices of its own that a run with the inputs `given` has no model for."""
         if not isinstance(config, OnlineConfig):
             return None
-        held = {one.role for one in self._held(config, given)}
+        held = {model.role for model in self._held(config, given)}
         unused: list[Role] = [role for role in MODEL_ROLES if config.placement.copies(role) and role not in held]
         if not unused:
             return None
@@ -292,21 +294,23 @@ class MethodSpec:
 
     def given_tokens(self, config: TrainingConfig) -> list[str]:
         """Inputs, where they are given, that read the very token ids of the model to train."""
-        frozen = [one.name for one in self.frozen if one.used_by(config) and not one.by_text]
-        return [*frozen, *(one.role for one in self.also_trains)]
+        frozen = [model.name for model in self.frozen if model.used_by(config) and not model.by_text]
+        return [*frozen, *(trained.role for trained in self.also_trains)]
 
     def _held(self, config: TrainingConfig, given: Container[str]) -> list[Frozen]:
         """Frozen models that are in memory during training, wherever that is."""
-        used = [one for one in self.frozen if one.stays and one.used_by(config)]
-        return [one for one in used if one.required or one.reads == "labels" or one.name in given]
+        used = [model for model in self.frozen if model.stays and model.used_by(config)]
+        return [model for model in used if model.required or model.reads == "labels" or model.name in given]
 
     @property
     def slots(self) -> dict[str, Slot]:
-        frozen = {one.name: models(*one.roles, required=one.required) for one in self.frozen}
-        trained = {one.role: models(*one.starts_from, required=one.required) for one in self.also_trains}
-        further = {one.name: datasets(*one.kinds, required=False) for one in self.further_data}
+        frozen = {model.name: models(*model.roles, required=model.required) for model in self.frozen}
+        trained = {
+            trained.role: models(*trained.starts_from, required=trained.required) for trained in self.also_trains
+        }
+        further = {data.name: datasets(*data.kinds, required=False) for data in self.further_data}
         return {"model": models(*self.starts_from), "data": datasets(*self.data), **further, **trained, **frozen}
 
 
-def _placed(one: Frozen, config: TrainingConfig) -> bool:
-    return isinstance(config, OnlineConfig) and config.placement.copies(one.role) > 0
+def _placed(model: Frozen, config: TrainingConfig) -> bool:
+    return isinstance(config, OnlineConfig) and config.placement.copies(model.role) > 0

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from steerboard_contracts.configs.generate import GenerateConfig, Portion
 from steerboard_contracts.errors import EmptySelection
+from steerboard_contracts.run_kinds.generate import GenerateConfig, Portion
 from steerboard_contracts.stage.spec import Shard
 
 Rows = Callable[[], Iterator[dict[str, Any]]]

@@ -33,10 +33,6 @@ class ModelInput(BaseModel):
     name: str
     path: str
     content_hash: str
-    cost_seconds: Annotated[float, Field(description="Device-seconds that training this model took.")] = 0.0
-    shared_seconds: Annotated[
-        float, Field(description="Device-seconds of the generation and scoring that its training data took.")
-    ] = 0.0
 
 
 class PromptsInput(BaseModel):

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny
 
-from steerboard_contracts.configs import any_config, run_of
 from steerboard_contracts.fields import Config
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.placement import RoleNodes
+from steerboard_contracts.run_kinds import any_config, run_of
 from steerboard_contracts.stage.inputs import StageInput
 
 STAGE_FILE = "stage.json"
@@ -63,4 +63,4 @@ class StageSpec(BaseModel):
     @property
     def kind(self) -> str:
         """The run kind."""
-        return run_of(type(self.config))
+        return run_of(self.config)

@@ -32,7 +32,7 @@ class _Rule(Config):
 
 
 class _Lasting(_Rule):
-    steps: Annotated[Count, Field(le=10_000, description="For so many figures in a row.")] = 3
+    steps: Annotated[Count, Field(le=10_000, description="Number of figures in a row.")] = 3
 
 
 class KlRule(_Lasting):
@@ -111,7 +111,7 @@ class BothFallRule(_Lasting):
         Count,
         Field(
             le=10_000,
-            description="For so many evaluations in a row, each with a lower figure than the one before.",
+            description="Number of evaluations in a row, each with a lower figure than the one before.",
             json_schema_extra={"source": "the number is ours"},
         ),
     ] = 2
@@ -125,7 +125,7 @@ class ZeroZRule(_Lasting):
         Count,
         Field(
             le=10_000,
-            description="For so many steps in a row. In the first one, where the policy is its reference, z is 0.",
+            description="Number of steps in a row. In the first one, where the policy is its reference, z is 0.",
             json_schema_extra={"source": "z: arXiv 2402.01306, Section 4.1; the number is ours"},
         ),
     ] = 20
@@ -137,7 +137,7 @@ class UnusedConditionRule(_Rule):
 
     kind: Literal["unused_condition"] = "unused_condition"
     from_evaluation: Annotated[
-        Count, Field(le=1000, description="From this evaluation on; at the last one where there are fewer.")
+        Count, Field(le=1000, description="First evaluation that counts; the last one if there are fewer.")
     ] = 3
 
 

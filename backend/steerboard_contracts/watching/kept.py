@@ -31,8 +31,8 @@ class Kept:
 def kept_best(losses: Sequence[tuple[int, float]]) -> Kept | None:
     """`losses`: step and held-out loss of each evaluation, in order. The first of equal ones; None where none is
     finite."""
-    known = [one for one in losses if math.isfinite(one[1])]
+    known = [point for point in losses if math.isfinite(point[1])]
     if not known:
         return None
-    (step, loss), (last_step, last_loss) = min(known, key=lambda one: one[1]), losses[-1]
+    (step, loss), (last_step, last_loss) = min(known, key=lambda point: point[1]), losses[-1]
     return Kept(step, loss, len(losses), last_step, last_loss)

@@ -66,10 +66,10 @@ def add_up(ledgers: Iterable[Ledger]) -> Ledger:
     total = Ledger()
     of_phase: dict[Phase, PhaseCost] = {}
     for ledger in ledgers:
-        for one in ledger.phases:
-            sum_ = of_phase.setdefault(one.phase, PhaseCost(phase=one.phase, device_seconds=0.0))
-            sum_.device_seconds += one.device_seconds
-            sum_.tokens += one.tokens
+        for cost in ledger.phases:
+            sum_ = of_phase.setdefault(cost.phase, PhaseCost(phase=cost.phase, device_seconds=0.0))
+            sum_.device_seconds += cost.device_seconds
+            sum_.tokens += cost.tokens
         total.device_seconds += ledger.device_seconds
         total.failed_device_seconds += ledger.failed_device_seconds
         total.failed_attempts += ledger.failed_attempts
@@ -81,4 +81,6 @@ def add_up(ledgers: Iterable[Ledger]) -> Ledger:
 
 def in_order(costs: Iterable[PhaseCost]) -> list[PhaseCost]:
     """In the order in which pages show them, without phases that took nothing."""
-    return sorted((one for one in costs if one.device_seconds or one.tokens), key=lambda one: PHASES.index(one.phase))
+    return sorted(
+        (cost for cost in costs if cost.device_seconds or cost.tokens), key=lambda cost: PHASES.index(cost.phase)
+    )

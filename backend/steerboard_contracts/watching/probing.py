@@ -34,7 +34,7 @@ class ProbeConfig(Config):
     max_new_tokens: Annotated[int, Field(ge=1, le=512, description="Tokens of an answer; longer ones are cut.")] = 64
     score: Annotated[
         Condition | None,
-        Field(description="Requested where the method's policies take a score; their default otherwise."),
+        Field(description="Score requested if the method's policies take one; their default otherwise."),
     ] = None
 
     @model_validator(mode="after")

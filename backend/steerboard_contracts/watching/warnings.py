@@ -79,7 +79,7 @@ def overfitted(losses: Sequence[tuple[int, float]], *, best_kept: bool = False) 
     of the lowest."""
     if not losses:
         return None
-    (best, lowest), (end, last) = min(losses, key=lambda one: one[1]), losses[-1]
+    (best, lowest), (end, last) = min(losses, key=lambda point: point[1]), losses[-1]
     if best * 2 >= end or last - lowest <= max(_RISE * abs(lowest), _LEAST_RISE):
         return None
     what = f"The held-out loss was lowest at step {best:,} ({lowest:.4g}) and rose to {last:.4g} at step {end:,}: "
@@ -99,7 +99,7 @@ def mixture_warnings(experts: int, lora: bool, adapted: bool = False) -> list[Ru
     them."""
     if not experts:
         return []
-    found = [
+    warnings = [
         RunWarning(
             code="router_loss_left_out",
             message=f"The model is a mixture of {experts} experts, and its router's load-balancing loss is not part of "
@@ -107,7 +107,7 @@ def mixture_warnings(experts: int, lora: bool, adapted: bool = False) -> list[Ru
         )
     ]
     if lora and not adapted:
-        found.append(
+        warnings.append(
             RunWarning(
                 code="experts_not_adapted",
                 level="serious",
@@ -115,7 +115,7 @@ def mixture_warnings(experts: int, lora: bool, adapted: bool = False) -> list[Ru
                 "learn. Train without lora to change the experts.",
             )
         )
-    return found
+    return warnings
 
 
 def experts_of(config: Mapping[str, Any]) -> int:

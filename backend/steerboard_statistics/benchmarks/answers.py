@@ -14,12 +14,14 @@ from steerboard_statistics.proportions import proportion_interval
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A prompt. `scores` of its answers, finite, those of the `right` ones first; `item` is its name."""
+    """A prompt. `scores` of its answers, finite, those of the `right` ones first. `item` is its name, `hash` as from
+    `item_hash`."""
 
     source: str | None
     item: str | None
     scores: Sequence[float]
     right: int
+    hash: str | None = None
 
 
 def benchmark_answers(prompts: Iterable[Answered], left_out: int) -> BenchmarkResult:
@@ -30,12 +32,15 @@ def benchmark_answers(prompts: Iterable[Answered], left_out: int) -> BenchmarkRe
     counted = BySource()
     chances: list[float] = []
     tied: list[tuple[TieKind, str, Sequence[float], int]] = []
-    for one in prompts:
-        highest = max(one.scores)
-        counted.add(one.source, best_of(one.scores, one.right), sum(score == highest for score in one.scores) > 1)
-        chances.append(one.right / len(one.scores))
-        if one.source == TIES and one.item is not None and (twins := twins_of(one.item)) is not None:
-            tied.append((*twins, one.scores, one.right))
+    for prompt in prompts:
+        highest = max(prompt.scores)
+        twins = twins_of(prompt.item) if prompt.source == TIES and prompt.item is not None else None
+        shared = sum(score == highest for score in prompt.scores) > 1
+        won = best_of(prompt.scores, prompt.right)
+        counted.add(prompt.source, won, shared, prompt.hash if twins is None else None)
+        chances.append(prompt.right / len(prompt.scores))
+        if twins is not None:
+            tied.append((*twins, prompt.scores, prompt.right))
     every = counted.every
     return BenchmarkResult(
         pairs=0,
@@ -47,6 +52,7 @@ def benchmark_answers(prompts: Iterable[Answered], left_out: int) -> BenchmarkRe
         sources=counted.rows(),
         more_sources=counted.more(),
         rewardbench2=_domains(counted.shares(), ties(tied)),
+        items=counted.items(),
     )
 
 
@@ -54,12 +60,12 @@ def _domains(shares: Mapping[str, float], of_ties: TiesParts | None) -> RewardBe
     """None for data with fewer than two of the domains: other files have a source `Math`, too."""
     if len(shares.keys() & set(DOMAINS)) < 2:
         return None
-    found = {name: shares[name] for name in DOMAINS if name in shares and name != TIES}
+    by_domain = {name: shares[name] for name in DOMAINS if name in shares and name != TIES}
     if of_ties is not None:
-        found[TIES] = of_ties.score
+        by_domain[TIES] = of_ties.score
     return RewardBench2Domains(
-        domains=found,
+        domains=by_domain,
         ties=of_ties,
-        overall=overall(found),
-        missing=[name for name in DOMAINS if name not in found],
+        overall=overall(by_domain),
+        missing=[name for name in DOMAINS if name not in by_domain],
     )

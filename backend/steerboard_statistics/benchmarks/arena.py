@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from steerboard_statistics.benchmarks.arena_fit import design_of, drawn, features_of, fit, wins
-from steerboard_statistics.benchmarks.battles import Floats, Pair, by_battle, outcomes, weights
+from steerboard_statistics.benchmarks.battles import Floats, PairedComparison, by_battle, outcomes, weights
 from steerboard_statistics.bootstrap import MIN_ITEMS
 from steerboard_statistics.bradley_terry import MOST_UNFITTED, comparable
 
@@ -56,20 +56,26 @@ class Leaderboard:
     separability: float | None
 
 
-def leaderboard(pairs: Sequence[Pair], *, styled: bool = False, draws: int = DRAWS, seed: int = _SEED) -> Leaderboard:
+def leaderboard(
+    pairs: Sequence[PairedComparison], *, styled: bool = False, draws: int = DRAWS, seed: int = _SEED
+) -> Leaderboard:
     """The leaderboard from the pairs of battles in their order in time. `styled`: with the differences of both answers'
     style as further regressors; only pairs whose styles are known count then. A pair of a model with itself does not
     count.
 
     Raises `ValueError` where no two models can be rated.
     """
-    used = [one for one in pairs if one.a != one.b and (one.style is not None or not styled)]
-    names = sorted({name for one in used for name in (one.a, one.b)})
+    used = [pair for pair in pairs if pair.a != pair.b and (pair.style is not None or not styled)]
+    names = sorted({name for pair in used for name in (pair.a, pair.b)})
     rated = [names[index] for index in comparable(_wins(used, names))] if used else []
     if len(rated) < 2:
         raise ValueError("no two models have won and lost against each other, directly or via others")
     weight, members = weights(used), set(rated)
-    inside = [index for index, one in enumerate(used) if one.a in members and one.b in members]
+    # The rows' order decides what is drawn of pairs that each are a kind of their own, as those with a style are.
+    inside = sorted(
+        (index for index, pair in enumerate(used) if pair.a in members and pair.b in members),
+        key=lambda index: _content(used[index]),
+    )
     kept = [used[index] for index in inside]
     features = features_of(kept) if styled else []
     design = design_of(kept, weight[inside], rated, features)
@@ -78,10 +84,10 @@ def leaderboard(pairs: Sequence[Pair], *, styled: bool = False, draws: int = DRA
     ends = _ends(_scaled(drawn(design, logs, again, seed)), int(design.kinds.counts.sum()))
     elo = _elo(used, weight)
     shares = outcomes(kept)
-    found = []
+    ratings = []
     for index, name in enumerate(rated):
         mine = shares[name]
-        found.append(
+        ratings.append(
             Rating(
                 model=name,
                 rating=float(_scaled(logs[index])),
@@ -94,22 +100,26 @@ def leaderboard(pairs: Sequence[Pair], *, styled: bool = False, draws: int = DRA
                 losses=sum(share < 0.5 for share in mine),
             )
         )
-    found.sort(key=lambda one: (-one.rating, one.model))
+    ratings.sort(key=lambda rating: (-rating.rating, rating.model))
     return Leaderboard(
-        ratings=found,
-        unrated=sorted({name for one in pairs for name in (one.a, one.b)} - members),
+        ratings=ratings,
+        unrated=sorted({name for pair in pairs for name in (pair.a, pair.b)} - members),
         style={name: float(logs[len(rated) + k]) for k, name in enumerate(features)} if styled else None,
-        separability=_separability(found),
+        separability=_separability(ratings),
     )
 
 
-def win_matrix(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
+def _content(pair: PairedComparison) -> tuple[object, ...]:
+    return pair.a, pair.b, pair.value, [sorted(side.items()) for side in pair.style or ()], pair.battle or ""
+
+
+def win_matrix(pairs: Sequence[PairedComparison]) -> dict[str, dict[str, float]]:
     """{model: {rival: (wins + ties / 2) / battles}} of the pairs that fought, each pair with its weight."""
     points: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for one, weight in zip(pairs, weights(pairs), strict=True):
-        if one.a != one.b:
-            points.setdefault(one.a, {}).setdefault(one.b, []).append((one.value, weight))
-            points.setdefault(one.b, {}).setdefault(one.a, []).append((1 - one.value, weight))
+    for pair, weight in zip(pairs, weights(pairs), strict=True):
+        if pair.a != pair.b:
+            points.setdefault(pair.a, {}).setdefault(pair.b, []).append((pair.value, weight))
+            points.setdefault(pair.b, {}).setdefault(pair.a, []).append((1 - pair.value, weight))
     return {
         name: {rival: _weighted_mean(values) for rival, values in sorted(mine.items())}
         for name, mine in sorted(points.items())
@@ -120,9 +130,9 @@ def _weighted_mean(values: Sequence[tuple[float, float]]) -> float:
     return math.fsum(value * weight for value, weight in values) / math.fsum(weight for _, weight in values)
 
 
-def _wins(pairs: Sequence[Pair], names: Sequence[str]) -> Any:
+def _wins(pairs: Sequence[PairedComparison], names: Sequence[str]) -> Any:
     place = {name: index for index, name in enumerate(names)}
-    table = np.array([(place[one.a], place[one.b], one.value) for one in pairs])
+    table = np.array([(place[pair.a], place[pair.b], pair.value) for pair in pairs])
     a, b = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
     return wins(a, b, table[:, 2], np.ones(len(table)), len(names))
 
@@ -132,38 +142,40 @@ def _ends(ratings: Floats, battles: int) -> list[tuple[float, float] | tuple[Non
     draws, models = ratings.shape
     if not draws or battles < MIN_ITEMS:
         return [(None, None)] * models
-    found: list[tuple[float, float] | tuple[None, None]] = []
+    intervals: list[tuple[float, float] | tuple[None, None]] = []
     for mine in ratings.T:
         finite = mine[np.isfinite(mine)]
         if len(finite) < (1 - MOST_UNFITTED) * draws:
-            found.append((None, None))
+            intervals.append((None, None))
             continue
         low, high = (float(end) for end in np.percentile(finite, [2.5, 97.5]))
-        found.append((low, high) if high - low > _ALIKE else (None, None))
-    return found
+        intervals.append((low, high) if high - low > _ALIKE else (None, None))
+    return intervals
 
 
 def _scaled(logs: Floats) -> Floats:
     return np.asarray(START + logs * SCALE / _LOG_BASE)
 
 
-def _elo(pairs: Sequence[Pair], weight: Floats) -> dict[str, float]:
+def _elo(pairs: Sequence[PairedComparison], weight: Floats) -> dict[str, float]:
     """K = 4, from 1000, battle after battle; all pairs of a battle start from the same ratings."""
-    rating = {name: START for one in pairs for name in (one.a, one.b)}
+    rating = {name: START for pair in pairs for name in (pair.a, pair.b)}
     for places in by_battle(pairs):
         gained = []
         for place in places:
-            one = pairs[place]
-            expected = 1 / (1 + 10 ** ((rating[one.b] - rating[one.a]) / SCALE))
-            gained.append((one, STEP * float(weight[place]) * (one.value - expected)))
-        for one, points in gained:
-            rating[one.a] += points
-            rating[one.b] -= points
+            pair = pairs[place]
+            expected = 1 / (1 + 10 ** ((rating[pair.b] - rating[pair.a]) / SCALE))
+            gained.append((pair, STEP * float(weight[place]) * (pair.value - expected)))
+        for pair, points in gained:
+            rating[pair.a] += points
+            rating[pair.b] -= points
     return rating
 
 
 def _separability(ratings: Sequence[Rating]) -> float | None:
-    ends = np.array([(one.low, one.high) for one in ratings if one.low is not None and one.high is not None])
+    ends = np.array(
+        [(rating.low, rating.high) for rating in ratings if rating.low is not None and rating.high is not None]
+    )
     if len(ends) < 2:
         return None
     above = (ends[:, :1] > ends[:, 1]).sum()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from steerboard_statistics.benchmarks.battles import Floats, Ints, Kinds, Pair, kinds_of
+from steerboard_statistics.benchmarks.battles import Floats, Ints, Kinds, PairedComparison, kinds_of
 from steerboard_statistics.bradley_terry import comparable
 
 _STEPS = 60
@@ -34,13 +34,15 @@ class Design:
     kinds: Kinds
 
 
-def features_of(pairs: Sequence[Pair]) -> list[str]:
-    return sorted({name for one in pairs for side in one.style or () for name in side})
+def features_of(pairs: Sequence[PairedComparison]) -> list[str]:
+    return sorted({name for pair in pairs for side in pair.style or () for name in side})
 
 
-def design_of(pairs: Sequence[Pair], weight: Floats, names: Sequence[str], features: Sequence[str]) -> Design:
+def design_of(
+    pairs: Sequence[PairedComparison], weight: Floats, names: Sequence[str], features: Sequence[str]
+) -> Design:
     place = {name: index for index, name in enumerate(names)}
-    table = np.array([(place[one.a], place[one.b], one.value) for one in pairs])
+    table = np.array([(place[pair.a], place[pair.b], pair.value) for pair in pairs])
     kind = np.arange(len(pairs)) if features else _kinds(table)
     _, first = np.unique(kind, return_index=True)
     a, b, values = table[first, 0].astype(np.int64), table[first, 1].astype(np.int64), table[first, 2]
@@ -64,31 +66,31 @@ def _kinds(table: Floats) -> Ints:
     return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
-def _styles(pairs: Sequence[Pair], features: Sequence[str]) -> Floats:
+def _styles(pairs: Sequence[PairedComparison], features: Sequence[str]) -> Floats:
     """(pairs, features). As lmarena: the difference over the sum, so that 100 more words of 200 weigh as much as 10 of
     20."""
-    found = np.zeros((len(pairs), len(features)))
-    for row, one in enumerate(pairs):
+    styles = np.zeros((len(pairs), len(features)))
+    for row, pair in enumerate(pairs):
         for column, name in enumerate(features):
-            mine, theirs = (side.get(name, 0.0) for side in one.style or ({}, {}))
-            found[row, column] = (mine - theirs) / (mine + theirs) if mine + theirs else 0.0
-    spread = found.std(axis=0)
-    return np.asarray(found / np.where(spread > 0, spread, 1))
+            mine, theirs = (side.get(name, 0.0) for side in pair.style or ({}, {}))
+            styles[row, column] = (mine - theirs) / (mine + theirs) if mine + theirs else 0.0
+    spread = styles.std(axis=0)
+    return np.asarray(styles / np.where(spread > 0, spread, 1))
 
 
 def fit(design: Design, weights: Floats, start: Floats | None = None, tolerance: float = _EXACT) -> Floats:
     """Natural logarithms of the strengths with a mean of 0, then the style's coefficients, by Newton's method; weights
     (kinds of pairs,)."""
-    found = np.zeros(design.rows.shape[1]) if start is None else start.copy()
+    parameters = np.zeros(design.rows.shape[1]) if start is None else start.copy()
     for _ in range(_STEPS):
-        p = scipy.special.expit(design.rows @ found)
-        gradient = design.rows.T @ (weights * (design.kinds.values - p)) - _RIDGE * found
+        p = scipy.special.expit(design.rows @ parameters)
+        gradient = design.rows.T @ (weights * (design.kinds.values - p)) - _RIDGE * parameters
         step = np.clip(_newton(design.rows, weights * p * (1 - p), gradient), -2, 2)
-        found = np.clip(found + step, -_FARTHEST, _FARTHEST)
+        parameters = np.clip(parameters + step, -_FARTHEST, _FARTHEST)
         if np.abs(step).max() < tolerance:
             break
-    found[: design.models] -= found[: design.models].mean()
-    return found
+    parameters[: design.models] -= parameters[: design.models].mean()
+    return parameters
 
 
 def _newton(rows: Any, curve: Floats, gradient: Floats) -> Floats:
@@ -102,18 +104,18 @@ def _newton(rows: Any, curve: Floats, gradient: Floats) -> Floats:
         shape, matvec=lambda of: rows.T @ (curve * (rows @ of)) + _RIDGE * of, dtype=np.float64
     )
     inverse = scipy.sparse.linalg.LinearOperator(shape, matvec=lambda of: of / diagonal, dtype=np.float64)
-    found, _ = scipy.sparse.linalg.cg(hessian, gradient, rtol=1e-5, M=inverse)
-    return np.asarray(found)
+    step, _ = scipy.sparse.linalg.cg(hessian, gradient, rtol=1e-5, M=inverse)
+    return np.asarray(step)
 
 
-def drawn(design: Design, found: Floats, draws: int, seed: int) -> Floats:
+def drawn(design: Design, fitted: Floats, draws: int, seed: int) -> Floats:
     """Ratings (draws, models) of battles drawn with replacement, each with all of its pairs; `found`: of all battles.
 
     A draw rates the models that it joins by wins both ways, and puts their mean where it is in `found`; the others are
     NaN, because they have no finite rating there.
     """
     random = np.random.default_rng(seed)
-    counts, ratings = design.kinds.counts, found[: design.models]
+    counts, ratings = design.kinds.counts, fitted[: design.models]
     total = int(counts.sum())
     made = np.full((draws, design.models), np.nan)
     for draw in made:
@@ -121,7 +123,7 @@ def drawn(design: Design, found: Floats, draws: int, seed: int) -> Floats:
         members = comparable(wins(design.a, design.b, design.kinds.values, weights, design.models))
         there = np.zeros(design.models, dtype=bool)
         there[members] = len(members) > 1
-        logs = fit(design, weights * (there[design.a] & there[design.b]), found, _DRAWN)[: design.models]
+        logs = fit(design, weights * (there[design.a] & there[design.b]), fitted, _DRAWN)[: design.models]
         if there.any():
             draw[there] = logs[there] + (ratings[there] - logs[there]).mean()
     return made

@@ -8,13 +8,15 @@ baseline and from the baseline to it, a tie being a win of both; the others are 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+
+from steerboard_statistics.bootstrap import MIN_ITEMS, tail_share
 
 SCALE = 400.0
 STRONG = 3
@@ -31,19 +33,25 @@ _MIRRORED = {"B>>A": "A<<B", "B>A": "A<B", "B=A": "A=B", "B<A": "A>B", "B<<A": "
 
 @dataclass(frozen=True, slots=True)
 class Battle:
-    """`value`: 1, 0.5 or 0, the share of the win that is a's; `weight`: how often it counts."""
+    """`value`: 1, 0.5 or 0, the share of the win that is a's; `weight`: how often it counts. `question`: battles with
+    the same are of one prompt; None: the battle is the only one of its prompt."""
 
     a: str
     b: str
     value: float
     weight: int = 1
+    question: Hashable = None
+
+
+Question = tuple[tuple[str, str, float, int], ...]
+"""(a, b, value, weight) of each of its battles"""
 
 
 @dataclass(frozen=True, slots=True)
 class ArenaRate:
-    """Percent. `low` and `high`: 2.5 and 97.5 percentiles of the bootstraps, None where these are all the same, as of
-    battles that all ended alike; `rating`: None where it is not finite, and the win rate then 0 or 100; `n`: battles,
-    however much they count."""
+    """Percent. `low` and `high`: the 95% interval of bootstraps of questions, None below 8 questions and where the
+    bootstraps are all the same, as of battles that all ended alike; `rating`: None where it is not finite, and the win
+    rate then 0 or 100; `n`: battles, however much they count."""
 
     model: str
     win_rate: float
@@ -64,35 +72,34 @@ def win_rates(
 ) -> list[ArenaRate]:
     """Every model against `baseline`, best first; the baseline itself has 50.
 
-    The bootstrap draws battles, a strong one being three, as the original does: it takes the orders of a question for
-    independent, so its interval is on the narrow side. Models that no chain of wins or of losses joins to the baseline
-    are left out, and so are battles of a model with itself; an interval is over the draws that place the model.
-    Raises `ValueError` where the baseline has no battle.
+    The bootstrap draws questions, each with all of its battles, where the original draws battles, a strong one being
+    three: the battles of a question are no independent evidence, nor are the three. Models that no chain of wins or of
+    losses joins to the baseline are left out, and so are battles of a model with itself; an interval is over the draws
+    that place the model. Raises `ValueError` where the baseline has no battle.
     """
-    kinds: Counter[tuple[str, str, float]] = Counter()
-    fought: Counter[str] = Counter()
-    for battle in battles:
-        if battle.a != battle.b:
-            kinds[battle.a, battle.b, battle.value] += battle.weight
-            fought.update((battle.a, battle.b))
+    fights = [battle for battle in battles if battle.a != battle.b]
+    fought = Counter(name for battle in fights for name in (battle.a, battle.b))
     if baseline not in fought:
         raise ValueError(f"{baseline} has no battle")
     models = [baseline, *sorted(fought.keys() - {baseline})]
     place = {model: index for index, model in enumerate(models)}
+    kinds = sorted({_kind(battle) for battle in fights})
     pairs = np.array([(place[a], place[b]) for a, b, _ in kinds])
     values = np.array([value for _, _, value in kinds])
-    counts = np.array(list(kinds.values()), dtype=float)
-    ratings = _ratings(pairs, values, counts, len(models))
+    asked = _by_question(fights)
+    alike = Counter(asked)
+    contents, counts = _contents(sorted(alike), kinds), np.array([alike[question] for question in sorted(alike)])
+    ratings = _ratings(pairs, values, counts @ contents, len(models))
     rates = _win_rates(ratings)
-    random = np.random.default_rng(seed)
-    draws = random.multinomial(int(counts.sum()), counts / counts.sum(), size=bootstraps)
-    drawn = np.array([_win_rates(_ratings(pairs, values, draw, len(models))) for draw in draws])
-    found = []
+    draws = np.random.default_rng(seed).multinomial(len(asked), counts / len(asked), size=bootstraps)
+    drawn = np.array([_win_rates(_ratings(pairs, values, draw @ contents, len(models))) for draw in draws])
+    questions = Counter(name for question in asked for name in {name for a, b, *_ in question for name in (a, b)})
+    placed = []
     for index, model in enumerate(models):
         if np.isnan(ratings[index]):
             continue
-        low, high = _ends(drawn[:, index]) if bootstraps and index else (None, None)
-        found.append(
+        low, high = _ends(drawn[:, index], questions[model]) if bootstraps and index else (None, None)
+        placed.append(
             ArenaRate(
                 model=model,
                 win_rate=float(rates[index]),
@@ -102,14 +109,38 @@ def win_rates(
                 n=fought[model],
             )
         )
-    return sorted(found, key=lambda one: (-one.win_rate, one.model))
+    return sorted(placed, key=lambda rate: (-rate.win_rate, rate.model))
 
 
-def _ends(drawn: NDArray[np.float64]) -> tuple[float, float] | tuple[None, None]:
+def _kind(battle: Battle) -> tuple[str, str, float]:
+    return battle.a, battle.b, battle.value
+
+
+def _by_question(battles: Sequence[Battle]) -> list[Question]:
+    """The battles of each question, sorted, so that two that went alike are equal."""
+    of_question: dict[Hashable, list[tuple[str, str, float, int]]] = defaultdict(list)
+    for number, battle in enumerate(battles):
+        key = (number,) if battle.question is None else (None, battle.question)
+        of_question[key].append((*_kind(battle), battle.weight))
+    return [tuple(sorted(mine)) for mine in of_question.values()]
+
+
+def _contents(questions: Sequence[Question], kinds: Sequence[tuple[str, str, float]]) -> NDArray[np.float64]:
+    """(questions, kinds): what battles of each kind weigh on each question."""
+    place = {kind: index for index, kind in enumerate(kinds)}
+    weights = np.zeros((len(questions), len(kinds)))
+    for row, battles in enumerate(questions):
+        for a, b, value, weight in battles:
+            weights[row, place[a, b, value]] += weight
+    return weights
+
+
+def _ends(drawn: NDArray[np.float64], questions: int) -> tuple[float, float] | tuple[None, None]:
     placed = drawn[np.isfinite(drawn)]
-    if not len(placed):
+    if not len(placed) or questions < MIN_ITEMS:
         return None, None
-    low, high = np.percentile(placed, [2.5, 97.5])
+    tail = tail_share(questions)
+    low, high = np.quantile(placed, [tail, 1 - tail])
     return (float(low), float(high)) if high - low > _ALIKE else (None, None)
 
 
@@ -129,22 +160,22 @@ def _ratings(
     winners = np.concatenate([a[value > 0], b[value < 1]])
     losers = np.concatenate([b[value > 0], a[value < 1]])
     below, above = _reached(winners, losers, models), _reached(losers, winners, models)
-    found = np.full(models, np.nan)
-    found[above], found[below] = np.inf, -np.inf
+    ratings = np.full(models, np.nan)
+    ratings[above], ratings[below] = np.inf, -np.inf
     members = np.flatnonzero(above & below)
     inside = np.isin(a, members) & np.isin(b, members)
     rows = np.searchsorted(members, a[inside]), np.searchsorted(members, b[inside])
-    found[members] = _fit(*rows, value[inside], counts[fought][inside], len(members))
-    return found
+    ratings[members] = _fit(*rows, value[inside], counts[fought][inside], len(members))
+    return ratings
 
 
 def _reached(sources: NDArray[np.int64], targets: NDArray[np.int64], models: int) -> NDArray[np.bool_]:
     """Which models edges lead to from the first, itself included."""
     graph = scipy.sparse.csr_array((np.ones(len(sources)), (sources, targets)), shape=(models, models))
     order = scipy.sparse.csgraph.breadth_first_order(graph, 0, return_predecessors=False)
-    found = np.zeros(models, dtype=bool)
-    found[order] = True
-    return found
+    reached = np.zeros(models, dtype=bool)
+    reached[order] = True
+    return reached
 
 
 def _fit(

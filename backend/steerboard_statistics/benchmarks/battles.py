@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairedComparison:
     """`value`: 1, 0.5 or 0, the share of the win that is a's. `style`: of a's answer and of b's, each feature by name;
     None where the texts are not known. `battle`: pairs with the same are of one vote; None: the pair is a whole one."""
 
@@ -33,34 +33,34 @@ class Pair:
     battle: str | None = None
 
 
-def by_battle(pairs: Sequence[Pair]) -> list[list[int]]:
+def by_battle(pairs: Sequence[PairedComparison]) -> list[list[int]]:
     """The places of each battle's pairs, in the order of the battles' first ones."""
-    found: dict[str | int, list[int]] = {}
-    for place, one in enumerate(pairs):
-        found.setdefault(place if one.battle is None else one.battle, []).append(place)
-    return list(found.values())
+    places_of: dict[str | int, list[int]] = {}
+    for place, pair in enumerate(pairs):
+        places_of.setdefault(place if pair.battle is None else pair.battle, []).append(place)
+    return list(places_of.values())
 
 
-def weights(pairs: Sequence[Pair]) -> Floats:
+def weights(pairs: Sequence[PairedComparison]) -> Floats:
     """(pairs,): one over the number of pairs of its battle."""
-    found = np.ones(len(pairs))
+    shares = np.ones(len(pairs))
     for places in by_battle(pairs):
-        found[places] = 1 / len(places)
-    return found
+        shares[places] = 1 / len(places)
+    return shares
 
 
-def outcomes(pairs: Sequence[Pair]) -> dict[str, list[float]]:
+def outcomes(pairs: Sequence[PairedComparison]) -> dict[str, list[float]]:
     """Each model's mean share of the win in its pairs, for each of its battles: 1 for the best side, 0 for another one,
     0.5 for a tie."""
-    found: dict[str, list[float]] = {}
+    by_model: dict[str, list[float]] = {}
     for places in by_battle(pairs):
         shares: dict[str, list[float]] = {}
-        for one in (pairs[place] for place in places):
-            shares.setdefault(one.a, []).append(one.value)
-            shares.setdefault(one.b, []).append(1 - one.value)
+        for pair in (pairs[place] for place in places):
+            shares.setdefault(pair.a, []).append(pair.value)
+            shares.setdefault(pair.b, []).append(1 - pair.value)
         for name, mine in shares.items():
-            found.setdefault(name, []).append(sum(mine) / len(mine))
-    return found
+            by_model.setdefault(name, []).append(sum(mine) / len(mine))
+    return by_model
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class Kinds:
     def weights(self, battles: Floats) -> Floats:
         """(kinds of pairs,): what each weighs where there are as many `battles` (kinds of battles,) of each kind."""
         entries = battles[self.battle] * self.weight
-        found: Floats = np.bincount(self.pair, weights=entries, minlength=len(self.values)).astype(np.float64)
-        return found
+        drawn: Floats = np.bincount(self.pair, weights=entries, minlength=len(self.values)).astype(np.float64)
+        return drawn
 
 
-def kinds_of(pairs: Sequence[Pair], weight: Floats, kind: Sequence[int], values: Floats) -> Kinds:
+def kinds_of(pairs: Sequence[PairedComparison], weight: Floats, kind: Sequence[int], values: Floats) -> Kinds:
     """kind (pairs,): the kind of each, a place in `values`; weight (pairs,)."""
     alike = Counter(
         tuple(sorted((int(kind[place]), float(weight[place])) for place in places)) for places in by_battle(pairs)

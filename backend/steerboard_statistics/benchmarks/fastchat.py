@@ -73,8 +73,10 @@ def single_summary(rows: Sequence[Rating]) -> list[SingleSummary]:
     by_model: dict[str, list[Rating]] = defaultdict(list)
     for row in kept:
         by_model[row.model].append(row)
-    found = [_of_model(model, mine, expected, superseded[model]) for model, mine in by_model.items()]
-    return sorted(found, key=lambda one: (-(one.average if one.average is not None else -math.inf), one.model))
+    summaries = [_of_model(model, mine, expected, superseded[model]) for model, mine in by_model.items()]
+    return sorted(
+        summaries, key=lambda summary: (-(summary.average if summary.average is not None else -math.inf), summary.model)
+    )
 
 
 def _of_model(
@@ -164,11 +166,11 @@ def pair_summary(rows: Sequence[Games]) -> list[PairSummary]:
             winner, loser = (one, other) if row.winner == "model_1" else (other, one)
             winner["wins"] += 1
             loser["losses"] += 1
-    found = [
+    summaries = [
         PairSummary(model, *(counts[name] for name in ("wins", "ties", "losses", "flips", "errors", "both")))
         for model, counts in tally.items()
     ]
-    return sorted(found, key=lambda one: (-(one.win_rate_adjusted or 0.0), one.model))
+    return sorted(summaries, key=lambda summary: (-(summary.win_rate_adjusted or 0.0), summary.model))
 
 
 @dataclass(frozen=True, slots=True)

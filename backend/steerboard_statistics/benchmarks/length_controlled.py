@@ -86,8 +86,8 @@ def standard_error(weights: Weights, difficulty: Sequence[float] | Vector) -> fl
     """`lc_standard_error` of the published leaderboards: sd(ddof 1) / sqrt(n) of what is predicted for each row, in
     percent. It is 0 without difficulties, which is not certainty, so then there is none; nor for one row."""
     predicted = _predicted(weights, difficulty)
-    found = float(predicted.std(ddof=1)) / math.sqrt(len(predicted)) if len(predicted) > 1 else 0.0
-    return found if found > _ROUNDING else None
+    error = float(predicted.std(ddof=1)) / math.sqrt(len(predicted)) if len(predicted) > 1 else 0.0
+    return error if error > _ROUNDING else None
 
 
 def extreme_change(win_rate: float, controlled: float) -> bool:
@@ -143,14 +143,14 @@ def fit(
         raise CannotFit(f"{int(used.sum())} rows with a preference are too few")
     columns = [0, 2] if difficulty is None else [0, 1, 2]
     model = _regression(rows[:, columns], target, weight, c)
-    found: Vector = np.ravel(model.coef_)
+    fitted: Vector = np.ravel(model.coef_)
     strength: float | None = float(np.ravel(model.C_)[0]) if c is None else c
-    if c is None and not found[-1]:
+    if c is None and not fitted[-1]:
         whole = _unpenalised(rows[:, columns], target, weight)
         # The rows may be won as often as lost, and then the penalty took nothing away.
         if abs(whole[-1]) > _NOTHING:
-            found, strength = whole, None
-    coefficients = dict(zip(columns, found.tolist(), strict=True))
+            fitted, strength = whole, None
+    coefficients = dict(zip(columns, fitted.tolist(), strict=True))
     weights = Weights(coefficients[0], coefficients.get(1, 0.0), coefficients[2])
     return Fit(win_rate(weights, hard), weights, strength, int(used.sum()))
 
@@ -166,7 +166,7 @@ def closest_fit(
     """The fit at that C of `PUBLISHED_GRID` whose weights are nearest to the published ones, by the largest distance
     of a weight: cross-validation on reconstructed data need not choose the C of the publication."""
     fits = [fit(probability, len_1, len_2, difficulty, gamed, c=c) for c in PUBLISHED_GRID]
-    return min(fits, key=lambda one: distance(one.weights, published))
+    return min(fits, key=lambda weights: distance(weights.weights, published))
 
 
 def distance(one: Weights, other: Weights) -> float:
@@ -201,16 +201,16 @@ def _regression(rows: Vector, target: Vector, weight: Vector, c: float | None) -
 
 def _unpenalised(rows: Vector, target: Vector, weight: Vector) -> Vector:
     """The maximum of the likelihood, by Newton's method. Raises `CannotFit` where it has none."""
-    found = np.zeros(rows.shape[1])
+    coefficients = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
-        p = scipy.special.expit(rows @ found)
+        p = scipy.special.expit(rows @ coefficients)
         hessian = (rows * (weight * p * (1 - p))[:, None]).T @ rows
         step = np.linalg.lstsq(hessian, rows.T @ (weight * (target - p)), rcond=None)[0]
-        found += step
-        if np.abs(found).max() > _FARTHEST:
+        coefficients += step
+        if np.abs(coefficients).max() > _FARTHEST:
             break
         if np.abs(step).max() < 1e-10:
-            return found
+            return coefficients
     raise CannotFit("cross-validation leaves nothing of the model's weight, and without a penalty there is no maximum")
 
 

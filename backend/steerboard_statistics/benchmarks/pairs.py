@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 
 from steerboard_contracts.report.benchmark import BenchmarkResult, RewardBenchSections
 from steerboard_statistics.benchmarks import rewardbench
@@ -10,14 +11,16 @@ from steerboard_statistics.benchmarks.tally import MOST_SOURCES, BySource, shown
 from steerboard_statistics.proportions import proportion_interval
 
 
-def benchmark(pairs: Iterable[tuple[str | None, float, float]]) -> BenchmarkResult:
+def benchmark(pairs: Iterable[tuple[str | None, float, float]], hashes: Iterable[str] | None = None) -> BenchmarkResult:
     """The result of pairs (source, reward of chosen, reward of rejected), all rewards finite.
 
-    A pair is won only if chosen > rejected; ties are lost, as in RewardBench.
+    A pair is won only if chosen > rejected; ties are lost, as in RewardBench. `hashes`: of the pairs, as from
+    `item_hash`; without them no other model is compared on the same ones.
     """
     counted = BySource()
-    for source, chosen, rejected in pairs:
-        counted.add(source, chosen > rejected, chosen == rejected)
+    items = repeat(None) if hashes is None else hashes
+    for (source, chosen, rejected), item in zip(pairs, items, strict=hashes is not None):
+        counted.add(source, chosen > rejected, chosen == rejected, item)
     every = counted.every
     return BenchmarkResult(
         pairs=every.n,
@@ -26,16 +29,17 @@ def benchmark(pairs: Iterable[tuple[str | None, float, float]]) -> BenchmarkResu
         sources=counted.rows(),
         more_sources=counted.more(),
         rewardbench=_sections(counted.shares()),
+        items=counted.items(),
     )
 
 
 def _sections(accuracies: Mapping[str, float]) -> RewardBenchSections | None:
     if not any(source in rewardbench.WEIGHTS for source in accuracies):
         return None
-    found = rewardbench.sections(accuracies)
+    result = rewardbench.sections(accuracies)
     return RewardBenchSections(
-        sections=found.sections,
-        overall=found.overall,
-        incomplete=found.incomplete,
-        unknown=[shown(name) for name in found.unknown[:MOST_SOURCES]],
+        sections=result.sections,
+        overall=result.overall,
+        incomplete=result.incomplete,
+        unknown=[shown(name) for name in result.unknown[:MOST_SOURCES]],
     )

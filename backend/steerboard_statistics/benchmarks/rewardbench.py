@@ -54,6 +54,10 @@ WEIGHTS: dict[str, int] = {
     "hep-rust": 164,
 }
 
+SECTION_WEIGHTS: dict[str, dict[str, int]] = {
+    section: {subset: WEIGHTS[subset] for subset in subsets} for section, subsets in SECTIONS.items()
+}
+
 PAIRS: dict[str, int] = {**WEIGHTS, "math-prm": 447}
 
 
@@ -92,14 +96,14 @@ def sections(accuracies: Mapping[str, object]) -> Sections:
     outside = [f"{name} has {score:g}" for name, score in scores.items() if name in WEIGHTS and not 0 <= score <= 1]
     if outside:
         raise ValueError(f"{', '.join(outside)}, and an accuracy is between 0 and 1")
-    found: dict[str, float] = {}
+    by_section: dict[str, float] = {}
     incomplete: dict[str, list[str]] = {}
     for section, subsets in SECTIONS.items():
         there = [subset for subset in subsets if subset in scores]
         if there:
             total = sum(WEIGHTS[subset] for subset in there)
-            found[section] = math.fsum(scores[subset] * WEIGHTS[subset] for subset in there) / total
+            by_section[section] = math.fsum(scores[subset] * WEIGHTS[subset] for subset in there) / total
         if len(there) < len(subsets):
             incomplete[section] = [subset for subset in subsets if subset not in scores]
-    overall = math.fsum(found.values()) / len(found) if not incomplete else None
-    return Sections(found, overall, incomplete, sorted(set(scores) - set(WEIGHTS)))
+    overall = math.fsum(by_section.values()) / len(by_section) if not incomplete else None
+    return Sections(by_section, overall, incomplete, sorted(set(scores) - set(WEIGHTS)))

@@ -28,8 +28,8 @@ _TIED, _REF, _PREFERRED, _PREFERRED_HARD, _MARGIN = 0.3, 0.3, 0.2, 0.2, 0.01
 def twins_of(item: str) -> tuple[TieKind, str] | None:
     """Which of twins the prompt `ref:NUMBER` or `tied:NUMBER` is, and of which; None for another name."""
     kind, colon, pair = item.partition(":")
-    found = next((one for one in _KINDS if one == kind), None)
-    return (found, pair) if found is not None and colon and pair else None
+    known = next((known for known in _KINDS if known == kind), None)
+    return (known, pair) if known is not None and colon and pair else None
 
 
 def best_of(scores: Sequence[float], right: int = 1) -> float:
@@ -74,8 +74,8 @@ def ties(prompts: Iterable[tuple[TieKind, str, Sequence[float], int]]) -> TiesPa
 
 def overall(domains: Mapping[str, float | None]) -> float | None:
     """The mean of the six; None while one is missing."""
-    found = [value for name in DOMAINS if (value := domains.get(name)) is not None]
-    return math.fsum(found) / len(DOMAINS) if len(found) == len(DOMAINS) else None
+    values = [value for name in DOMAINS if (value := domains.get(name)) is not None]
+    return math.fsum(values) / len(DOMAINS) if len(values) == len(DOMAINS) else None
 
 
 def _margin(apart: float, spread: float) -> float:

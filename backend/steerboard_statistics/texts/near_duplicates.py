@@ -46,11 +46,11 @@ class NearDuplicate(NamedTuple):
 
 def grams(text: str) -> list[str]:
     """The word 5-grams of a text, whatever its case and punctuation; a shorter text is one n-gram."""
-    found = words(text) or [text.strip()]
-    if len(found) <= WORDS_PER_GRAM:
-        return [" ".join(found)]
+    tokens = words(text) or [text.strip()]
+    if len(tokens) <= WORDS_PER_GRAM:
+        return [" ".join(tokens)]
     starts = range(WORDS_PER_GRAM)
-    return list(map(" ".join, zip(*(found[at:] for at in starts), strict=False)))
+    return list(map(" ".join, zip(*(tokens[at:] for at in starts), strict=False)))
 
 
 def similarity(one: Grams, other: Grams) -> float:
@@ -94,11 +94,11 @@ class NearDuplicateIndex:
     def candidates(self, among: Bits) -> Bits:
         """Which of the records `among` share a band with another of them: all others are like no other."""
         keys = self._all_keys()
-        found = np.zeros(len(keys), np.bool_)
+        candidates = np.zeros(len(keys), np.bool_)
         for band in range(self._bands):
             _, place, counts = np.unique(keys[among, band], return_inverse=True, return_counts=True)
-            found[np.flatnonzero(among)[counts[place] > 1]] = True
-        return found
+            candidates[np.flatnonzero(among)[counts[place] > 1]] = True
+        return candidates
 
     def look_up(self, record: int, texts: Sequence[str]) -> NearDuplicate | None:
         """The kept record that this candidate repeats; without one it is kept. To be asked in the order of records."""
@@ -106,9 +106,9 @@ class NearDuplicateIndex:
         keys = [hash((band, key)) for band, key in enumerate(self._all_keys()[record].tolist())]
         alike = sorted({kept for key in keys if key in self._buckets for kept in self._buckets[key]})
         for kept in alike[:_MOST_COMPARED]:
-            found = similarity(mine, self._compared[kept])
-            if found >= self._threshold:
-                return NearDuplicate(record, kept, found)
+            likeness = similarity(mine, self._compared[kept])
+            if likeness >= self._threshold:
+                return NearDuplicate(record, kept, likeness)
         self._compared[record] = mine
         for key in keys:
             if len(self._buckets[key]) < _MOST_COMPARED:

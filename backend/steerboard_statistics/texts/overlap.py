@@ -54,24 +54,24 @@ class PromptIndex:
 
     def match(self, text: str) -> list[Match]:
         """The prompts that occur in a text, in their order."""
-        found = words(text)
-        exact = self._exact.get(" ".join(found) or text.strip(), [])
+        tokens = words(text)
+        exact = self._exact.get(" ".join(tokens) or text.strip(), [])
         matches = [Match(place, "exact", 1.0) for place in exact]
-        for place, count in self._counts(found).items():
+        for place, count in self._counts(tokens).items():
             if count >= self._needed[place] and place not in exact:
                 matches.append(Match(place, "near", count / self._grams[place]))
         return sorted(matches) if len(matches) > 1 else matches
 
-    def _counts(self, found: list[str]) -> Counter[int]:
+    def _counts(self, tokens: list[str]) -> Counter[int]:
         """How many distinct n-grams of each prompt are among the words of a text."""
         heads = self._heads
-        starts = [i for i, head in enumerate(zip(found, found[1:], found[2:], strict=False)) if head in heads]
-        seen = {tuple(found[i : i + size]) for i in starts for size in self._sizes} & self._holders.keys()
+        starts = [i for i, head in enumerate(zip(tokens, tokens[1:], tokens[2:], strict=False)) if head in heads]
+        seen = {tuple(tokens[i : i + size]) for i in starts for size in self._sizes} & self._holders.keys()
         return Counter(place for gram in seen for place in self._holders[gram])
 
 
-def _grams(found: list[str], size: int) -> set[tuple[str, ...]]:
-    if len(found) <= _FEWEST:
+def _grams(tokens: list[str], size: int) -> set[tuple[str, ...]]:
+    if len(tokens) <= _FEWEST:
         return set()
-    n = min(size, max(len(found) // 2, _FEWEST))
-    return {tuple(found[i : i + n]) for i in range(len(found) - n + 1)}
+    n = min(size, max(len(tokens) // 2, _FEWEST))
+    return {tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)}

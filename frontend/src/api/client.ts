@@ -13,6 +13,8 @@ export class Problem extends Error {
     detail: string,
     readonly hint: string | null = null,
     readonly places: { location: string; message: string }[] = [],
+    /** What else the problem document has, such as where in a filter the mistake is. */
+    readonly more: Record<string, unknown> = {},
   ) {
     super(detail || title);
   }
@@ -37,6 +39,7 @@ export class Problem extends Error {
         body.detail ?? "",
         body.hint ?? null,
         (body.errors as { location: string; message: string }[] | undefined) ?? [],
+        body,
       );
     } catch {
       // A proxy's word that Steerboard behind it gave none.

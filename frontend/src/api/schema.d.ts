@@ -16,7 +16,7 @@ export interface paths {
         put?: never;
         /**
          * Create Project
-         * @description Its creator owns it.
+         * @description Create a project; the caller becomes its owner.
          */
         post: operations["create_project"];
         delete?: never;
@@ -41,7 +41,7 @@ export interface paths {
         head?: never;
         /**
          * Rename Project
-         * @description Its id stays, and so do all links by id; its old name no longer resolves.
+         * @description Rename a project. Its id and all links by id stay valid; its old name no longer resolves.
          */
         patch: operations["rename_project"];
         trace?: never;
@@ -61,7 +61,7 @@ export interface paths {
         put?: never;
         /**
          * Create Arena
-         * @description Let policies meet. Everyone with the scope `rank` asks them and votes.
+         * @description Create an arena in which policies compete. Everyone with the scope `rank` may ask them and vote.
          */
         post: operations["create_arena"];
         delete?: never;
@@ -118,7 +118,7 @@ export interface paths {
         put?: never;
         /**
          * Close Arena
-         * @description Begin no more battles. Votes on those that have begun are still taken: they may wait in a browser.
+         * @description Close an arena to new battles. Votes on existing ones are still accepted: they may be waiting in a browser.
          */
         post: operations["close_arena"];
         delete?: never;
@@ -136,7 +136,7 @@ export interface paths {
         };
         /**
          * Export Battles
-         * @description Every vote that counts, a line for each pair of entrants that it decides between: `steerboard figures FILE` reads
+         * @description Every valid vote, one line per pair of entrants that it decides between, as `steerboard figures FILE` reads
          *     it.
          */
         get: operations["export_battles"];
@@ -219,7 +219,7 @@ export interface paths {
         };
         /**
          * Get Battle
-         * @description The caller's, as it is now.
+         * @description The caller's battle in its current state.
          */
         get: operations["get_battle"];
         put?: never;
@@ -282,7 +282,8 @@ export interface paths {
         put?: never;
         /**
          * Vote
-         * @description Decide a battle; the answer names its entrants. The same vote again changes nothing, another one is refused.
+         * @description Vote on a battle; the response names its entrants. The same vote again changes nothing; another one is
+         *     refused.
          */
         post: operations["vote"];
         delete?: never;
@@ -306,7 +307,7 @@ export interface paths {
         put?: never;
         /**
          * Create Collection
-         * @description An empty one.
+         * @description Create an empty collection.
          */
         post: operations["create_collection"];
         delete?: never;
@@ -391,7 +392,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Collection Row
-         * @description It is kept and can be restored; datasets that have it stay as they are.
+         * @description Remove a row. It can be restored; datasets that have it are unchanged.
          */
         delete: operations["remove_collection_row"];
         options?: never;
@@ -410,7 +411,7 @@ export interface paths {
         put?: never;
         /**
          * Restore Collection Row
-         * @description At the place that it had.
+         * @description Restore a removed row at its former place.
          */
         post: operations["restore_collection_row"];
         delete?: never;
@@ -475,7 +476,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Dataset
-         * @description Only when no run and no other dataset refers to it.
+         * @description Delete a dataset that no run and no other dataset refers to.
          */
         delete: operations["delete_dataset"];
         options?: never;
@@ -494,7 +495,7 @@ export interface paths {
         put?: never;
         /**
          * Clean Dataset
-         * @description A new version of a preference dataset without the pairs that the rules drop; which and why is kept.
+         * @description Create a version of a preference dataset without the pairs that the rules drop. It records which and why.
          */
         post: operations["clean_dataset"];
         delete?: never;
@@ -534,10 +535,52 @@ export interface paths {
         put?: never;
         /**
          * Convert Dataset
-         * @description A new dataset of another kind, made of this one's rows; `GET .../methods` counts what it would have. Each row
-         *     names the row that it is from.
+         * @description Create a dataset of another kind from this one's rows; `GET .../methods` counts what it would have. Each row
+         *     names its source row.
          */
         post: operations["convert_dataset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/difference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Difference
+         * @description How many rows were added, removed and changed since `before`, a dataset of the same kind. Versions of one dataset
+         *     are compared by the records of cleaning and edits; other datasets by content: equal rows belong together, then rows
+         *     with the same prompt, then rows of which only the prompt differs. Rewards are not compared.
+         */
+        get: operations["get_difference"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/difference/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Different Rows
+         * @description The rows that differ, in their order.
+         */
+        get: operations["list_different_rows"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -597,7 +640,7 @@ export interface paths {
         };
         /**
          * Export Dataset
-         * @description One file that import reads back; of all rows, to the same content hash.
+         * @description Download a file that import reads back; with all rows, to the same content hash.
          */
         get: operations["export_dataset"];
         put?: never;
@@ -643,6 +686,181 @@ export interface paths {
         get: operations["list_dataset_methods"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/review": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Review
+         * @description How many rows have pending changes, flags and comments.
+         */
+        get: operations["get_review"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/review/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Pending Changes
+         * @description The changes that the next version will have, in the order of their rows.
+         */
+        get: operations["list_pending_changes"];
+        put?: never;
+        post?: never;
+        /**
+         * Discard Changes
+         * @description Discard all pending changes. Flags and comments stay.
+         */
+        delete: operations["discard_changes"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/review/comments/{comment}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Comment
+         * @description Delete your own comment; owners of the project delete any.
+         */
+        delete: operations["delete_comment"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/review/rows/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Row Review
+         * @description One row as it is stored, with its pending change, flag and comments.
+         */
+        get: operations["get_row_review"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/review/rows/{number}/change": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change Row
+         * @description Keep a change for the next version, in place of an earlier one of this row. Null: the row is as it is stored, and
+         *     nothing is pending. `row_changed` means that someone else has changed it since `based_on`.
+         */
+        put: operations["change_row"];
+        post?: never;
+        /**
+         * Undo Row Change
+         * @description Undo the pending change of one row.
+         */
+        delete: operations["undo_row_change"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/review/rows/{number}/comments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Comment Row
+         * @description Comment on a row. New versions keep the comment.
+         */
+        post: operations["comment_row"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/review/rows/{number}/flag": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Flag Row
+         * @description Flag a row, with a reason or without. New versions keep the flag.
+         */
+        put: operations["flag_row"];
+        post?: never;
+        /**
+         * Unflag Row
+         * @description Remove the flag of a row.
+         */
+        delete: operations["unflag_row"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/review/version": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make Version
+         * @description A new version with all pending changes of rows, which are then no longer pending. It has the flags and comments
+         *     of the rows that it keeps. As with `edits`, one held-out row at most may be flipped, and changed held-out rows are
+         *     named.
+         */
+        post: operations["make_version"];
         delete?: never;
         options?: never;
         head?: never;
@@ -743,8 +961,8 @@ export interface paths {
         /**
          * List Samples
          * @description In the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`). `reward` is that of
-         *     `reward_source`, or the pinned one. With a quoted phrase, or with large rows, a page may be short and still have a
-         *     `next`.
+         *     `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a page may be short and
+         *     still have a `next`.
          */
         get: operations["list_samples"];
         put?: never;
@@ -796,6 +1014,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/datasets/{dataset}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Versions
+         * @description Every dataset that was cleaned or edited from the same one, the oldest first, 500 at most.
+         */
+        get: operations["list_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/endpoints": {
         parameters: {
             query?: never;
@@ -811,7 +1049,8 @@ export interface paths {
         put?: never;
         /**
          * Create Endpoint
-         * @description A private address that the operator has not allowed is refused. The server is not asked; `check` does that.
+         * @description Register an endpoint. A private address that the operator has not allowed is refused. The server is not
+         *     contacted; `check` does that.
          */
         post: operations["create_endpoint"];
         delete?: never;
@@ -832,14 +1071,14 @@ export interface paths {
         post?: never;
         /**
          * Delete Endpoint
-         * @description Its key is gone with it.
+         * @description Delete an endpoint and its key.
          */
         delete: operations["delete_endpoint"];
         options?: never;
         head?: never;
         /**
          * Change Endpoint
-         * @description Only what is given. A new server needs its key again, so that no key goes where it was not meant to.
+         * @description Change the given fields only. A new server needs its key again, so no key is sent to another server.
          */
         patch: operations["change_endpoint"];
         trace?: never;
@@ -855,7 +1094,8 @@ export interface paths {
         put?: never;
         /**
          * Check Endpoint
-         * @description Ask it for its models now, for at most ten seconds. A failure is an answer too: `problem` describes it.
+         * @description Ask an endpoint for its models, for at most ten seconds. A failure is a normal response: `problem` describes
+         *     it.
          */
         post: operations["check_endpoint"];
         delete?: never;
@@ -879,7 +1119,8 @@ export interface paths {
         put?: never;
         /**
          * Create Evaluation
-         * @description Choose prompts and entrants. Generation starts immediately; reward models follow when all answers are there.
+         * @description Create an evaluation from prompts and entrants. Generation starts immediately; reward models follow once all
+         *     answers are there.
          */
         post: operations["create_evaluation"];
         delete?: never;
@@ -897,21 +1138,21 @@ export interface paths {
         };
         /**
          * Get Evaluation
-         * @description By id or name, with all its parts and what is left to do.
+         * @description Get an evaluation by id or name, with all its parts and its unfinished work.
          */
         get: operations["get_evaluation"];
         put?: never;
         post?: never;
         /**
          * Delete Evaluation
-         * @description With its answers and all that was found. Not when people have ranked them.
+         * @description Delete an evaluation with its answers and results, unless people have ranked them.
          */
         delete: operations["delete_evaluation"];
         options?: never;
         head?: never;
         /**
          * Change Evaluation
-         * @description Another name or description.
+         * @description Change the name or the description of an evaluation.
          */
         patch: operations["change_evaluation"];
         trace?: never;
@@ -931,9 +1172,8 @@ export interface paths {
         put?: never;
         /**
          * Post Answers
-         * @description Answers made elsewhere (FastChat, AlpacaEval, Arena-Hard; JSON lines or an array, also gzipped) enter.
-         *
-         *     A row is about the prompt of its `question_id` or `uid`, else of its text, else of its place. Rows that are about no
+         * @description Import external answers (FastChat, AlpacaEval, Arena-Hard; JSON lines or an array, also gzipped). A row is
+         *     matched to a prompt by its `question_id` or `uid`, otherwise by its text, otherwise by its place. Rows that match no
          *     prompt are counted and named.
          */
         post: operations["post_answers"];
@@ -986,7 +1226,7 @@ export interface paths {
         head?: never;
         /**
          * Change Campaign
-         * @description Pause, close or open it again, ask for more rankings of each item, or reword it.
+         * @description Pause, close or reopen a campaign, ask for more rankings of each item, or reword it.
          */
         patch: operations["change_campaign"];
         trace?: never;
@@ -1002,9 +1242,29 @@ export interface paths {
         put?: never;
         /**
          * Add Annotator
-         * @description A link that signs a new annotator in, once. For an annotator that there is: a new one, and all others end.
+         * @description Create a link that signs a new annotator in once. For an existing annotator, it replaces all former links.
          */
         post: operations["add_annotator"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/corrections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Corrections
+         * @description Turn the corrected answers into a dataset of instructions, ready to fine-tune on.
+         */
+        post: operations["create_corrections"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1040,7 +1300,7 @@ export interface paths {
         };
         /**
          * List Gold
-         * @description The items whose right ranks are known, in the order of their prompts.
+         * @description The items whose correct ranks are known, in the order of their prompts.
          */
         get: operations["list_gold"];
         put?: never;
@@ -1061,15 +1321,35 @@ export interface paths {
         get?: never;
         /**
          * Set Gold
-         * @description Give the right ranks of an item. Every annotator gets it, and none sees which items these are.
+         * @description Set the correct ranks of an item. Every annotator gets it, and none sees which items these are.
          */
         put: operations["set_gold"];
         post?: never;
         /**
          * Remove Gold
-         * @description It is an item like all others from now on.
+         * @description Make a gold item an ordinary one again.
          */
         delete: operations["remove_gold"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/quality": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Quality
+         * @description How fast and how well each annotator works, and how much is done each day.
+         */
+        get: operations["get_quality"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1084,7 +1364,7 @@ export interface paths {
         };
         /**
          * List Campaign Rankings
-         * @description Everything that was submitted, with names; in no order that means something.
+         * @description Every submission, with names, in no meaningful order.
          */
         get: operations["list_campaign_rankings"];
         put?: never;
@@ -1106,7 +1386,7 @@ export interface paths {
         put?: never;
         /**
          * Add Entrant
-         * @description One more model or endpoint, which answers the same prompts.
+         * @description Add a model or an endpoint that answers the same prompts.
          */
         post: operations["add_entrant"];
         delete?: never;
@@ -1126,9 +1406,52 @@ export interface paths {
         put?: never;
         /**
          * Evaluation Gate
-         * @description Hold rules against the report: pass, fail, or invalid where something cannot be decided. Changes nothing.
+         * @description Hold rules against the report: pass, fail, or invalid where something cannot be decided. Notices tell of the
+         *     first two.
          */
         post: operations["evaluation_gate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Items
+         * @description The prompts behind a figure of the report, by position: wins, ties and losses of one entrant against another by a
+         *     source, or those on which sources disagree. They are what the report counts, so their number is its figure.
+         */
+        get: operations["list_items"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/items/{position}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Item
+         * @description One prompt with its answers and their rewards, verdicts, people's ranks, and its neighbours among those that fit
+         *     the filters. With two entrants, verdicts are on these alone.
+         */
+        get: operations["get_item"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1144,13 +1467,13 @@ export interface paths {
         };
         /**
          * List Judges
-         * @description By age, with their counts of verdicts and their cost.
+         * @description Oldest first, with their counts of verdicts and their cost.
          */
         get: operations["list_judges"];
         put?: never;
         /**
          * Create Judge
-         * @description Ask a judge. Its run waits for answers that are still being made.
+         * @description Ask a judge. Its run waits for answers that are still being generated.
          */
         post: operations["create_judge"];
         delete?: never;
@@ -1172,14 +1495,14 @@ export interface paths {
         post?: never;
         /**
          * Delete Judge
-         * @description With its verdicts. What was paid for stays known, so that the same judge again costs nothing.
+         * @description Delete a judge with its verdicts. Paid answers stay cached, so the same judge again costs nothing.
          */
         delete: operations["delete_judge"];
         options?: never;
         head?: never;
         /**
          * Change Judge
-         * @description Its budget, from its next run on: ask again (`retry`) for what the former one left.
+         * @description Change a judge's budget from its next run on; `retry` asks for what the former one left.
          */
         patch: operations["change_judge"];
         trace?: never;
@@ -1236,7 +1559,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Judge
-         * @description Ask again what ended in an error. Verdicts stay as they are.
+         * @description Retry what ended in an error. Verdicts stay as they are.
          */
         post: operations["retry_judge"];
         delete?: never;
@@ -1265,6 +1588,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}/verdicts/{number}/call": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Judge Call
+         * @description The call that a verdict was read from: messages, answer, tokens, cost, seconds, and whether it was cached.
+         */
+        get: operations["get_judge_call"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/evaluations/{evaluation}/judgments": {
         parameters: {
             query?: never;
@@ -1276,7 +1619,8 @@ export interface paths {
         put?: never;
         /**
          * Post Judgments
-         * @description Judgments made elsewhere become a judge. Of several on one item the newest counts; the others are superseded.
+         * @description Import external judgments as a judge. If several are about one item, the newest counts; the others are
+         *     superseded.
          */
         post: operations["post_judgments"];
         delete?: never;
@@ -1294,13 +1638,14 @@ export interface paths {
         };
         /**
          * List Juries
-         * @description By age.
+         * @description Oldest first.
          */
         get: operations["list_juries"];
         put?: never;
         /**
          * Create Jury
-         * @description Several judges as one source of the report. It asks nothing: it counts the verdicts that its judges give.
+         * @description Combine several judges into one source of the report. A jury sends no requests: it counts the verdicts of its
+         *     judges.
          */
         post: operations["create_jury"];
         delete?: never;
@@ -1321,7 +1666,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Jury
-         * @description Its judges and their verdicts stay.
+         * @description Delete a jury. Its judges and their verdicts are kept.
          */
         delete: operations["delete_jury"];
         options?: never;
@@ -1506,9 +1851,29 @@ export interface paths {
         put?: never;
         /**
          * Add Rewards
-         * @description Let a reward model score all answers. Asked for again, it scores those that are new.
+         * @description Let a reward model score all answers. A repeated call scores only the new ones.
          */
         post: operations["add_rewards"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/standing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Standing
+         * @description The entrants, best first, by people, judges and reward models so far: whom a campaign asks about by default.
+         */
+        get: operations["get_standing"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1524,11 +1889,31 @@ export interface paths {
         };
         /**
          * Stream Events
-         * @description Server-sent events: `id`, `event` (the type) and `data` ({id, type, created_at, payload}). Without a place to
-         *     start from, only what happens from now on. The stream ends after ten minutes, or soon after the right to read does;
+         * @description Server-sent events: `id`, `event` (the type) and `data` ({id, type, created_at, payload}). Without a starting
+         *     point, only new events are sent. The stream ends after ten minutes, or soon after the right to read ends;
          *     reconnect with `Last-Event-ID`.
          */
         get: operations["stream_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/first-steps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show First Steps
+         * @description Which of the first steps were taken: answers at several scores, pairs imported, five answers ranked.
+         */
+        get: operations["show_first_steps"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1546,7 +1931,7 @@ export interface paths {
         };
         /**
          * List Imports
-         * @description Newest first, finished ones too.
+         * @description Newest first, including finished ones.
          */
         get: operations["list_imports"];
         put?: never;
@@ -1591,14 +1976,14 @@ export interface paths {
         };
         /**
          * Get Import
-         * @description Its state, and how far it is.
+         * @description The state and progress of an import.
          */
         get: operations["get_import"];
         put?: never;
         post?: never;
         /**
          * Delete Import
-         * @description With its file; what is at work stops. A dataset that it made stays.
+         * @description Delete an import and its file; work in progress stops. A dataset that it made is kept.
          */
         delete: operations["delete_import"];
         options?: never;
@@ -1621,7 +2006,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Import
-         * @description At once. A cancelled validation leaves a draft, a cancelled import nothing but itself: it can start again.
+         * @description Cancel immediately. A cancelled validation leaves a draft; a cancelled import can be started again.
          */
         post: operations["cancel_import"];
         delete?: never;
@@ -1681,7 +2066,7 @@ export interface paths {
         put?: never;
         /**
          * Start Import
-         * @description Make the dataset in the background, all of it or nothing.
+         * @description Create the dataset in the background, whole or not at all.
          */
         post: operations["start_import"];
         delete?: never;
@@ -1701,10 +2086,98 @@ export interface paths {
         put?: never;
         /**
          * Validate Import
-         * @description Read the whole file in the background, by the rules of the import; nothing is stored but the report.
+         * @description Validate the whole file in the background, by the rules of the import; only the report is stored.
          */
         post: operations["validate_import"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/marks/{type}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Marks
+         * @description The marks of things by id, without their notes as HTML.
+         */
+        get: operations["list_marks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/marks/{type}/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tags
+         * @description The tags that things of the type have, the most frequent first.
+         */
+        get: operations["list_tags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/marks/{type}/{item}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Marks
+         * @description The marks of one thing, by its id or name.
+         */
+        get: operations["get_marks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change Marks
+         * @description Change tags, write notes in Markdown, archive a thing or take it back.
+         */
+        patch: operations["change_marks"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/marks/{type}/{item}/favourite": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Add Favourite
+         * @description Make a thing a favourite of the one who asks; no one else sees it.
+         */
+        put: operations["add_favourite"];
+        post?: never;
+        /**
+         * Remove Favourite
+         * @description Take a thing from the favourites of the one who asks.
+         */
+        delete: operations["remove_favourite"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1719,13 +2192,13 @@ export interface paths {
         };
         /**
          * List Members
-         * @description In the order in which the accounts were made.
+         * @description In the order in which the accounts were created.
          */
         get: operations["list_members"];
         put?: never;
         /**
          * Add Member
-         * @description An unknown name becomes an account, with a sign-in link that is shown in this answer and never again.
+         * @description Add a member. An unknown name becomes an account, with a sign-in link that only this response shows.
          */
         post: operations["add_member"];
         delete?: never;
@@ -1746,15 +2219,15 @@ export interface paths {
         post?: never;
         /**
          * Remove Member
-         * @description They see nothing of the project from the next request on. The tokens and the links to reports that they made
-         *     end.
+         * @description Remove a member. They have no access from the next request on; their tokens and links to reports are revoked.
          */
         delete: operations["remove_member"];
         options?: never;
         head?: never;
         /**
          * Change Member
-         * @description Another role, from the next request on. Their tokens that could do more end. The last owner stays one.
+         * @description Change a member's role from the next request on. Tokens that exceed it are revoked. The last owner stays one.
+         *     Groups of the OpenID provider do not change it any more.
          */
         patch: operations["change_member"];
         trace?: never;
@@ -1770,7 +2243,8 @@ export interface paths {
         put?: never;
         /**
          * Create Member Link
-         * @description For someone who lost the way in. Their password and all of their sessions end.
+         * @description Create a sign-in link for a member who cannot sign in. Their password is removed, and all of their sessions
+         *     end.
          */
         post: operations["create_member_link"];
         delete?: never;
@@ -1808,7 +2282,7 @@ export interface paths {
         };
         /**
          * Get Model Upload
-         * @description What is still missing. A whole one is the base model `source`.
+         * @description The files that are still missing. A complete upload is the base model `source`.
          */
         get: operations["get_model_upload"];
         put?: never;
@@ -1830,7 +2304,7 @@ export interface paths {
         put?: never;
         /**
          * Upload Model File
-         * @description One file of an announced folder, which has to be what was announced.
+         * @description Upload one file of an announced folder; it must be what was announced.
          */
         post: operations["upload_model_file"];
         delete?: never;
@@ -1870,8 +2344,8 @@ export interface paths {
         put?: never;
         /**
          * Check Fit
-         * @description What a model weighs and has, and what it needs on each worker, before it is imported. Asks the hub by name; no
-         *     weights are read.
+         * @description A model's size and properties, and what it needs on each worker, before it is imported. A hub model is looked up
+         *     by name; no weights are read.
          */
         post: operations["check_fit"];
         delete?: never;
@@ -1896,7 +2370,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Model
-         * @description Only when nothing refers to it and it is in no stage.
+         * @description Delete a model that nothing refers to and that is in no stage.
          */
         delete: operations["delete_model"];
         options?: never;
@@ -1937,6 +2411,27 @@ export interface paths {
          * @description The newest finished benchmarks of a reward model, and of others of the same content.
          */
         get: operations["list_model_benchmarks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/models/{model}/benchmarks/paired": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Paired Benchmarks
+         * @description How far two reward models differ on the same items of each benchmark: `a` is the model, `b` the other one. Error
+         *     codes of a 409: `no_benchmark`, `no_items_kept`, `other_benchmark_version`, `no_shared_items`.
+         */
+        get: operations["list_paired_benchmarks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2020,7 +2515,7 @@ export interface paths {
         put?: never;
         /**
          * Promote Model
-         * @description Move a model to a stage, or out of it. Whichever was in production in its place leaves it with the same call.
+         * @description Move a model to a stage, or out of it. In production, it replaces the current model in the same call.
          */
         post: operations["promote_model"];
         delete?: never;
@@ -2040,10 +2535,118 @@ export interface paths {
         put?: never;
         /**
          * Roll Back Model
-         * @description Take a model out of production again, and put the one there whose place it took, which is returned. 409
+         * @description Take a model out of production, and put back the one that it replaced, which is returned. 409
          *     `nothing_to_roll_back` where there is none.
          */
         post: operations["roll_back_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/notice-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Notice Rules
+         * @description All of them, by name.
+         */
+        get: operations["list_notice_rules"];
+        put?: never;
+        /**
+         * Create Notice Rule
+         * @description The secret of a webhook is shown in this answer and never again.
+         */
+        post: operations["create_notice_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/notice-rules/{rule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Notice Rule
+         * @description Delete a notice rule with all of its deliveries, including pending ones.
+         */
+        delete: operations["delete_notice_rule"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Notice Rule
+         * @description Change the given fields only. The secret stays the same.
+         */
+        patch: operations["change_notice_rule"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/notice-rules/{rule}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Deliveries
+         * @description The newest first. They are kept for a month.
+         */
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/notice-rules/{rule}/deliveries/{delivery}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redeliver Notice
+         * @description Send a delivery again within seconds, with the same id and ten tries, as at first.
+         */
+        post: operations["redeliver_notice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/notice-rules/{rule}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Notice Rule
+         * @description Send an event `test` now, once, also by an inactive rule. A failure is an answer: `last_error` explains it.
+         */
+        post: operations["test_notice_rule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2128,6 +2731,46 @@ export interface paths {
          * @description Hold rules against a pipeline's evaluation; an entrant has the name of its stage, and its score: `policy_5`.
          */
         post: operations["pipeline_gate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/pipelines/{pipeline}/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Pipeline Models
+         * @description Every model that the pipeline's runs made or reused, in the order in which they were made.
+         */
+        get: operations["list_pipeline_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/pipelines/{pipeline}/outlook": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Outlook
+         * @description How far a pipeline is, and how long its rest will take.
+         */
+        get: operations["show_outlook"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2231,8 +2874,8 @@ export interface paths {
         put?: never;
         /**
          * Start Comparison
-         * @description Ask several columns the same; follow the answers at `/stream`. An answer that an earlier comparison holds
-         *     already is copied immediately.
+         * @description Ask several columns the same prompt; follow the answers at `/stream`. An answer that an earlier comparison
+         *     already has is copied immediately.
          */
         post: operations["start_comparison"];
         delete?: never;
@@ -2272,7 +2915,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Comparison
-         * @description End all open answers immediately; what they have written so far stays.
+         * @description End all open answers immediately; their text so far is kept.
          */
         post: operations["cancel_comparison"];
         delete?: never;
@@ -2318,7 +2961,7 @@ export interface paths {
         put?: never;
         /**
          * Start Curve
-         * @description Measure which rewards a policy achieves at the scores asked of it. Comparisons go first.
+         * @description Measure which rewards a policy achieves at requested scores. Comparisons have priority.
          */
         post: operations["start_curve"];
         delete?: never;
@@ -2358,7 +3001,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Curve
-         * @description The points so far stay.
+         * @description Cancel a curve. Its points so far are kept.
          */
         post: operations["cancel_curve"];
         delete?: never;
@@ -2472,6 +3115,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show Quota */
+        get: operations["show_quota"];
+        /**
+         * Set Quota
+         * @description For the operator alone. Beyond it no run starts or resumes; what runs continues.
+         */
+        put: operations["set_quota"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/rankings": {
         parameters: {
             query?: never;
@@ -2481,7 +3145,7 @@ export interface paths {
         };
         /**
          * List Open Campaigns
-         * @description What there is to rank, oldest first; closed campaigns only where the caller took part.
+         * @description Campaigns to rank, oldest first; closed ones only where the caller took part.
          */
         get: operations["list_open_campaigns"];
         put?: never;
@@ -2501,7 +3165,7 @@ export interface paths {
         };
         /**
          * List My Rankings
-         * @description What the caller submitted or skipped last, to look at again or undo.
+         * @description The caller's latest submissions and skips, to review or undo.
          */
         get: operations["list_my_rankings"];
         put?: never;
@@ -2522,7 +3186,7 @@ export interface paths {
         get?: never;
         /**
          * Save Draft
-         * @description Keep what is ranked so far, and the lock.
+         * @description Save the ranking so far, and keep the lock.
          */
         put: operations["save_draft"];
         post?: never;
@@ -2563,7 +3227,7 @@ export interface paths {
         put?: never;
         /**
          * Submit Ranking
-         * @description Hand a ranking in. The same `submission` again changes nothing. 409 `lock_lost`: others ranked it meanwhile.
+         * @description Submit a ranking. The same `submission` again changes nothing. 409 `lock_lost`: others ranked it meanwhile.
          */
         post: operations["submit_ranking"];
         delete?: never;
@@ -2583,10 +3247,54 @@ export interface paths {
         put?: never;
         /**
          * Undo Ranking
-         * @description Take a submission or skip back: the task is the caller's again, with what was submitted as its draft.
+         * @description Undo a submission or a skip: the task is the caller's again, with what was submitted as its draft.
          */
         post: operations["undo_ranking"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/{campaign}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Decisions
+         * @description Items that were decided, the newest decision first, each with what annotators submitted.
+         */
+        get: operations["list_decisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/{campaign}/decisions/{item}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Decide
+         * @description Decide an item: this counts instead of what annotators submitted. In the order that the caller was shown.
+         */
+        put: operations["decide"];
+        post?: never;
+        /**
+         * Withdraw Decision
+         * @description Let what annotators submitted count again. The decision is kept.
+         */
+        delete: operations["withdraw_decision"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2603,9 +3311,29 @@ export interface paths {
         put?: never;
         /**
          * Next Tasks
-         * @description Tasks to work on, locked to the caller: first those that are at hand already, then new ones.
+         * @description Tasks to work on, locked to the caller: first those already at hand, then new ones.
          */
         post: operations["next_tasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/{campaign}/review": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Disagreements
+         * @description Items on which annotators disagree and no one has decided, the greatest disagreement first.
+         */
+        get: operations["list_disagreements"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2645,7 +3373,7 @@ export interface paths {
          * Check Recipe
          * @description The stages that a start would run, with resolved configs and inputs. Starts nothing.
          *
-         *     A folder that is named as a base model is looked at only for those who may start runs.
+         *     A folder that is named as a base model is read only for callers who may start runs.
          */
         post: operations["check_recipe"];
         delete?: never;
@@ -2685,7 +3413,7 @@ export interface paths {
         put?: never;
         /**
          * Read Recipe
-         * @description Name, description and inputs of a text. Checks its YAML, not what it asks for.
+         * @description Name, description and inputs of a recipe's text. Checks only its YAML.
          */
         post: operations["read_recipe"];
         delete?: never;
@@ -2732,6 +3460,111 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/run-changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Runs
+         * @description Tag, archive, restore, cancel or delete runs. All or none, unless `skip` is set.
+         */
+        post: operations["change_runs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/run-changes/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Changes
+         * @description What would happen to these runs and to what depends on them. Nothing changes.
+         */
+        post: operations["preview_changes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/run-columns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Columns
+         * @description What runs of the project can be filtered by, and shown and sorted by: the fields of every run, then settings,
+         *     metrics and results that some run has.
+         */
+        get: operations["list_columns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/run-views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Views
+         * @description The views of the list that the project keeps, by name.
+         */
+        get: operations["list_views"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/run-views/{view}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Keep View
+         * @description Keep a filter, a sort and columns under a name, in place of what the name had.
+         */
+        put: operations["keep_view"];
+        post?: never;
+        /**
+         * Delete View
+         * @description Delete a view. Its runs are not touched.
+         */
+        delete: operations["delete_view"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs": {
         parameters: {
             query?: never;
@@ -2741,7 +3574,8 @@ export interface paths {
         };
         /**
          * List Runs
-         * @description The newest first. Shards are shown with their run.
+         * @description The newest first, unless sorted otherwise. Shards are shown with their run, archived runs where the filter has
+         *     `is:archived`.
          */
         get: operations["list_runs"];
         put?: never;
@@ -2767,7 +3601,8 @@ export interface paths {
         put?: never;
         /**
          * Estimate Run
-         * @description What a run would cost, judged by earlier ones of its kind and method (null where they do not tell), and how much
+         * @description What a run would cost, estimated from earlier ones of its kind and method (null where these do not suffice), and
+         *     how much
          *     memory of a device it would need.
          */
         post: operations["estimate_run"];
@@ -2873,8 +3708,7 @@ export interface paths {
         put?: never;
         /**
          * Change Run
-         * @description Other settings from the next optimiser step on, of a training run that has not ended: those it calls
-         *     `changeable`.
+         * @description Change settings of a training run from its next optimiser step on: those that its `changeable` lists.
          */
         post: operations["change_run"];
         delete?: never;
@@ -2894,7 +3728,7 @@ export interface paths {
         put?: never;
         /**
          * Clone Run
-         * @description The same run again, with changes.
+         * @description Start the same run again, with changes.
          */
         post: operations["clone_run"];
         delete?: never;
@@ -3076,7 +3910,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Run
-         * @description A training run keeps a checkpoint after its current step and frees its device, until it is resumed.
+         * @description Pause a training run: it saves a checkpoint after its current step and frees its device, until it is resumed.
          */
         post: operations["pause_run"];
         delete?: never;
@@ -3116,7 +3950,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Run
-         * @description Give a failed, cancelled or paused run new attempts, from its newest checkpoint.
+         * @description Resume a failed, cancelled or paused run from its newest checkpoint, with new attempts.
          */
         post: operations["resume_run"];
         delete?: never;
@@ -3140,6 +3974,50 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/sample-views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sample Views
+         * @description The filters of samples that the project keeps, by name.
+         */
+        get: operations["list_sample_views"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/sample-views/{view}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Keep Sample View
+         * @description Keep filters of samples under a name, in place of what the name had.
+         */
+        put: operations["keep_sample_view"];
+        post?: never;
+        /**
+         * Delete Sample View
+         * @description Delete a view. No dataset is touched.
+         */
+        delete: operations["delete_sample_view"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3185,6 +4063,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search
+         * @description Pipelines, runs, evaluations, models, datasets, campaigns and arenas, each type the newest first.
+         */
+        get: operations["search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/tokens": {
         parameters: {
             query?: never;
@@ -3219,7 +4117,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Token
-         * @description By id or name. It stops working with this answer.
+         * @description Revoke a token by id or name. It stops working immediately.
          */
         delete: operations["revoke_token"];
         options?: never;
@@ -3248,114 +4146,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/projects/{project}/webhooks": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Webhooks
-         * @description All of them, by name.
-         */
-        get: operations["list_webhooks"];
-        put?: never;
-        /**
-         * Create Webhook
-         * @description The secret is shown in this answer and never again.
-         */
-        post: operations["create_webhook"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/projects/{project}/webhooks/{webhook}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Delete Webhook
-         * @description With all of its deliveries, also those that still wait.
-         */
-        delete: operations["delete_webhook"];
-        options?: never;
-        head?: never;
-        /**
-         * Change Webhook
-         * @description Only what is given. The secret stays.
-         */
-        patch: operations["change_webhook"];
-        trace?: never;
-    };
-    "/api/v1/projects/{project}/webhooks/{webhook}/deliveries": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Deliveries
-         * @description The newest first. They are kept for a month.
-         */
-        get: operations["list_deliveries"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/projects/{project}/webhooks/{webhook}/deliveries/{delivery}/redeliver": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Redeliver Webhook
-         * @description Send it again within seconds, with the same id, and ten tries as at first.
-         */
-        post: operations["redeliver_webhook"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/projects/{project}/webhooks/{webhook}/test": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Test Webhook
-         * @description Send an event `test` now, once, also to an inactive webhook. A failure is an answer: `last_error` explains it.
-         */
-        post: operations["test_webhook"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -3371,7 +4161,8 @@ export interface paths {
         put?: never;
         /**
          * Sign In With Password
-         * @description The answer sets the cookie. Repeated failures have to wait: `Retry-After`, `retry_after_seconds`.
+         * @description Sign in with a password; the response sets the cookie. Repeated failures must wait: `Retry-After`,
+         *     `retry_after_seconds`.
          */
         post: operations["sign_in_with_password"];
         /** Sign Out */
@@ -3391,7 +4182,7 @@ export interface paths {
         get?: never;
         /**
          * Set Password
-         * @description The caller's own. All other sessions of the person end, and so do unused sign-in links.
+         * @description Set the caller's own password. All other sessions of theirs end, and unused sign-in links are revoked.
          */
         put: operations["set_password"];
         post?: never;
@@ -3412,9 +4203,29 @@ export interface paths {
         put?: never;
         /**
          * Create Sign In Link
-         * @description A link for the caller's own person. `steerboard sign-in` prints it.
+         * @description Create a sign-in link for the caller. `steerboard sign-in` prints it.
          */
         post: operations["create_sign_in_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign In Methods
+         * @description How people can sign in, besides links and passwords.
+         */
+        get: operations["sign_in_methods"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3430,8 +4241,8 @@ export interface paths {
         };
         /**
          * List System Audit
-         * @description What belongs to no project, newest first: signing in (also in vain) and out, passwords, sign-in links. For the
-         *     operator, since it is about the people of all projects.
+         * @description Events outside all projects, newest first: sign-ins, failed ones too, sign-outs, passwords, sign-in links. Only
+         *     for the operator, since they concern the people of all projects.
          */
         get: operations["list_system_audit"];
         put?: never;
@@ -3468,7 +4279,7 @@ export interface paths {
         };
         /**
          * List Methods
-         * @description The training methods, also those that other packages bring.
+         * @description The training methods, including those of other packages.
          */
         get: operations["list_methods"];
         put?: never;
@@ -3488,7 +4299,7 @@ export interface paths {
         };
         /**
          * List Queues
-         * @description Queued and running runs in each pool, over all projects, and its living workers.
+         * @description Queued and running runs in each pool, over all projects, and its live workers.
          */
         get: operations["list_queues"];
         put?: never;
@@ -3528,7 +4339,7 @@ export interface paths {
         };
         /**
          * List Workers
-         * @description Every worker that was heard of lately. The run is shown only to those who may see its project.
+         * @description Every worker seen recently. The run is shown only to those who may see its project.
          */
         get: operations["list_workers"];
         put?: never;
@@ -3560,6 +4371,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sign-in/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Begin Oidc
+         * @description To the OpenID provider. `?back=/p/...` names the page to go to afterwards.
+         */
+        get: operations["begin_oidc"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sign-in/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Finish Oidc
+         * @description Back from the provider: the first sign-in makes the account, each gives the roles of the groups.
+         */
+        get: operations["finish_oidc"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sign-in/{code}": {
         parameters: {
             query?: never;
@@ -3569,15 +4420,15 @@ export interface paths {
         };
         /**
          * Show Sign In
-         * @description The page of a sign-in link, with the button that uses it. Opening it uses nothing, since chats and mail scanners
-         *     open links too. `?back=/p/...` names the page to go to afterwards.
+         * @description The page of a sign-in link, with the button that uses it. Opening the page does not use the link, since chats and
+         *     mail scanners open links too. `?back=/p/...` names the page to go to afterwards.
          */
         get: operations["show_sign_in"];
         put?: never;
         /**
          * Use Sign In
          * @description Trade the code of a sign-in link for a cookie. The code works once; a used one leads a browser to the dashboard's
-         *     own page of signing in.
+         *     sign-in page.
          */
         post: operations["use_sign_in"];
         delete?: never;
@@ -3642,7 +4493,7 @@ export interface components {
         };
         /**
          * AcademicMismatch
-         * @description An ancestor's results of the task, of which none can be compared: how the nearest one, of run `run_id`, is unlike
+         * @description An ancestor's results of the task, none of which can be compared: how the nearest one, of run `run_id`, is unlike
          *     the model's.
          */
         AcademicMismatch: {
@@ -3802,6 +4653,39 @@ export interface components {
             win_rate: number;
         };
         /**
+         * Annotation
+         * @description By the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where there are criteria
+         *     (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad answers; a Likert task
+         *     `scores` for each criterion; a correction `correction`.
+         */
+        Annotation: {
+            /**
+             * Both Bad
+             * @default false
+             */
+            both_bad: boolean;
+            /** Comment */
+            comment?: string | null;
+            /** Correction */
+            correction?: string | null;
+            /**
+             * Criteria Ranks
+             * @default {}
+             */
+            criteria_ranks: {
+                [key: string]: number[];
+            };
+            /** Ranks */
+            ranks?: number[] | null;
+            /**
+             * Scores
+             * @default {}
+             */
+            scores: {
+                [key: string]: number[];
+            };
+        };
+        /**
          * AnnotatorAdd
          * @description Null makes a name: annotator-1, annotator-2, ...
          */
@@ -3847,6 +4731,44 @@ export interface components {
             link: string;
         };
         /**
+         * AnnotatorQuality
+         * @description `hours` at work, as browsers count them. `agreement` with the other annotators of the shared items, and with the
+         *     reviewer of the adjudicated ones: 1 less the disagreement. `gold`: share of the pairs of gold items in the known
+         *     order. `qualification`: null where the campaign asks for none.
+         */
+        AnnotatorQuality: {
+            /** Adjudicated Items */
+            adjudicated_items: number;
+            /** Agreement */
+            agreement: number | null;
+            /** Agreement With Reviewers */
+            agreement_with_reviewers: number | null;
+            /** Annotator */
+            annotator: string;
+            /** Done */
+            done: number;
+            /** Flagged */
+            flagged: number;
+            /** Gold */
+            gold: number | null;
+            /** Gold Pairs */
+            gold_pairs: number;
+            /** Hours */
+            hours: number;
+            /** Items Per Hour */
+            items_per_hour: number | null;
+            /** Last At */
+            last_at: string | null;
+            /** Median Seconds */
+            median_seconds: number | null;
+            /** Qualification */
+            qualification: ("open" | "passed" | "failed") | null;
+            /** Shared Items */
+            shared_items: number;
+            /** Skipped */
+            skipped: number;
+        };
+        /**
          * AnnotatorRow
          * @description `first_best`: how often the answer shown first is ranked best; `longer_better`: how often the longer of two is.
          *     `gold`: share of pairs of gold items in the known order.
@@ -3870,7 +4792,7 @@ export interface components {
         };
         /**
          * AnnouncedFile
-         * @description A file that will come. `path` is its name in the folder.
+         * @description A file to be uploaded. `path` is its name in the folder.
          */
         AnnouncedFile: {
             /** Path */
@@ -4199,7 +5121,7 @@ export interface components {
         };
         /**
          * AuditOut
-         * @description `actor` is `user:NAME`, `token:NAME` or, who did not get in, `nobody`; `action` is `thing.verb`.
+         * @description `actor` is `user:NAME`, `token:NAME` or, where a sign-in failed, `nobody`; `action` is `thing.verb`.
          */
         AuditOut: {
             /** Action */
@@ -4286,6 +5208,26 @@ export interface components {
             waits_for: string | null;
         };
         /**
+         * BenchmarkItems
+         * @description How far the model is right on each item, from 0 to 1, by which two models are compared on the same ones.
+         *
+         *     An item is known by a hash of its source and texts; equal ones are one item. Of all `n`, a benchmark of many keeps
+         *     those with the smallest `hashes`, the same ones for every model; `digest` is of the hashes of all. `sources`: by
+         *     item, its place in the result's `sources`, -1 where that does not list its source.
+         */
+        BenchmarkItems: {
+            /** Digest */
+            digest: string;
+            /** Hashes */
+            hashes: string[];
+            /** N */
+            n: number;
+            /** Right */
+            right: number[];
+            /** Sources */
+            sources: number[];
+        };
+        /**
          * BenchmarkResult
          * @description The result on pairs, or on prompts with several answers, of which some are right; the count of the other is 0.
          *
@@ -4297,7 +5239,7 @@ export interface components {
          *     `sources`: the largest first, empty where no item names one; `more_sources` are not listed. `rewardbench` and
          *     `rewardbench2` are null where no source is one of their subsets; they are computed over all sources. Of a preference
          *     model: `flip_rate`, the share of comparisons in which the order of the two decides, and of pairs
-         *     `calibration_error`.
+         *     `calibration_error`. `items`: null in results of earlier versions, and in what the API gives.
          */
         BenchmarkResult: {
             accuracy: components["schemas"]["Estimate"];
@@ -4310,6 +5252,7 @@ export interface components {
             chance: number;
             /** Flip Rate */
             flip_rate?: number | null;
+            items?: components["schemas"]["BenchmarkItems"] | null;
             /**
              * Left Out
              * @default 0
@@ -4336,6 +5279,19 @@ export interface components {
             sources: components["schemas"]["SourceAccuracy"][];
             /** Ties */
             ties: number;
+        };
+        /**
+         * BenchmarkSide
+         * @description One of two models, and the run that benchmarked it.
+         */
+        BenchmarkSide: {
+            /** Model */
+            model: string;
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
         };
         /**
          * BestOfK
@@ -4402,6 +5358,44 @@ export interface components {
             low: number;
         };
         /**
+         * BulkChange
+         * @description `skip`: do it to those runs to which it can be done, instead of to none where it cannot be done to all.
+         */
+        BulkChange: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "tag" | "archive" | "restore" | "cancel" | "delete";
+            /**
+             * Add Tags
+             * @default []
+             */
+            add_tags: string[];
+            /**
+             * Remove Tags
+             * @default []
+             */
+            remove_tags: string[];
+            /** Runs */
+            runs: string[];
+            /**
+             * Skip
+             * @default false
+             */
+            skip: boolean;
+        };
+        /**
+         * BulkResult
+         * @description `done`: the runs to which it was done, or would be. `skipped`: the others, each with its reason.
+         */
+        BulkResult: {
+            /** Done */
+            done: components["schemas"]["Consequence"][];
+            /** Skipped */
+            skipped: components["schemas"]["Consequence"][];
+        };
+        /**
          * CalibrationIn
          * @description Pairs whose better side is known: a dataset of preferences, and how many of its rows are drawn by the seed.
          */
@@ -4433,6 +5427,13 @@ export interface components {
             evaluation_id: string;
             judge: components["schemas"]["JudgeOut"];
         };
+        /** CallMessage */
+        CallMessage: {
+            /** Content */
+            content: string;
+            /** Role */
+            role: string;
+        };
         /**
          * CampaignChange
          * @description `paused` hands out nothing new, and takes what annotators hold; `closed` takes nothing. `overlap` only rises.
@@ -4446,12 +5447,18 @@ export interface components {
             lock_seconds?: number | null;
             /** Overlap */
             overlap?: number | null;
+            /** Qualify Items */
+            qualify_items?: number | null;
+            /** Qualify Share */
+            qualify_share?: number | null;
             /** State */
             state?: ("open" | "paused" | "closed") | null;
         };
         /**
          * CampaignCreate
-         * @description `criteria`: none for one overall ranking. `entrants`: all of the evaluation's where none are named.
+         * @description `criteria`: none for one overall ranking; a Likert task has at least one, a pairwise task or correction none.
+         *     `entrants`: where none are named, the best ones of the evaluation: at most 8, two of a pairwise task, one of a
+         *     correction. `GET .../standing` lists the best first.
          */
         CampaignCreate: {
             /**
@@ -4494,14 +5501,53 @@ export interface components {
              * @default 1
              */
             overlap: number;
+            /**
+             * Qualify Items
+             * @description Gold items that an annotator submits before any other; 0: no qualification.
+             * @default 0
+             */
+            qualify_items: number;
+            /**
+             * Qualify Share
+             * @description The share of their pairs of answers that must be in the known order.
+             * @default 0.7
+             */
+            qualify_share: number;
+            /**
+             * Task Type
+             * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
+             * @default ranking
+             * @enum {string}
+             */
+            task_type: "ranking" | "pairwise" | "likert" | "correction";
+        };
+        /**
+         * CampaignDay
+         * @description A day, in UTC, with submissions.
+         */
+        CampaignDay: {
+            /** Annotators */
+            annotators: number;
+            /**
+             * Day
+             * Format: date
+             */
+            day: string;
+            /** Median Seconds */
+            median_seconds: number | null;
+            /** Submissions */
+            submissions: number;
         };
         /**
          * CampaignOut
          * @description `done_items` have `overlap` rankings. `skipped_by_all`: not done, and everyone who has taken part skipped them.
+         *     `disagreements`: items on which annotators differ and no reviewer has decided; `adjudicated`: those that one has.
          *
          *     `warnings`: words of the campaign that tell annotators what they should not know.
          */
         CampaignOut: {
+            /** Adjudicated */
+            adjudicated: number;
             /** Annotators */
             annotators: components["schemas"]["AnnotatorFigures"][];
             /**
@@ -4513,6 +5559,8 @@ export interface components {
             created_by: string;
             /** Criteria */
             criteria: components["schemas"]["Criterion"][];
+            /** Disagreements */
+            disagreements: number;
             /** Done Items */
             done_items: number;
             /** Entrants */
@@ -4536,6 +5584,10 @@ export interface components {
             name: string;
             /** Overlap */
             overlap: number;
+            /** Qualify Items */
+            qualify_items: number;
+            /** Qualify Share */
+            qualify_share: number;
             /** Rankings */
             rankings: number;
             /** Skipped By All */
@@ -4545,8 +5597,24 @@ export interface components {
              * @enum {string}
              */
             state: "open" | "paused" | "closed";
+            /**
+             * Task Type
+             * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
+             * @enum {string}
+             */
+            task_type: "ranking" | "pairwise" | "likert" | "correction";
             /** Warnings */
             warnings: string[];
+        };
+        /**
+         * CampaignQuality
+         * @description Annotators by name; the last 60 days with submissions, newest first.
+         */
+        CampaignQuality: {
+            /** Annotators */
+            annotators: components["schemas"]["AnnotatorQuality"][];
+            /** Days */
+            days: components["schemas"]["CampaignDay"][];
         };
         /**
          * Campaigns
@@ -4601,7 +5669,7 @@ export interface components {
             evaluations?: string[] | null;
             /**
              * Identical Sides
-             * @description Drop pairs of which both answers are the same.
+             * @description Drop pairs whose answers are the same.
              * @default true
              */
             identical_sides: boolean;
@@ -4617,7 +5685,7 @@ export interface components {
             name?: string | null;
             /**
              * Near Duplicate
-             * @description Keep the first of pairs of which prompt, chosen and rejected answer are each nearly the same.
+             * @description Keep the first of pairs whose prompt, chosen and rejected answer are each nearly the same.
              * @default true
              */
             near_duplicate: boolean;
@@ -4690,7 +5758,7 @@ export interface components {
             examples: number;
             /**
              * Identical Sides
-             * @description Drop pairs of which both answers are the same.
+             * @description Drop pairs whose answers are the same.
              * @default true
              */
             identical_sides: boolean;
@@ -4701,7 +5769,7 @@ export interface components {
             min_margin?: number | null;
             /**
              * Near Duplicate
-             * @description Keep the first of pairs of which prompt, chosen and rejected answer are each nearly the same.
+             * @description Keep the first of pairs whose prompt, chosen and rejected answer are each nearly the same.
              * @default true
              */
             near_duplicate: boolean;
@@ -4883,6 +5951,28 @@ export interface components {
             score?: components["schemas"]["Condition"] | null;
         };
         /**
+         * ColumnName
+         * @description What runs can be filtered by. `name` is what a filter calls it; `sortable` fields are columns too, and of a
+         *     metric also `name.min`, `name.max` and, where `better` is known, `name.best`.
+         */
+        ColumnName: {
+            /**
+             * About
+             * @default
+             */
+            about: string;
+            /** Better */
+            better?: ("low" | "high") | null;
+            /** Name */
+            name: string;
+            /** Numbers */
+            numbers: boolean;
+            /** Sortable */
+            sortable: boolean;
+            /** Source */
+            source: ("setting" | "metric" | "result") | "run";
+        };
+        /**
          * CombinationResult
          * @description `mean`, `sd` and `histogram` are of the sums, in their own units. The last row of `correlations` is the sum's.
          */
@@ -5013,6 +6103,39 @@ export interface components {
             dropped: number;
             writing?: components["schemas"]["Writing"] | null;
         };
+        /**
+         * Consequence
+         * @description What happens to one run, and to what depends on it.
+         *
+         *     `why`: why it cannot be done; `needs`: the runs to which it must be done as well. `ends`: runs that are cancelled
+         *     with it. `loses`: what is deleted with it, besides its metrics, log and checkpoints. `keeps`: what it made, which
+         *     stays without the run that made it.
+         */
+        Consequence: {
+            /**
+             * Ends
+             * @default []
+             */
+            ends: components["schemas"]["NamedThing"][];
+            /**
+             * Keeps
+             * @default []
+             */
+            keeps: components["schemas"]["NamedThing"][];
+            /**
+             * Loses
+             * @default []
+             */
+            loses: components["schemas"]["NamedThing"][];
+            /**
+             * Needs
+             * @default []
+             */
+            needs: components["schemas"]["NamedThing"][];
+            run: components["schemas"]["NamedThing"];
+            /** Why */
+            why?: string | null;
+        };
         /** Contamination */
         Contamination: {
             /** Checked */
@@ -5071,6 +6194,28 @@ export interface components {
             source?: string | null;
         };
         /**
+         * CorrectionsCreate
+         * @description `unchanged`: also answers that an annotator accepted as they are. `split`: as for preferences.
+         */
+        CorrectionsCreate: {
+            /**
+             * Name
+             * @description A version number is appended: NAME-1, NAME-2. Null: EVALUATION-corrections.
+             */
+            name?: string | null;
+            /**
+             * Split
+             * @default by_prompt
+             * @enum {string}
+             */
+            split: "by_prompt" | "train";
+            /**
+             * Unchanged
+             * @default true
+             */
+            unchanged: boolean;
+        };
+        /**
          * Correlations
          * @description Pearson's r and Spearman's rho between every two of `names` over the same `n` answers; null where one is
          *     constant, or n below 2.
@@ -5087,7 +6232,8 @@ export interface components {
         };
         /**
          * Criterion
-         * @description A ranking of its own.
+         * @description A criterion, which gets its own ranking; in a Likert task a score from 1 to `points`, 5 unless given. `low` and
+         *     `high`: what the lowest and the highest score mean.
          */
         Criterion: {
             /**
@@ -5095,8 +6241,14 @@ export interface components {
              * @default
              */
             description: string;
+            /** High */
+            high?: string | null;
+            /** Low */
+            low?: string | null;
             /** Name */
             name: string;
+            /** Points */
+            points?: number | null;
         };
         /**
          * CurveIn
@@ -5349,28 +6501,27 @@ export interface components {
             stop: string[];
             /**
              * Temperature
-             * @description 0 is greedy.
+             * @description Sampling temperature; 0 is greedy.
              * @default 0
              */
             temperature: number;
             /**
              * Top K
-             * @description Draw from this many of the likeliest tokens; 0: from all.
+             * @description Sample from this many of the likeliest tokens; 0: from all.
              * @default 0
              */
             top_k: number;
             /**
              * Top P
-             * @description Draw from the likeliest tokens of this much probability.
+             * @description Sample from the likeliest tokens with this total probability.
              * @default 1
              */
             top_p: number;
         };
         /**
          * DeliveryOut
-         * @description `event` is one of the webhook's, or `test`. `last_status`: the HTTP status of the last answer, null without one.
-         *
-         *     `next_attempt_at` is null once the delivery has ended.
+         * @description `event` is one of the rule's, or `test`. `last_status`: the HTTP or SMTP status of the last answer, null without
+         *     one. `next_attempt_at` is null once the delivery has ended.
          */
         DeliveryOut: {
             /** Attempts */
@@ -5406,6 +6557,50 @@ export interface components {
             state: "pending" | "delivered" | "failed";
         };
         /**
+         * Difference
+         * @description Rows of `before` are `removed`, `changed` or the same in `after`. `by`: whether rows were matched by their place
+         *     in versions of one dataset, or by their content.
+         */
+        Difference: {
+            /** Added */
+            added: number;
+            /** After */
+            after: string;
+            /** Before */
+            before: string;
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "version" | "content";
+            /** Changed */
+            changed: number;
+            /** Removed */
+            removed: number;
+            /** Same */
+            same: number;
+        };
+        /**
+         * DifferentRow
+         * @description `fields`: those that differ in a changed row.
+         */
+        DifferentRow: {
+            after: components["schemas"]["SampleOut"] | null;
+            before: components["schemas"]["SampleOut"] | null;
+            /**
+             * Change
+             * @enum {string}
+             */
+            change: "added" | "removed" | "changed";
+            /** Fields */
+            fields: string[];
+        };
+        /** Discarded */
+        Discarded: {
+            /** Rows */
+            rows: number;
+        };
+        /**
          * Divergence
          * @description KL(entrant || model) of whole answers, in nats. `kind`: `estimate`, the mean over prompts of log pi(y|x) -
          *     log pi_model(y|x) of sampled answers; `same`, that model itself; `bound`, the most that the best of n of its answers
@@ -5425,11 +6620,18 @@ export interface components {
         };
         /**
          * Draft
-         * @description What is ranked so far, by key; replaces the draft before. Other tabs and devices see it.
+         * @description What is done so far, by key; replaces the draft before. Other tabs and devices see it.
          */
         Draft: {
+            /**
+             * Both Bad
+             * @default false
+             */
+            both_bad: boolean;
             /** Comment */
             comment?: string | null;
+            /** Correction */
+            correction?: string | null;
             /**
              * Criteria Ranks
              * @default {}
@@ -5445,6 +6647,15 @@ export interface components {
             ranks?: {
                 [key: string]: number;
             } | null;
+            /**
+             * Scores
+             * @default {}
+             */
+            scores: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
         };
         /**
          * DraftOut
@@ -5804,7 +7015,7 @@ export interface components {
          *     after step `condition_gain_step` of its training; null where that was not measured. `kept`: which evaluation of its
          *     training its weights are of, where it kept the best. `trained_on`: content hashes of the reward models
          *     upstream of it, and of the one that chose its answers; `origin_known`: whether those are all of them. `chosen_by`:
-         *     the name of the latter.
+         *     the name of the latter. `samples`: answers to each prompt.
          */
         EntrantRow: {
             /** Best Of */
@@ -5818,6 +7029,11 @@ export interface components {
             content_hash: string | null;
             /** Family */
             family: string | null;
+            /**
+             * Guidance
+             * @default 1
+             */
+            guidance: number;
             /** Kept */
             kept?: string | null;
             length: components["schemas"]["Estimate"];
@@ -5836,6 +7052,11 @@ export interface components {
             origin_known: boolean;
             /** Responses */
             responses: number;
+            /**
+             * Samples
+             * @default 1
+             */
+            samples: number;
             score: components["schemas"]["Condition"] | null;
             /**
              * Source
@@ -5884,7 +7105,7 @@ export interface components {
             /** Chosen By */
             chosen_by?: string | null;
             /** Device Seconds */
-            device_seconds: number;
+            device_seconds?: number | null;
             /** Distinct 1 */
             distinct_1: number;
             /** Distinct 2 */
@@ -5911,11 +7132,6 @@ export interface components {
              * @default 0
              */
             log_prob_seconds: number;
-            /**
-             * Log Prob Seconds Shared
-             * @default 0
-             */
-            log_prob_seconds_shared: number;
             /** Method */
             method: string;
             /** N */
@@ -6144,8 +7360,9 @@ export interface components {
         /**
          * EvaluationReport
          * @description `unfinished`: what is still in progress or has failed, in words; the figures cover what exists. `recipe`: the
-         *     paper's table, the control curve and the costs, if a recipe's stage started the evaluation and has ended.
-         *     `reward_correlations`: between reward models, over the answers that all of them have scored.
+         *     paper's claims, if a recipe's stage started the evaluation and has ended; that stage keeps the whole report of this
+         *     moment. `reward_correlations`: between reward models, over the answers that all of them have scored.
+         *     `evaluation_id` is null in what a stage of release 0.1 kept, which had no evaluation.
          */
         EvaluationReport: {
             /**
@@ -6174,11 +7391,8 @@ export interface components {
             entrants: components["schemas"]["EntrantRow"][];
             /** Evaluation */
             evaluation: string;
-            /**
-             * Evaluation Id
-             * Format: uuid
-             */
-            evaluation_id: string;
+            /** Evaluation Id */
+            evaluation_id: string | null;
             /**
              * Figures Version
              * @description Version of Steerboard's figures; 0 in reports that had none.
@@ -6227,7 +7441,7 @@ export interface components {
             prompts_from: string;
             /** Ranks */
             ranks: components["schemas"]["RankShare"][];
-            recipe?: components["schemas"]["Report"] | null;
+            recipe?: components["schemas"]["RecipeSection"] | null;
             reward_correlations?: components["schemas"]["Correlations"] | null;
             /**
              * Reward Sums
@@ -6267,6 +7481,25 @@ export interface components {
             prompt: string;
         };
         /**
+         * Excerpt
+         * @description A text of the row around the first hit of a search. `turn`: which one of the prompt.
+         */
+        Excerpt: {
+            /** Field */
+            field: string;
+            /** Parts */
+            parts: components["schemas"]["ExcerptPart"][];
+            /** Turn */
+            turn: number | null;
+        };
+        /** ExcerptPart */
+        ExcerptPart: {
+            /** Hit */
+            hit: boolean;
+            /** Text */
+            text: string;
+        };
+        /**
          * FinishedBenchmark
          * @description The result of a run, and the dataset that its pairs are from.
          */
@@ -6289,6 +7522,29 @@ export interface components {
              * Format: uuid
              */
             run_id: string;
+        };
+        /**
+         * FirstSteps
+         * @description `asked`: the playground has answers at a score. `steered`: the newest model that takes one, by name. `imported`:
+         *     there is an imported preference dataset; those of `steerboard demo` do not count. `ranked`: submitted rankings, of
+         *     `to_rank`. `campaign`: the newest one that is open.
+         */
+        FirstSteps: {
+            /** Asked */
+            asked: boolean;
+            /** Campaign */
+            campaign: string | null;
+            /** Imported */
+            imported: boolean;
+            /** Ranked */
+            ranked: number;
+            /** Steered */
+            steered: string | null;
+            /**
+             * To Rank
+             * @default 5
+             */
+            to_rank: number;
         };
         /**
          * FitAsked
@@ -6392,6 +7648,26 @@ export interface components {
             tokens: number | null;
             /** Why */
             why?: string | null;
+        };
+        /**
+         * Found
+         * @description `detail`: the kind of thing, or whose it is: `merge, failed`, `reward`, `preferences`.
+         */
+        Found: {
+            /** Detail */
+            detail: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "pipeline" | "run" | "evaluation" | "model" | "dataset" | "campaign" | "arena";
         };
         /** Friedman */
         Friedman: {
@@ -6664,9 +7940,8 @@ export interface components {
         };
         /**
          * Health
-         * @description `ok` when requests can be served. Without Redis they can: only wake-ups and live updates come later. Without the
-         *     artifact store only those for files of models and imports fail; without room on the disk, `full`, those that bring
-         *     much.
+         * @description `ok` when requests can be served. Without Redis, only wake-ups and live updates are late. Without the artifact
+         *     store, only requests for files of models and imports fail; without room on the disk, `full`, only large uploads.
          */
         Health: {
             /**
@@ -6697,7 +7972,7 @@ export interface components {
         };
         /**
          * HeldOutChange
-         * @description How many held-out rows a version of a dataset flipped or dropped.
+         * @description How many held-out rows a version of a dataset flipped, edited or dropped.
          */
         HeldOutChange: {
             /** Dataset */
@@ -6709,14 +7984,34 @@ export interface components {
             dataset_id: string;
             /** Dropped */
             dropped: number;
+            /**
+             * Edited
+             * @default 0
+             */
+            edited: number;
             /** Flipped */
             flipped: number;
         };
-        /** HumanReport */
+        /**
+         * HumanReport
+         * @description `points`: the highest score of a Likert criterion, whose comparison is of the scores themselves; else of N + 1 -
+         *     rank. `both_bad`: how many pairwise choices found neither answer good; they are ties. `adjudicated`: items that a
+         *     reviewer decided, which counts instead of their rankings.
+         */
         HumanReport: {
+            /**
+             * Adjudicated
+             * @default 0
+             */
+            adjudicated: number;
             alpha: components["schemas"]["Estimate"];
             /** Annotators */
             annotators: components["schemas"]["AnnotatorRow"][];
+            /**
+             * Both Bad
+             * @default 0
+             */
+            both_bad: number;
             /** Campaign */
             campaign: string;
             comparison: components["schemas"]["Comparison"];
@@ -6730,10 +8025,18 @@ export interface components {
             kappas: components["schemas"]["KappaRow"][];
             /** Overlap */
             overlap: number;
+            /** Points */
+            points?: number | null;
             /** Rankings */
             rankings: number;
             /** State */
             state: string;
+            /**
+             * Task Type
+             * @default ranking
+             * @enum {string}
+             */
+            task_type: "ranking" | "pairwise" | "likert";
             /** Warnings */
             warnings: string[];
         };
@@ -6918,6 +8221,12 @@ export interface components {
              * @enum {string}
              */
             kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            /**
+             * Layouts
+             * @description Layouts of other tools that are converted.
+             * @default []
+             */
+            layouts: string[];
             /** Mapping */
             mapping: {
                 [key: string]: string;
@@ -7117,6 +8426,210 @@ export interface components {
             unused: components["schemas"]["UnusedColumn"][];
         };
         /**
+         * ItemCounts
+         * @description How the source compares the two entrants, whichever `outcome` is asked for: the report's wins, ties and losses
+         *     where neither category nor length is.
+         */
+        ItemCounts: {
+            /** Loss */
+            loss: number;
+            /** Tie */
+            tie: number;
+            /** Win */
+            win: number;
+        };
+        /**
+         * ItemDetail
+         * @description One prompt with all assessments of its answers. `number` counts from 1 among the `total` items that fit the
+         *     filters, null where this one does not; `previous` and `next`: positions of its neighbours among them.
+         *
+         *     `more_verdicts`: there are more than fit here; name two entrants to see all of theirs.
+         */
+        ItemDetail: {
+            /** More Verdicts */
+            more_verdicts: boolean;
+            /** Next */
+            next: number | null;
+            /** Number */
+            number: number | null;
+            /** Outcomes */
+            outcomes: components["schemas"]["SourceOutcome"][];
+            /** Previous */
+            previous: number | null;
+            prompt: components["schemas"]["PromptOut"];
+            /** Rankings */
+            rankings: components["schemas"]["ItemRanking"][];
+            /** Total */
+            total: number;
+            /** Verdicts */
+            verdicts: components["schemas"]["ItemVerdict"][];
+        };
+        /**
+         * ItemOut
+         * @description `text`: the beginning of the last user message. `lengths`: characters of the answers of `a` and `b`, null
+         *     without an answer; empty where no two entrants were named, and so is `outcomes`.
+         */
+        ItemOut: {
+            /** Category */
+            category: string | null;
+            /** Lengths */
+            lengths: (number | null)[];
+            /** Outcomes */
+            outcomes: components["schemas"]["SourceOutcome"][];
+            /** Position */
+            position: number;
+            /** Question Id */
+            question_id: string;
+            /** Text */
+            text: string;
+        };
+        /**
+         * ItemPage
+         * @description `version`: of the evaluation whose report has these items. `total`: of all pages. `sources`: all that the
+         *     report has. `next` is the `after` of the page that follows, null on the last.
+         */
+        ItemPage: {
+            /** @description Null unless two entrants and a source were named. */
+            counts?: components["schemas"]["ItemCounts"] | null;
+            /** Items */
+            items: components["schemas"]["ItemOut"][];
+            /** Next */
+            next?: number | null;
+            /** Sources */
+            sources: components["schemas"]["ItemSource"][];
+            /** Total */
+            total: number;
+            /** Version */
+            version: number;
+        };
+        /**
+         * ItemRanking
+         * @description What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
+         *     `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
+         *     last turn as it should be. `gold`: the ranks that are known to be right.
+         */
+        ItemRanking: {
+            /** Annotator */
+            annotator: string;
+            /** Both Bad */
+            both_bad: boolean;
+            /** Campaign */
+            campaign: string;
+            /** Comment */
+            comment: string | null;
+            /** Correction */
+            correction: string | null;
+            /** Criteria Ranks */
+            criteria_ranks: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** Flag */
+            flag: string | null;
+            /** Gold */
+            gold: {
+                [key: string]: number;
+            } | null;
+            /** Ranks */
+            ranks: {
+                [key: string]: number;
+            } | null;
+            /** Scores */
+            scores: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** Seconds */
+            seconds: number | null;
+            /** Skip Reason */
+            skip_reason: string | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "submitted" | "skipped";
+            /**
+             * Task Type
+             * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
+             * @enum {string}
+             */
+            task_type: "ranking" | "pairwise" | "likert" | "correction";
+        };
+        /**
+         * ItemSource
+         * @description `valid`: whether its figures may be used.
+         */
+        ItemSource: {
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "human" | "judge" | "jury" | "reward";
+            /** Source */
+            source: string;
+            /** Valid */
+            valid: boolean;
+        };
+        /**
+         * ItemVerdict
+         * @description `called`: an endpoint was asked, and the call can be traced.
+         */
+        ItemVerdict: {
+            /** A */
+            a: string;
+            /** A First */
+            a_first: boolean | null;
+            /** B */
+            b: string | null;
+            /** Called */
+            called: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Cut
+             * @default false
+             */
+            cut: boolean;
+            /** Detail */
+            detail: string | null;
+            /** Id */
+            id: number;
+            /** Judge */
+            judge: string;
+            /**
+             * Judge Id
+             * Format: uuid
+             */
+            judge_id: string;
+            /** Position */
+            position: number;
+            /** Raw */
+            raw: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "unparsed" | "refused" | "error";
+            /**
+             * Style
+             * @enum {string}
+             */
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
+            /** Superseded */
+            superseded: boolean;
+            /** Turn */
+            turn: number;
+            /** Value */
+            value: number | null;
+            /** Weight */
+            weight: number;
+        };
+        /**
          * JudgeBiases
          * @description `expected_first_wins`: what an unbiased judge gives: 1/2 for pairs, 1/N for N answers at once.
          */
@@ -7127,6 +8640,74 @@ export interface components {
             flip_rate: components["schemas"]["Estimate"];
             longer_wins: components["schemas"]["Estimate"];
             self_preference: components["schemas"]["SelfPreference"] | null;
+        };
+        /**
+         * JudgeCall
+         * @description The call of an endpoint that a verdict was read from. `messages`: what was sent, put together again and equal to
+         *     it by its hash; null, with the reason in `no_messages`, where it cannot be. `seconds`: from request to answer;
+         *     `attempts`: how often it was sent until there was one, null for answers of earlier versions. `cost`: by the prices
+         *     of the judge that paid, null without them. `cached`: the answer was known before, so that this verdict cost
+         *     nothing; `paid_by` names the judge that had asked, null where that was deleted. `repeated`: its answer when it was
+         *     asked the same once more.
+         */
+        JudgeCall: {
+            /** Answer */
+            answer: string | null;
+            /** Answered At */
+            answered_at: string | null;
+            /** Attempts */
+            attempts: number | null;
+            /** Cached */
+            cached: boolean;
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /** Cost */
+            cost: number | null;
+            /** Detail */
+            detail: string | null;
+            /** Endpoint */
+            endpoint: string | null;
+            /** Finish Reason */
+            finish_reason: string | null;
+            /** Judge */
+            judge: string;
+            /** Logprobs */
+            logprobs: {
+                [key: string]: unknown;
+            } | null;
+            /** Max Tokens */
+            max_tokens: number | null;
+            /** Messages */
+            messages: components["schemas"]["CallMessage"][] | null;
+            /** Model */
+            model: string;
+            /** No Messages */
+            no_messages: string | null;
+            /** Paid By */
+            paid_by: string | null;
+            /** Position */
+            position: number;
+            /** Prompt Tokens */
+            prompt_tokens: number | null;
+            repeated?: components["schemas"]["RepeatedCall"] | null;
+            /** Seconds */
+            seconds: number | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "unparsed" | "refused" | "error";
+            /**
+             * Style
+             * @enum {string}
+             */
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
+            /** Temperature */
+            temperature: number | null;
+            /** Turn */
+            turn: number;
+            /** Value */
+            value: number | null;
         };
         /**
          * JudgeChange
@@ -7292,7 +8873,7 @@ export interface components {
         };
         /**
          * JudgeQuality
-         * @description How far a judge's word counts. `people`: by campaign and criterion. `repeatability`: share of questions asked
+         * @description How reliable a judge is. `people`: by campaign and criterion. `repeatability`: share of questions asked
          *     twice that got the same verdict. `cost` by the judge's prices, an upper bound where `uncertain_cost` is part of it;
          *     `cost_per_verdict` and `seconds_per_verdict` over the verdicts that this judge paid for. `calibration_cost`: in
          *     addition to `cost`, of its calibrations, which spend the same budget.
@@ -7714,7 +9295,10 @@ export interface components {
             /** Source */
             source: string;
         };
-        /** LabelledRewards */
+        /**
+         * LabelledRewards
+         * @description Percentiles of the labelled data's rewards.
+         */
         LabelledRewards: {
             /** N */
             n: number;
@@ -7926,7 +9510,7 @@ export interface components {
         LoraConfig: {
             /**
              * Alpha
-             * @description What the update is multiplied with is alpha / rank.
+             * @description The update is multiplied with alpha / rank.
              * @default 32
              */
             alpha: number;
@@ -7975,13 +9559,71 @@ export interface components {
             p_holm?: number | null;
             win_rate: components["schemas"]["Estimate"];
         };
-        /** MemberAdd */
+        /**
+         * Marks
+         * @description What people put on a thing. `favourite`: of the one who asks. `notes`: in Markdown; `notes_html` is safe to show,
+         *     and empty in lists.
+         */
+        Marks: {
+            /** Archived At */
+            archived_at?: string | null;
+            /** Archived By */
+            archived_by?: string | null;
+            /**
+             * Favourite
+             * @default false
+             */
+            favourite: boolean;
+            /**
+             * Notes
+             * @default
+             */
+            notes: string;
+            /**
+             * Notes Html
+             * @default
+             */
+            notes_html: string;
+            /**
+             * Tags
+             * @default []
+             */
+            tags: string[];
+        };
+        /**
+         * MarksChange
+         * @description `tags` replaces all of them, `add_tags` and `remove_tags` change some. What is null stays as it is.
+         */
+        MarksChange: {
+            /**
+             * Add Tags
+             * @default []
+             */
+            add_tags: string[];
+            /** Archived */
+            archived?: boolean | null;
+            /** Notes */
+            notes?: string | null;
+            /**
+             * Remove Tags
+             * @default []
+             */
+            remove_tags: string[];
+            /** Tags */
+            tags?: string[] | null;
+        };
+        /**
+         * MemberAdd
+         * @description `email`: links a new account with its person's first sign-in at the OpenID provider.
+         */
         MemberAdd: {
+            /** Email */
+            email?: string | null;
             /**
              * Role
              * @enum {string}
              */
-            role: "owner" | "engineer" | "annotator" | "viewer";
+            role: "owner" | "engineer" | "reviewer" | "annotator" | "viewer";
             /** User */
             user: string;
         };
@@ -7995,11 +9637,13 @@ export interface components {
              * Format: date-time
              */
             added_at: string;
+            /** By Groups */
+            by_groups: boolean;
             /**
              * Role
              * @enum {string}
              */
-            role: "owner" | "engineer" | "annotator" | "viewer";
+            role: "owner" | "engineer" | "reviewer" | "annotator" | "viewer";
             sign_in: components["schemas"]["SignInLinkOut"] | null;
             /** User */
             user: string;
@@ -8010,20 +9654,25 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "owner" | "engineer" | "annotator" | "viewer";
+            role: "owner" | "engineer" | "reviewer" | "annotator" | "viewer";
         };
-        /** MemberOut */
+        /**
+         * MemberOut
+         * @description `by_groups`: the role comes from groups of the OpenID provider, and follows them at every sign-in.
+         */
         MemberOut: {
             /**
              * Added At
              * Format: date-time
              */
             added_at: string;
+            /** By Groups */
+            by_groups: boolean;
             /**
              * Role
              * @enum {string}
              */
-            role: "owner" | "engineer" | "annotator" | "viewer";
+            role: "owner" | "engineer" | "reviewer" | "annotator" | "viewer";
             /** User */
             user: string;
         };
@@ -8137,6 +9786,11 @@ export interface components {
             baseline: boolean;
             /** Condition */
             condition: string | null;
+            /**
+             * First Metrics
+             * @description Curves that its runs show first.
+             */
+            first_metrics: string[];
             /** Label */
             label: string;
             /** Learns From Rewards */
@@ -8148,6 +9802,11 @@ export interface components {
             /** Package */
             package: string | null;
             preview: components["schemas"]["PreviewOut"] | null;
+            /**
+             * Recommended
+             * @description What to begin with among the methods that learn from the same data.
+             */
+            recommended: boolean;
             /** Sequences */
             sequences: number;
             /** Source */
@@ -8168,10 +9827,9 @@ export interface components {
          *     name, `name` that of the entrant in the evaluation, as rules of a gate call it.
          *     `quality_gain`: by the known quality, the mean difference from the baseline, paired over prompts, with its interval.
          *     `own_device_seconds`, `total_device_seconds` and `shared_runs`: as the evaluation counts them (`EntrantCost`); null
-         *     where no run here made it, and in reports of earlier versions. `device_seconds`: by the former definition, of its
-         *     training with the sampling and labelling of its data, without SFT and the reward model. It and the total include
-         *     `log_prob_seconds`, what the log-probs of its reference took; of them, `log_prob_seconds_shared` were computed by
-         *     another run.
+         *     where no run here made it, and in reports of earlier versions. `log_prob_seconds`: of the total, what the log-probs
+         *     of its reference took. `device_seconds` is `own_device_seconds`, or in reports of earlier versions that of training
+         *     with the sampling and labelling of its data; null where it is unknown.
          */
         MethodRow: {
             /** Best Of */
@@ -8179,7 +9837,7 @@ export interface components {
             /** Chosen By */
             chosen_by?: string | null;
             /** Device Seconds */
-            device_seconds: number;
+            device_seconds?: number | null;
             /** Distinct 1 */
             distinct_1: number;
             /** Distinct 2 */
@@ -8206,11 +9864,6 @@ export interface components {
              * @default 0
              */
             log_prob_seconds: number;
-            /**
-             * Log Prob Seconds Shared
-             * @default 0
-             */
-            log_prob_seconds_shared: number;
             /** Method */
             method: string;
             /** N */
@@ -8263,8 +9916,8 @@ export interface components {
         };
         /**
          * MethodsRow
-         * @description Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, of all
-         *     answers and of those of like length (`length_matched` of a pair).
+         * @description Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, over
+         *     all answers and length-matched (`length_matched` of a pair).
          */
         MethodsRow: {
             /** Entrant */
@@ -8356,9 +10009,15 @@ export interface components {
         };
         /**
          * MetricSeries
-         * @description `steps`: how many steps were logged, before down-sampling.
+         * @description `steps`: how many steps were logged, before down-sampling. `group`: what pages show it under; `first` is what the
+         *     method names as important.
          */
         MetricSeries: {
+            /**
+             * Group
+             * @enum {string}
+             */
+            group: "first" | "held_out" | "training" | "cost" | "device";
             /** Name */
             name: string;
             /** Points */
@@ -8742,6 +10401,24 @@ export interface components {
             /** Name */
             name: string;
         };
+        /**
+         * NamedThing
+         * @description `name` of a stage is `PIPELINE.STAGE`.
+         */
+        NamedThing: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "run" | "pipeline" | "model" | "dataset" | "report";
+        };
         /** NextRequest */
         NextRequest: {
             /**
@@ -8755,7 +10432,8 @@ export interface components {
          * NextTasks
          * @description `left`: items that still need this annotator, those at hand included; `done`: what they have submitted.
          *
-         *     `state` without items: `waiting` (others hold what is left), `done`, `paused` or `closed`.
+         *     `state` without items: `waiting` (others hold what is left), `done`, `paused`, `closed`, or
+         *     `unqualified` (the annotator did not pass the campaign's gold items).
          */
         NextTasks: {
             /** Done */
@@ -8768,7 +10446,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "ready" | "waiting" | "done" | "paused" | "closed";
+            state: "ready" | "waiting" | "done" | "paused" | "closed" | "unqualified";
         };
         /**
          * NormalisedRewards
@@ -8807,6 +10485,125 @@ export interface components {
             sd: number;
         };
         /**
+         * NoticeRuleChange
+         * @description Only what is given changes. An inactive rule sends nothing; pending deliveries resume when it is active.
+         */
+        NoticeRuleChange: {
+            /** Active */
+            active?: boolean | null;
+            /** Events */
+            events?: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done")[] | null;
+            /** Recipients */
+            recipients?: string[] | null;
+            schedule?: components["schemas"]["Schedule"] | null;
+            /** Url */
+            url?: string | null;
+        };
+        /**
+         * NoticeRuleCreate
+         * @description `url` for a webhook and for Slack, whose incoming webhook it is; `recipients` for e-mail. `schedule` is for what
+         *     people read: Slack and e-mail.
+         */
+        NoticeRuleCreate: {
+            /**
+             * Channel
+             * @default webhook
+             * @enum {string}
+             */
+            channel: "webhook" | "slack" | "email";
+            /** Events */
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done")[];
+            /** Name */
+            name: string;
+            /**
+             * Recipients
+             * @default []
+             */
+            recipients: string[];
+            /**
+             * @default {
+             *       "digest": "each",
+             *       "digest_at": "09:00:00",
+             *       "time_zone": "UTC"
+             *     }
+             */
+            schedule: components["schemas"]["Schedule"];
+            /** Url */
+            url?: string | null;
+        };
+        /**
+         * NoticeRuleCreated
+         * @description The only answer that ever holds the secret.
+         */
+        NoticeRuleCreated: {
+            /** Active */
+            active: boolean;
+            /**
+             * Channel
+             * @enum {string}
+             */
+            channel: "webhook" | "slack" | "email";
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Events */
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done")[];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            last_delivery: components["schemas"]["DeliveryOut"] | null;
+            /** Name */
+            name: string;
+            /** Recipients */
+            recipients: string[];
+            schedule: components["schemas"]["Schedule"];
+            /**
+             * Secret
+             * @description Checks the signatures of what a webhook is sent; starts with `whsec_`. Null for Slack and e-mail.
+             */
+            secret: string | null;
+            /** Url */
+            url: string | null;
+        };
+        /**
+         * NoticeRuleOut
+         * @description `active` also becomes false when the receiver answers 410 Gone. Slack's `url` is cut, since it allows
+         *     anyone to post.
+         */
+        NoticeRuleOut: {
+            /** Active */
+            active: boolean;
+            /**
+             * Channel
+             * @enum {string}
+             */
+            channel: "webhook" | "slack" | "email";
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Events */
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done")[];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            last_delivery: components["schemas"]["DeliveryOut"] | null;
+            /** Name */
+            name: string;
+            /** Recipients */
+            recipients: string[];
+            schedule: components["schemas"]["Schedule"];
+            /** Url */
+            url: string | null;
+        };
+        /**
          * OpenCampaign
          * @description `answers`: how many an item has. `items` and `done` are everyone's, `mine_*` and `left_for_me` the caller's.
          */
@@ -8839,11 +10636,51 @@ export interface components {
              * @enum {string}
              */
             state: "open" | "paused" | "closed";
+            /**
+             * Task Type
+             * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
+             * @enum {string}
+             */
+            task_type: "ranking" | "pairwise" | "likert" | "correction";
         };
         /** OpenCampaigns */
         OpenCampaigns: {
             /** Campaigns */
             campaigns: components["schemas"]["OpenCampaign"][];
+        };
+        /**
+         * Opinion
+         * @description What an annotator submitted, or a reviewer decided, by the keys of the reviewer's screen.
+         */
+        Opinion: {
+            /** At */
+            at: string | null;
+            /** Both Bad */
+            both_bad: boolean;
+            /** By */
+            by: string;
+            /** Comment */
+            comment: string | null;
+            /** Correction */
+            correction: string | null;
+            /** Criteria Ranks */
+            criteria_ranks: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** Flag */
+            flag?: string | null;
+            /** Ranks */
+            ranks: {
+                [key: string]: number;
+            } | null;
+            /** Scores */
+            scores: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
         };
         /** Page[ArenaOut] */
         Page_ArenaOut_: {
@@ -8894,6 +10731,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[DifferentRow] */
+        Page_DifferentRow_: {
+            /** Items */
+            items: components["schemas"]["DifferentRow"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[DroppedRow] */
         Page_DroppedRow_: {
             /** Items */
@@ -8936,6 +10780,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[PendingRow] */
+        Page_PendingRow_: {
+            /** Items */
+            items: components["schemas"]["PendingRow"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[PipelineSummary] */
         Page_PipelineSummary_: {
             /** Items */
@@ -8964,6 +10815,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[ReviewItem] */
+        Page_ReviewItem_: {
+            /** Items */
+            items: components["schemas"]["ReviewItem"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[RewardOut] */
         Page_RewardOut_: {
             /** Items */
@@ -8971,10 +10829,10 @@ export interface components {
             /** Next */
             next?: string | null;
         };
-        /** Page[RunSummary] */
-        Page_RunSummary_: {
+        /** Page[RunRow] */
+        Page_RunRow_: {
             /** Items */
-            items: components["schemas"]["RunSummary"][];
+            items: components["schemas"]["RunRow"][];
             /** Next */
             next?: string | null;
         };
@@ -9079,6 +10937,59 @@ export interface components {
             wins: number;
         };
         /**
+         * PairedBenchmark
+         * @description Two models on the same items of a benchmark, which the newest run of `a` found in `dataset`.
+         *
+         *     `items`: all of the benchmark's, of which `every` compares at most 10,000. `subsets`: the largest first, empty where
+         *     no item names one. `sections`: RewardBench's complete ones; `overall`: their mean, null while one is missing.
+         */
+        PairedBenchmark: {
+            a: components["schemas"]["BenchmarkSide"];
+            b: components["schemas"]["BenchmarkSide"];
+            /** Dataset */
+            dataset: string;
+            /**
+             * Dataset Id
+             * Format: uuid
+             */
+            dataset_id: string;
+            every: components["schemas"]["PairedShare"];
+            /** Items */
+            items: number;
+            overall: components["schemas"]["PairedShare"] | null;
+            /** Sections */
+            sections: components["schemas"]["PairedShare"][];
+            /** Subsets */
+            subsets: components["schemas"]["PairedShare"][];
+        };
+        /**
+         * PairedShare
+         * @description How far models `a` and `b` are right on the same `n` items, from 0 to 1.
+         *
+         *     `name`: of the subset or section; null for items that name no subset, or one of those that are not listed.
+         *     `difference`: a - b with its 95% interval. `only_a`, `only_b`: items on which one does better, null where subsets
+         *     are weighed. `p_holm`: by Holm's correction over the subsets.
+         */
+        PairedShare: {
+            /** A */
+            a: number;
+            /** B */
+            b: number;
+            difference: components["schemas"]["Estimate"];
+            /** N */
+            n: number;
+            /** Name */
+            name: string | null;
+            /** Only A */
+            only_a?: number | null;
+            /** Only B */
+            only_b?: number | null;
+            /** P */
+            p: number | null;
+            /** P Holm */
+            p_holm?: number | null;
+        };
+        /**
          * PairsIn
          * @description `split`: of the rows, as the project splits prompts, or all for training.
          */
@@ -9107,6 +11018,17 @@ export interface components {
              * Format: password
              */
             new: string;
+        };
+        /**
+         * PendingRow
+         * @description A row and what the next version will have in its place, null where it is removed.
+         */
+        PendingRow: {
+            after: components["schemas"]["SampleOut"] | null;
+            before: components["schemas"]["SampleOut"];
+            change: components["schemas"]["RowChangeOut"];
+            /** Row */
+            row: number;
         };
         /**
          * PhaseCost
@@ -9204,6 +11126,25 @@ export interface components {
              */
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         };
+        /**
+         * PipelineOutlook
+         * @description `share`: from 0 to 1, stages weighted by how long they took before. `seconds_left`: null while a stage has
+         *     nothing to be estimated from, which `unknown` names. `running`: ids of the stages under way.
+         */
+        PipelineOutlook: {
+            /** Ended */
+            ended: number;
+            /** Running */
+            running: string[];
+            /** Seconds Left */
+            seconds_left: number | null;
+            /** Share */
+            share: number;
+            /** Stages */
+            stages: number;
+            /** Unknown */
+            unknown: string[];
+        };
         /** PipelineRef */
         PipelineRef: {
             /**
@@ -9213,6 +11154,67 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * PipelineReport
+         * @description `units`: z, by `units_of`, or raw where nothing defines a usual reward. `evaluation` is null
+         *     in reports of 0.1, which had none. `warnings`: those of the evaluation's stage, and of the pipeline's runs.
+         */
+        PipelineReport: {
+            /** Baseline */
+            baseline?: string | null;
+            control: components["schemas"]["Control"] | null;
+            decision?: components["schemas"]["RoundDecision"] | null;
+            evaluation?: components["schemas"]["EvaluationRef"] | null;
+            /**
+             * Examples
+             * @default []
+             */
+            examples: components["schemas"]["Example"][];
+            headline?: components["schemas"]["Headline"] | null;
+            /** Judge */
+            judge?: string | null;
+            labelled_rewards: components["schemas"]["LabelledRewards"] | null;
+            /** Methods */
+            methods: components["schemas"]["MethodRow"][];
+            /** Prompts */
+            prompts: number;
+            /** Quality */
+            quality?: ("synthetic" | "sentiment") | null;
+            report?: components["schemas"]["EvaluationReport"] | null;
+            reward_model: components["schemas"]["RewardModelSummary"];
+            /**
+             * Stages
+             * @default []
+             */
+            stages: components["schemas"]["StageRow"][];
+            summary?: components["schemas"]["ReportSummary"] | null;
+            /**
+             * Synthetic
+             * @default false
+             */
+            synthetic: boolean;
+            /**
+             * Training
+             * @default []
+             */
+            training: string[];
+            /**
+             * Units
+             * @default z
+             * @enum {string}
+             */
+            units: "z" | "raw";
+            /**
+             * Units Of
+             * @default the labelled data
+             */
+            units_of: string | null;
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings: string[];
         };
         /**
          * PipelineSummary
@@ -9817,6 +11819,7 @@ export interface components {
             not_before: string | null;
             /** Parent Id */
             parent_id: string | null;
+            pipeline: components["schemas"]["PipelineRef"] | null;
             /** Pipeline Id */
             pipeline_id: string | null;
             /** Position */
@@ -9829,6 +11832,35 @@ export interface components {
             queued_at: string | null;
             /** Shard */
             shard: number | null;
+        };
+        /** QuotaChange */
+        QuotaChange: {
+            /**
+             * Device Hours
+             * @description In a calendar month; null: no limit.
+             */
+            device_hours: number | null;
+        };
+        /**
+         * QuotaOut
+         * @description `device_hours`: the limit in a calendar month (UTC), null without one. `used_device_hours` of attempts that ended
+         *     since `since`, and of those at work; the next month begins at `until`.
+         */
+        QuotaOut: {
+            /** Device Hours */
+            device_hours: number | null;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /** Used Device Hours */
+            used_device_hours: number;
         };
         /**
          * RankShare
@@ -9854,13 +11886,18 @@ export interface components {
         };
         /**
          * RankingOut
-         * @description One annotator's ranking of one item. `shown`: the entrants in the order of the screen; `ranks` by name.
+         * @description What one annotator submitted for one item. `shown`: the entrants in the order of the screen; `ranks` by name;
+         *     `scores` by criterion and name; `correction`: the last turn of the answer as it should be.
          */
         RankingOut: {
             /** Annotator */
             annotator: string;
+            /** Both Bad */
+            both_bad: boolean;
             /** Comment */
             comment: string | null;
+            /** Correction */
+            correction: string | null;
             /** Criteria Ranks */
             criteria_ranks: {
                 [key: string]: {
@@ -9884,6 +11921,12 @@ export interface components {
             ranks: {
                 [key: string]: number;
             } | null;
+            /** Scores */
+            scores: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
             /** Seconds */
             seconds: number | null;
             /** Shown */
@@ -10014,49 +12057,32 @@ export interface components {
              */
             text?: string | null;
         };
-        /** RecipeText */
-        RecipeText: {
-            /** Text */
-            text: string;
-        };
         /**
-         * Report
-         * @description `units`: z, by `units_of`, or raw where nothing defines a usual reward. `evaluation` is null
-         *     in reports of 0.1, which had none.
+         * RecipeSection
+         * @description Kept when the stage ended. `entrants`: the recipe's, in its order; people may have entered others.
+         *     `units`: z, by `units_of`, or raw where nothing defines a usual reward.
          */
-        Report: {
-            /** Baseline */
-            baseline?: string | null;
-            control: components["schemas"]["Control"] | null;
+        RecipeSection: {
+            /**
+             * Checks
+             * @default []
+             */
+            checks: components["schemas"]["ReportCheck"][];
+            control?: components["schemas"]["Control"] | null;
             decision?: components["schemas"]["RoundDecision"] | null;
-            evaluation?: components["schemas"]["EvaluationRef"] | null;
+            /** Entrants */
+            entrants: string[];
             /**
              * Examples
              * @default []
              */
             examples: components["schemas"]["Example"][];
-            headline?: components["schemas"]["Headline"] | null;
             /** Judge */
             judge?: string | null;
-            labelled_rewards: components["schemas"]["LabelledRewards"] | null;
-            /** Methods */
-            methods: components["schemas"]["MethodRow"][];
-            /** Prompts */
-            prompts: number;
+            labelled_rewards?: components["schemas"]["LabelledRewards"] | null;
             /** Quality */
             quality?: ("synthetic" | "sentiment") | null;
             reward_model: components["schemas"]["RewardModelSummary"];
-            /**
-             * Stages
-             * @default []
-             */
-            stages: components["schemas"]["StageRow"][];
-            summary?: components["schemas"]["ReportSummary"] | null;
-            /**
-             * Synthetic
-             * @default false
-             */
-            synthetic: boolean;
             /**
              * Training
              * @default []
@@ -10078,6 +12104,23 @@ export interface components {
              * @default []
              */
             warnings: string[];
+        };
+        /** RecipeText */
+        RecipeText: {
+            /** Text */
+            text: string;
+        };
+        /** RepeatedCall */
+        RepeatedCall: {
+            /** Answer */
+            answer: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "unparsed" | "refused" | "error";
+            /** Value */
+            value: number | null;
         };
         /**
          * ReportCheck
@@ -10228,6 +12271,70 @@ export interface components {
              * @enum {string}
              */
             verdict: "a" | "b" | "c" | "d" | "tie" | "all_bad";
+        };
+        /**
+         * Review
+         * @description `open`: items on which annotators disagree and no one has decided; `items`: some of them, the greatest
+         *     disagreement first.
+         */
+        Review: {
+            /** Campaign */
+            campaign: string;
+            /** Criteria */
+            criteria: components["schemas"]["Criterion"][];
+            /** Decided */
+            decided: number;
+            /** Instructions */
+            instructions: string;
+            /** Items */
+            items: components["schemas"]["ReviewItem"][];
+            /** Open */
+            open: number;
+            /**
+             * Task Type
+             * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
+             * @enum {string}
+             */
+            task_type: "ranking" | "pairwise" | "likert" | "correction";
+        };
+        /**
+         * ReviewItem
+         * @description `disagreement` of the annotators, from 0 to 1. `decision`: what counts instead of what they submitted.
+         */
+        ReviewItem: {
+            /** Annotators */
+            annotators: components["schemas"]["Opinion"][];
+            /** Answers */
+            answers: components["schemas"]["TaskAnswer"][];
+            decision: components["schemas"]["Opinion"] | null;
+            /** Disagreement */
+            disagreement: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            prompt: components["schemas"]["TaskPrompt"];
+        };
+        /**
+         * ReviewSummary
+         * @description Counts of rows. `actors`: who made the pending changes.
+         */
+        ReviewSummary: {
+            /** Actors */
+            actors: string[];
+            /** Changed At */
+            changed_at: string | null;
+            /** Commented */
+            commented: number;
+            /** Edited */
+            edited: number;
+            /** Flagged */
+            flagged: number;
+            /** Flipped */
+            flipped: number;
+            /** Removed */
+            removed: number;
         };
         /**
          * RewardAssessmentOut
@@ -10394,7 +12501,8 @@ export interface components {
         };
         /**
          * RewardModelSummary
-         * @description The one that the rewards are by, and one from whose scores nothing in the evaluation learned, if there is one.
+         * @description The reward model that rewards are by, and one from whose scores nothing in the evaluation learned, if there is
+         *     one.
          */
         RewardModelSummary: {
             /** Held Out Accuracy */
@@ -10642,7 +12750,7 @@ export interface components {
         /**
          * RoundPolicy
          * @description The model that the round made. `in_production`: it is the project's policy in production now; `former`: the model
-         *     whose place it took there, to which a roll back returns.
+         *     that it replaced there, which a roll back puts back.
          */
         RoundPolicy: {
             /** Former */
@@ -10739,6 +12847,57 @@ export interface components {
             verdict: string;
         };
         /**
+         * RowChangeIn
+         * @description `edit` gives the whole `sample`; `flip` swaps the sides of a pair, or inverts a thumb; `remove` leaves the row
+         *     out of the next version.
+         */
+        RowChangeIn: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "edit" | "flip" | "remove";
+            /**
+             * Based On
+             * @description The `revision` that this change replaces; null where there is none.
+             */
+            based_on?: string | null;
+            /**
+             * Sample
+             * @description The fields of the kind, all of them.
+             */
+            sample?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * RowChangeOut
+         * @description A change that is not in a version yet. `sample` is null for a row that is to be removed.
+         */
+        RowChangeOut: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "edit" | "flip" | "remove";
+            /** Actor */
+            actor: string;
+            /**
+             * Changed At
+             * Format: date-time
+             */
+            changed_at: string;
+            /**
+             * Revision
+             * Format: uuid
+             */
+            revision: string;
+            /** Sample */
+            sample: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * RowCheck
          * @description What tokenising `checked` of `rows` rows has shown, once `state` is succeeded. `too_long`: with more tokens than
          *     max_length leaves. `refusal`: why the training run would fail; a launch is refused for it, too.
@@ -10789,6 +12948,87 @@ export interface components {
              * @default default
              */
             pool: string;
+        };
+        /** RowCommentIn */
+        RowCommentIn: {
+            /** Text */
+            text: string;
+        };
+        /**
+         * RowCommentOut
+         * @description `mine`: whether the caller may delete it.
+         */
+        RowCommentOut: {
+            /** Actor */
+            actor: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Mine */
+            mine: boolean;
+            /** Text */
+            text: string;
+        };
+        /** RowFlagIn */
+        RowFlagIn: {
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /** RowFlagOut */
+        RowFlagOut: {
+            /** Actor */
+            actor: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * RowMarks
+         * @description What people noted on a row. `change`: what the next version does to it.
+         */
+        RowMarks: {
+            /** Change */
+            change?: ("edit" | "remove") | null;
+            /**
+             * Comments
+             * @default 0
+             */
+            comments: number;
+            /**
+             * Flagged
+             * @default false
+             */
+            flagged: boolean;
+        };
+        /**
+         * RowReview
+         * @description What people noted on one row. `sample` is the stored one, whole.
+         */
+        RowReview: {
+            change: components["schemas"]["RowChangeOut"] | null;
+            /** Comments */
+            comments: components["schemas"]["RowCommentOut"][];
+            flag: components["schemas"]["RowFlagOut"] | null;
+            /** Row */
+            row: number;
+            /** Sample */
+            sample: {
+                [key: string]: unknown;
+            };
         };
         /**
          * RuleCount
@@ -10967,6 +13207,7 @@ export interface components {
             /** Kind */
             kind: string;
             ledger: components["schemas"]["Ledger"];
+            marks: components["schemas"]["Marks"];
             /** Max Attempts */
             max_attempts: number;
             /** Max Interruptions */
@@ -11069,7 +13310,7 @@ export interface components {
         };
         /**
          * RunFinding
-         * @description A health rule that came to hold after `step`.
+         * @description A health rule that was met after `step`.
          */
         RunFinding: {
             /**
@@ -11336,6 +13577,89 @@ export interface components {
             };
         };
         /**
+         * RunRow
+         * @description `values`: those of the columns that were asked for, null where the run has none.
+         */
+        RunRow: {
+            /** Attempt */
+            attempt: number;
+            /** Cancel Requested At */
+            cancel_requested_at: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Device Seconds */
+            device_seconds: number;
+            /** Ended At */
+            ended_at: string | null;
+            /** Failed Attempts */
+            failed_attempts: number;
+            /** Failed Device Seconds */
+            failed_device_seconds: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Interruptions */
+            interruptions: number;
+            /** Kind */
+            kind: string;
+            marks: components["schemas"]["Marks"];
+            /** Max Attempts */
+            max_attempts: number;
+            /** Max Interruptions */
+            max_interruptions: number;
+            /** Method */
+            method: string | null;
+            /** Name */
+            name: string;
+            /** Parent Id */
+            parent_id: string | null;
+            /** Paused Seconds */
+            paused_seconds: number;
+            /** Paused Since */
+            paused_since: string | null;
+            pipeline: components["schemas"]["PipelineRef"] | null;
+            /** Pipeline Id */
+            pipeline_id: string | null;
+            /** Pool */
+            pool: string;
+            /** Priority */
+            priority: number;
+            /** Progress */
+            progress: {
+                [key: string]: unknown;
+            } | null;
+            /** Queued At */
+            queued_at: string | null;
+            /** Reason */
+            reason: string;
+            /** Reason Code */
+            reason_code: string | null;
+            /** Reused From Id */
+            reused_from_id: string | null;
+            /** Shard */
+            shard: number | null;
+            /** Started At */
+            started_at: string | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
+            /** Values */
+            values: {
+                [key: string]: number | string | null;
+            };
+            /** Warnings */
+            warnings: components["schemas"]["RunWarning"][];
+        };
+        /**
          * RunSummary
          * @description `device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
          *     `failed_attempts` and `interruptions` since it was created or resumed: an interrupted attempt lost its machine or
@@ -11487,6 +13811,11 @@ export interface components {
              * @default false
              */
             cut: boolean;
+            /**
+             * Excerpts
+             * @description Where it matches `q`, text by text.
+             */
+            excerpts?: components["schemas"]["Excerpt"][] | null;
             /** Extra */
             extra: {
                 [key: string]: unknown;
@@ -11496,6 +13825,7 @@ export interface components {
              * @enum {string}
              */
             half: "a" | "b";
+            marks?: components["schemas"]["RowMarks"] | null;
             /** Reward */
             reward?: number | null;
             /** Row */
@@ -11509,6 +13839,82 @@ export interface components {
              * @enum {string}
              */
             split: "train" | "held_out";
+        };
+        /** SampleView */
+        SampleView: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            query: components["schemas"]["SampleViewQuery"];
+        };
+        /** SampleViewIn */
+        SampleViewIn: {
+            query: components["schemas"]["SampleViewQuery"];
+        };
+        /**
+         * SampleViewQuery
+         * @description The filters of the list of samples that a view keeps; what is null filters nothing.
+         */
+        SampleViewQuery: {
+            /** Marked */
+            marked?: ("flagged" | "commented" | "changed") | null;
+            /**
+             * Match
+             * @default words
+             * @enum {string}
+             */
+            match: "words" | "part";
+            /** Q */
+            q?: string | null;
+            /** Reward Max */
+            reward_max?: number | null;
+            /** Reward Min */
+            reward_min?: number | null;
+            /** Source */
+            source?: string | null;
+            /** Split */
+            split?: ("train" | "held_out") | null;
+        };
+        /**
+         * Schedule
+         * @description `digest`: one message for each event, or one an hour or a day with all events since the last. From `quiet_from`
+         *     to `quiet_until` nothing is sent; what happens meanwhile is sent afterwards. Times are those of `time_zone`.
+         */
+        Schedule: {
+            /**
+             * Digest
+             * @default each
+             * @enum {string}
+             */
+            digest: "each" | "hourly" | "daily";
+            /**
+             * Digest At
+             * Format: time
+             * @description When the daily digest is sent.
+             * @default 09:00:00
+             */
+            digest_at: string;
+            /** Quiet From */
+            quiet_from?: string | null;
+            /** Quiet Until */
+            quiet_until?: string | null;
+            /**
+             * Time Zone
+             * @description An IANA name, such as Europe/Berlin.
+             * @default UTC
+             */
+            time_zone: string;
         };
         /**
          * ScoreFormat
@@ -11747,7 +14153,7 @@ export interface components {
          */
         SessionProject: {
             /** Allows */
-            allows: ("read" | "write" | "run" | "admin" | "rank")[];
+            allows: ("read" | "write" | "run" | "admin" | "rank" | "review")[];
             /**
              * Id
              * Format: uuid
@@ -11759,7 +14165,7 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "owner" | "engineer" | "annotator" | "viewer";
+            role: "owner" | "engineer" | "reviewer" | "annotator" | "viewer";
         };
         /**
          * SharedRun
@@ -11813,6 +14219,14 @@ export interface components {
             expires_at: string;
             /** Path */
             path: string;
+        };
+        /**
+         * SignInMethods
+         * @description `oidc`: what the button to the OpenID provider is called; null without one.
+         */
+        SignInMethods: {
+            /** Oidc */
+            oidc: string | null;
         };
         /**
          * SingleRow
@@ -11932,6 +14346,29 @@ export interface components {
             /** Source */
             source: string;
         };
+        /**
+         * SourceOutcome
+         * @description Whom a source prefers: `win` for the entrant `a`. `flipped`: a judge's two orders differ.
+         */
+        SourceOutcome: {
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "human" | "judge" | "jury" | "reward";
+            /**
+             * Flipped
+             * @default false
+             */
+            flipped: boolean;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "win" | "tie" | "loss";
+            /** Source */
+            source: string;
+        };
         /** SourceRewards */
         SourceRewards: {
             /** Bins */
@@ -11998,6 +14435,25 @@ export interface components {
             stages: string[];
         };
         /**
+         * Standing
+         * @description Best first.
+         */
+        Standing: {
+            /** Items */
+            items: components["schemas"]["StandingRow"][];
+        };
+        /**
+         * StandingRow
+         * @description `standing`: the share of rivals whose mean is lower, over everyone who compared or scored them; null where no one
+         *     has.
+         */
+        StandingRow: {
+            /** Entrant */
+            entrant: string;
+            /** Standing */
+            standing: number | null;
+        };
+        /**
          * Strength
          * @description Bradley-Terry, scaled so that the strengths have a geometric mean of 1.
          */
@@ -12028,7 +14484,7 @@ export interface components {
         };
         /**
          * Submit
-         * @description `ranks` where the campaign has no criteria (with criteria it may be left out), else `criteria_ranks` for each.
+         * @description An annotation of an item, with what belongs to its submission.
          */
         Submit: {
             /**
@@ -12037,8 +14493,15 @@ export interface components {
              * @default 0
              */
             ahead: number;
+            /**
+             * Both Bad
+             * @default false
+             */
+            both_bad: boolean;
             /** Comment */
             comment?: string | null;
+            /** Correction */
+            correction?: string | null;
             /**
              * Criteria Ranks
              * @default {}
@@ -12050,6 +14513,13 @@ export interface components {
             flag?: string | null;
             /** Ranks */
             ranks?: number[] | null;
+            /**
+             * Scores
+             * @default {}
+             */
+            scores: {
+                [key: string]: number[];
+            };
             /**
              * Seconds
              * @description Spent on the item, as the browser counts.
@@ -12076,7 +14546,7 @@ export interface components {
             /** Left */
             left: number;
             /** State */
-            state?: ("ready" | "waiting" | "done" | "paused" | "closed") | null;
+            state?: ("ready" | "waiting" | "done" | "paused" | "closed" | "unqualified") | null;
         };
         /**
          * SweepReport
@@ -12133,6 +14603,13 @@ export interface components {
              */
             within_noise: number[];
         };
+        /** TagCount */
+        TagCount: {
+            /** Count */
+            count: number;
+            /** Tag */
+            tag: string;
+        };
         /**
          * Task
          * @description An item that is locked to the annotator until `locked_until`; every draft and `next` renews it.
@@ -12154,6 +14631,12 @@ export interface components {
              */
             locked_until: string;
             prompt: components["schemas"]["TaskPrompt"];
+            /**
+             * Task Type
+             * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
+             * @enum {string}
+             */
+            task_type: "ranking" | "pairwise" | "likert" | "correction";
         };
         /** TaskAnswer */
         TaskAnswer: {
@@ -12473,6 +14956,101 @@ export interface components {
             weight: number;
         };
         /**
+         * Version
+         * @description A dataset of a family: all that were cleaned or edited from one another.
+         */
+        Version: {
+            /**
+             * Actor
+             * @description Who cleaned or edited.
+             */
+            actor: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Dropped
+             * @description Rows of the parent that are not in it.
+             */
+            dropped: number;
+            /**
+             * Edited
+             * @description Rows of the parent that were edited or flipped.
+             */
+            edited: number;
+            /** Held Out Rows */
+            held_out_rows: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Made By
+             * @description `cleaning`, `edit`, or where the first of the family is from, such as `file`.
+             */
+            made_by: string;
+            /** Name */
+            name: string;
+            /** Parent Id */
+            parent_id: string | null;
+            /** Rows */
+            rows: number;
+        };
+        /** VersionCreate */
+        VersionCreate: {
+            /**
+             * Name
+             * @description Name of the new version. Null: DATASET-edited-N.
+             */
+            name?: string | null;
+        };
+        /** View */
+        View: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            query: components["schemas"]["ViewQuery"];
+        };
+        /** ViewIn */
+        ViewIn: {
+            query: components["schemas"]["ViewQuery"];
+        };
+        /**
+         * ViewQuery
+         * @description What of the list a view shows.
+         */
+        ViewQuery: {
+            /**
+             * Columns
+             * @default []
+             */
+            columns: string[];
+            /**
+             * Filter
+             * @default
+             */
+            filter: string;
+            /**
+             * Sort
+             * @default -created
+             */
+            sort: string;
+        };
+        /**
          * VoteIn
          * @description `submission`: the voter's own id of this vote; sent again, it changes nothing. `verdict`: the side with the best
          *     answer, or that all are as good or bad. `turns`: how many the voter has seen, from the first; the vote is about
@@ -12491,7 +15069,7 @@ export interface components {
         };
         /**
          * WaitingItem
-         * @description One thing. `at`: since when it waits.
+         * @description One item. `at`: since when it has been waiting.
          */
         WaitingItem: {
             /**
@@ -12593,82 +15171,6 @@ export interface components {
              * @description Why the method cannot be trained on what this way gives.
              */
             why_not: string | null;
-        };
-        /**
-         * WebhookChange
-         * @description Only what is given changes. An inactive webhook receives nothing; pending deliveries resume when it is active.
-         */
-        WebhookChange: {
-            /** Active */
-            active?: boolean | null;
-            /** Events */
-            events?: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[] | null;
-            /** Url */
-            url?: string | null;
-        };
-        /** WebhookCreate */
-        WebhookCreate: {
-            /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
-            /** Name */
-            name: string;
-            /** Url */
-            url: string;
-        };
-        /**
-         * WebhookCreated
-         * @description The only answer that ever holds the secret.
-         */
-        WebhookCreated: {
-            /** Active */
-            active: boolean;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            last_delivery: components["schemas"]["DeliveryOut"] | null;
-            /** Name */
-            name: string;
-            /**
-             * Secret
-             * @description Checks the signatures of what is sent; starts with `whsec_`.
-             */
-            secret: string;
-            /** Url */
-            url: string;
-        };
-        /**
-         * WebhookOut
-         * @description `active` also becomes false when the receiver answers 410 Gone.
-         */
-        WebhookOut: {
-            /** Active */
-            active: boolean;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            last_delivery: components["schemas"]["DeliveryOut"] | null;
-            /** Name */
-            name: string;
-            /** Url */
-            url: string;
         };
         /**
          * WeightedSourceIn
@@ -12829,7 +15331,7 @@ export interface components {
         };
         /**
          * WorkerRun
-         * @description What a worker is at. `name` is the stage's where it belongs to a pipeline; `project` is a name.
+         * @description What a worker is doing. `name` is the stage's where it belongs to a pipeline; `project` is a name.
          */
         WorkerRun: {
             /**
@@ -13808,7 +16310,7 @@ export interface operations {
     stream_battle: {
         parameters: {
             query?: {
-                /** @description From 1; null is the last one. */
+                /** @description Turn, from 1; null is the last one. */
                 turn?: number | null;
             };
             header?: never;
@@ -14524,6 +17026,14 @@ export interface operations {
                 name?: string | null;
                 cursor?: string | null;
                 limit?: number;
+                /** @description A part of the name, a tag or the notes. */
+                search?: string | null;
+                /** @description Things with all of these tags. */
+                tag?: string[];
+                /** @description Only favourites of the one who asks. */
+                favourite?: boolean;
+                /** @description Archived things, instead of the others. */
+                archived?: boolean;
             };
             header?: never;
             path: {
@@ -15017,6 +17527,133 @@ export interface operations {
             };
         };
     };
+    get_difference: {
+        parameters: {
+            query: {
+                /** @description The dataset to compare with, by id or name. */
+                before: string;
+            };
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Difference"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_different_rows: {
+        parameters: {
+            query: {
+                /** @description The dataset to compare with, by id or name. */
+                before: string;
+                change?: ("added" | "removed" | "changed") | null;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_DifferentRow_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_dropped_rows: {
         parameters: {
             query?: {
@@ -15325,6 +17962,720 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_review: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReviewSummary"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_pending_changes: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_PendingRow_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    discard_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Discarded"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_comment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                comment: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_row_review: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                /** @description The row, counted from 0. */
+                number: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RowReview"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_row: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                /** @description The row, counted from 0. */
+                number: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RowChangeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RowChangeOut"] | null;
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undo_row_change: {
+        parameters: {
+            query?: {
+                /** @description The `revision` that is undone. */
+                based_on?: string | null;
+            };
+            header?: never;
+            path: {
+                dataset: string;
+                /** @description The row, counted from 0. */
+                number: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    comment_row: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                /** @description The row, counted from 0. */
+                number: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RowCommentIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RowCommentOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    flag_row: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                /** @description The row, counted from 0. */
+                number: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RowFlagIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RowFlagOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unflag_row: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                /** @description The row, counted from 0. */
+                number: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    make_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VersionCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15696,6 +19047,8 @@ export interface operations {
                 limit?: number;
                 /** @description Do not cut large rows; ask for one at a time. */
                 whole?: boolean;
+                /** @description Characters of each text around the first hit of `q`. */
+                excerpt?: number;
                 /** @description Words that a row has all of, in its prompt or its answers; `"several words"` side by side. */
                 q?: string | null;
                 /** @description Where a mixture took the row from. */
@@ -15709,6 +19062,10 @@ export interface operations {
                 from_row?: number;
                 /** @description The responses to one prompt. */
                 group?: number | null;
+                /** @description Rows with a flag, a comment or a pending change. */
+                marked?: ("flagged" | "commented" | "changed") | null;
+                /** @description `part`: rows that hold `q` as it is, in whichever case, also within words. */
+                match?: "words" | "part";
             };
             header?: never;
             path: {
@@ -15791,6 +19148,10 @@ export interface operations {
                 from_row?: number;
                 /** @description The responses to one prompt. */
                 group?: number | null;
+                /** @description Rows with a flag, a comment or a pending change. */
+                marked?: ("flagged" | "commented" | "changed") | null;
+                /** @description `part`: rows that hold `q` as it is, in whichever case, also within words. */
+                match?: "words" | "part";
             };
             header?: never;
             path: {
@@ -15876,6 +19237,65 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DatasetStatisticsOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_versions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"][];
                 };
             };
             /** @description Sign in first */
@@ -16249,6 +19669,14 @@ export interface operations {
                 name?: string | null;
                 cursor?: string | null;
                 limit?: number;
+                /** @description A part of the name, a tag or the notes. */
+                search?: string | null;
+                /** @description Things with all of these tags. */
+                tag?: string[];
+                /** @description Only favourites of the one who asks. */
+                favourite?: boolean;
+                /** @description Archived things, instead of the others. */
+                archived?: boolean;
             };
             header?: never;
             path: {
@@ -17055,6 +20483,79 @@ export interface operations {
             };
         };
     };
+    create_corrections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CorrectionsCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_flags: {
         parameters: {
             query?: never;
@@ -17299,6 +20800,66 @@ export interface operations {
             };
         };
     };
+    get_quality: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CampaignQuality"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_campaign_rankings: {
         parameters: {
             query?: {
@@ -17461,6 +21022,157 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["GateVerdict"];
                     "application/xml": unknown;
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_items: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: number;
+                limit?: number;
+                /** @description Entrant from whose side outcomes are. */
+                a?: string | null;
+                /** @description Its rival; any without. */
+                b?: string | null;
+                /** @description Who compares: `human:CAMPAIGN`, `human:CAMPAIGN: CRITERION`, `judge:NAME`, `jury:NAME` or `reward:NAME`. Items on which it compares nothing are left out. */
+                source?: string | null;
+                /** @description With `outcome=disagree`: the source to disagree with. */
+                other?: string | null;
+                /** @description `win`, `tie` and `loss` of `a` by the source; `disagree`: two sources prefer different answers; `flip`: a judge's two orders differ. */
+                outcome?: ("win" | "tie" | "loss" | "disagree" | "flip") | null;
+                category?: string | null;
+                /** @description Characters of the answer of `a` against that of `b`; `similar`: neither has more than 1.5 times those of the other. */
+                length?: ("longer" | "shorter" | "similar") | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+                evaluation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemPage"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_item: {
+        parameters: {
+            query?: {
+                /** @description Entrant from whose side outcomes are. */
+                a?: string | null;
+                /** @description Its rival; any without. */
+                b?: string | null;
+                /** @description Who compares: `human:CAMPAIGN`, `human:CAMPAIGN: CRITERION`, `judge:NAME`, `jury:NAME` or `reward:NAME`. Items on which it compares nothing are left out. */
+                source?: string | null;
+                /** @description With `outcome=disagree`: the source to disagree with. */
+                other?: string | null;
+                /** @description `win`, `tie` and `loss` of `a` by the source; `disagree`: two sources prefer different answers; `flip`: a judge's two orders differ. */
+                outcome?: ("win" | "tie" | "loss" | "disagree" | "flip") | null;
+                category?: string | null;
+                /** @description Characters of the answer of `a` against that of `b`; `similar`: neither has more than 1.5 times those of the other. */
+                length?: ("longer" | "shorter" | "similar") | null;
+            };
+            header?: never;
+            path: {
+                /** @description Position of the prompt. */
+                position: number;
+                project: string;
+                evaluation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemDetail"];
                 };
             };
             /** @description Sign in first */
@@ -18064,6 +21776,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_VerdictOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_judge_call: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                judge: string;
+                /** @description Id of the verdict. */
+                number: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeCall"];
                 };
             };
             /** @description Sign in first */
@@ -19052,6 +22826,65 @@ export interface operations {
             };
         };
     };
+    get_standing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Standing"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     stream_events: {
         parameters: {
             query?: {
@@ -19074,6 +22907,64 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_first_steps: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FirstSteps"];
+                };
             };
             /** @description Sign in first */
             401: {
@@ -19843,6 +23734,369 @@ export interface operations {
             };
         };
     };
+    list_marks: {
+        parameters: {
+            query?: {
+                /** @description Whose marks are wanted. */
+                id?: string[];
+            };
+            header?: never;
+            path: {
+                type: "run" | "pipeline" | "model" | "dataset" | "evaluation";
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: components["schemas"]["Marks"];
+                    };
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_tags: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type: "run" | "pipeline" | "model" | "dataset" | "evaluation";
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TagCount"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_marks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type: "run" | "pipeline" | "model" | "dataset" | "evaluation";
+                item: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marks"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_marks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type: "run" | "pipeline" | "model" | "dataset" | "evaluation";
+                item: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MarksChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marks"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_favourite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type: "run" | "pipeline" | "model" | "dataset" | "evaluation";
+                item: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_favourite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type: "run" | "pipeline" | "model" | "dataset" | "evaluation";
+                item: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_members: {
         parameters: {
             query?: {
@@ -20378,6 +24632,14 @@ export interface operations {
                 name?: string | null;
                 cursor?: string | null;
                 limit?: number;
+                /** @description A part of the name, a tag or the notes. */
+                search?: string | null;
+                /** @description Things with all of these tags. */
+                tag?: string[];
+                /** @description Only favourites of the one who asks. */
+                favourite?: boolean;
+                /** @description Archived things, instead of the others. */
+                archived?: boolean;
             };
             header?: never;
             path: {
@@ -20705,6 +24967,79 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_paired_benchmarks: {
+        parameters: {
+            query: {
+                /** @description The other reward model. */
+                other: string;
+                /** @description Only the benchmark on this dataset. */
+                dataset?: string | null;
+            };
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PairedBenchmark"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -21095,6 +25430,455 @@ export interface operations {
             };
         };
     };
+    list_notice_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoticeRuleOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_notice_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoticeRuleCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoticeRuleCreated"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_notice_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_notice_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoticeRuleChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NoticeRuleOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                state?: ("pending" | "delivered" | "failed") | null;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                rule: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_DeliveryOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    redeliver_notice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+                delivery: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_notice_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_pipelines: {
         parameters: {
             query?: {
@@ -21102,6 +25886,14 @@ export interface operations {
                 name?: string | null;
                 cursor?: string | null;
                 limit?: number;
+                /** @description A part of the name, a tag or the notes. */
+                search?: string | null;
+                /** @description Things with all of these tags. */
+                tag?: string[];
+                /** @description Only favourites of the one who asks. */
+                favourite?: boolean;
+                /** @description Archived things, instead of the others. */
+                archived?: boolean;
             };
             header?: never;
             path: {
@@ -21416,6 +26208,124 @@ export interface operations {
             };
         };
     };
+    list_pipeline_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pipeline: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_outlook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pipeline: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PipelineOutlook"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_report: {
         parameters: {
             query?: {
@@ -21437,7 +26347,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Report"];
+                    "application/json": components["schemas"]["PipelineReport"];
                 };
             };
             /** @description Sign in first */
@@ -22590,6 +27500,126 @@ export interface operations {
             };
         };
     };
+    show_quota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_quota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_open_campaigns: {
         parameters: {
             query?: never;
@@ -22993,6 +28023,188 @@ export interface operations {
             };
         };
     };
+    list_decisions: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ReviewItem_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    decide: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                campaign: string;
+                item: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Annotation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    withdraw_decision: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                campaign: string;
+                item: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     next_tasks: {
         parameters: {
             query?: never;
@@ -23016,6 +28228,67 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NextTasks"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_disagreements: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Review"];
                 };
             };
             /** @description Sign in first */
@@ -23403,6 +28676,384 @@ export interface operations {
             };
         };
     };
+    change_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkResult"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkResult"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_columns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ColumnName"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_views: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["View"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    keep_view: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                view: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ViewIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["View"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_view: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                view: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_runs: {
         parameters: {
             query?: {
@@ -23410,6 +29061,12 @@ export interface operations {
                 kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
+                /** @description Such as `state:failed eval_loss < 1.2 tag:good -judge`; docs/runs.md describes it. */
+                filter?: string;
+                /** @description A field of a filter, with `-` before it for the highest first. */
+                sort?: string;
+                /** @description Fields whose `values` are wanted. */
+                column?: string[];
                 cursor?: string | null;
                 limit?: number;
             };
@@ -23427,7 +29084,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_RunSummary_"];
+                    "application/json": components["schemas"]["Page_RunRow_"];
                 };
             };
             /** @description Sign in first */
@@ -24813,6 +30470,193 @@ export interface operations {
             };
         };
     };
+    list_sample_views: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SampleView"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    keep_sample_view: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                view: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SampleViewIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SampleView"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_sample_view: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                view: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_schemas: {
         parameters: {
             query?: never;
@@ -24881,6 +30725,69 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunKindOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    search: {
+        parameters: {
+            query: {
+                /** @description A part of a name, a tag or the notes; of runs also settings. */
+                q: string;
+                /** @description At most this many of each type. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"][];
                 };
             };
             /** @description Sign in first */
@@ -25170,446 +31077,6 @@ export interface operations {
             };
         };
     };
-    list_webhooks: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookOut"][];
-                };
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    create_webhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["WebhookCreate"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookCreated"];
-                };
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request conflicts with the current state */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    delete_webhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                webhook: string;
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    change_webhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                webhook: string;
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["WebhookChange"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WebhookOut"];
-                };
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_deliveries: {
-        parameters: {
-            query?: {
-                state?: ("pending" | "delivered" | "failed") | null;
-                cursor?: string | null;
-                limit?: number;
-            };
-            header?: never;
-            path: {
-                webhook: string;
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Page_DeliveryOut_"];
-                };
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    redeliver_webhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                webhook: string;
-                delivery: string;
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeliveryOut"];
-                };
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request conflicts with the current state */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    test_webhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                webhook: string;
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeliveryOut"];
-                };
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     get_session: {
         parameters: {
             query?: never;
@@ -25838,6 +31305,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignInLinkOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_in_methods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInMethods"];
                 };
             };
             /** @description Sign in first */
@@ -26232,6 +31746,116 @@ export interface operations {
                 };
                 content: {
                     "text/html": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin_oidc: {
+        parameters: {
+            query?: {
+                back?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finish_oidc: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };

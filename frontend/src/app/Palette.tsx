@@ -1,16 +1,17 @@
 import { Spotlight, type SpotlightActionData } from "@mantine/spotlight";
+import { useDebouncedCallback } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { datasetsQuery } from "../api/datasets/datasets";
-import { namedEvaluationsQuery } from "../api/evaluation/evaluations";
-import { modelsQuery } from "../api/models/models";
-import { pipelinesQuery } from "../api/runs/pipelines";
-import { useByName } from "../shared/forms/useByName";
+import { useState } from "react";
+import { type Found, searchQuery } from "../api/search";
 
 interface Place {
   to: string;
   label: string;
 }
+
+const DEBOUNCE_MS = 150;
 
 /** Pages that are below another one in the navigation. */
 const FURTHER: readonly Place[] = [
@@ -18,74 +19,74 @@ const FURTHER: readonly Place[] = [
   { to: "/p/$project/evaluations/new", label: "New evaluation" },
   { to: "/p/$project/settings/members", label: "Settings: members" },
   { to: "/p/$project/settings/tokens", label: "Settings: tokens" },
-  { to: "/p/$project/settings/webhooks", label: "Settings: webhooks" },
+  { to: "/p/$project/settings/notices", label: "Settings: notices" },
   { to: "/p/$project/settings/audit", label: "Settings: audit log" },
 ];
 
-/** Ctrl+K: every page, pipeline, evaluation, model and dataset by name. */
+const GROUPS: readonly { type: Found["type"]; label: string; page: (one: Found) => string }[] = [
+  { type: "pipeline", label: "Pipelines", page: (one) => `pipelines/${encodeURIComponent(one.name)}` },
+  { type: "run", label: "Runs", page: (one) => `runs/${one.id}` },
+  { type: "evaluation", label: "Evaluations", page: (one) => `evaluations/${encodeURIComponent(one.name)}` },
+  { type: "model", label: "Models", page: (one) => `models/${encodeURIComponent(one.name)}` },
+  { type: "dataset", label: "Datasets", page: (one) => `datasets/${encodeURIComponent(one.name)}` },
+  { type: "campaign", label: "Ranking campaigns", page: (one) => `rank/${one.id}` },
+  { type: "arena", label: "Arenas", page: (one) => `arena?a=${one.id}` },
+];
+
+/** Ctrl+K: every page, and everything on the server by its name, tags and notes. */
 export function Palette({ project, places }: { project: string; places: readonly Place[] }) {
   const navigate = useNavigate();
-  const pipelines = useByName((name) => pipelinesQuery(project, name));
-  const evaluations = useByName((name) => namedEvaluationsQuery(project, name));
-  const models = useByName((name) => modelsQuery(project, name ? { name } : undefined));
-  const datasets = useByName((name) => datasetsQuery(project, name ? { name } : undefined));
+  const [typed, setTyped] = useState("");
+  const [asked, setAsked] = useState("");
+  const [opened, setOpened] = useState(false);
+  const later = useDebouncedCallback((text: string) => setAsked(text.trim()), DEBOUNCE_MS);
+  const found = useQuery({ ...searchQuery(project, asked), enabled: opened });
   const go = (href: string) => () => void navigate({ href });
   const base = `/p/${project}`;
-  const named = (group: string, folder: string, items: { name: string; detail: string }[] | undefined) => ({
-    group,
-    actions: (items ?? []).map(({ name, detail }): SpotlightActionData => ({
-      id: `${folder}/${name}`,
-      label: name,
-      description: detail,
-      onClick: go(`${base}/${folder}/${encodeURIComponent(name)}`),
+  const wanted = typed.trim().toLowerCase();
+  const pages = [...places, ...FURTHER].filter(({ label }) => label.toLowerCase().includes(wanted));
+  const groups = [
+    {
+      group: "Pages",
+      actions: pages.map(({ to, label }): SpotlightActionData => ({
+        id: to,
+        label,
+        onClick: go(to.replace("$project", project)),
+      })),
+    },
+    ...GROUPS.map(({ type, label, page }) => ({
+      group: label,
+      actions: (found.data ?? [])
+        .filter((one) => one.type === type)
+        .map((one): SpotlightActionData => ({
+          id: `${type}/${one.id}`,
+          label: one.name,
+          description: one.detail,
+          onClick: go(`${base}/${page(one)}`),
+        })),
     })),
-  });
+  ];
   return (
     <Spotlight
       shortcut={["mod + K", "/"]}
-      nothingFound="Nothing has that name"
+      nothingFound={found.isFetching ? "Searching" : "No results"}
       highlightQuery
       scrollable
       maxHeight={420}
-      limit={40}
+      // The server has found what fits; also by tags and notes, which are not shown.
+      filter={(_query, actions) => actions}
+      query={typed}
       onQueryChange={(text) => {
-        for (const one of [pipelines, evaluations, models, datasets]) one.onSearchChange(text);
+        setTyped(text);
+        later(text);
       }}
+      onSpotlightOpen={() => setOpened(true)}
       searchProps={{
         leftSection: <IconSearch size={18} />,
-        placeholder: "Page, pipeline, evaluation, model or dataset",
+        placeholder: "Page, run, pipeline, evaluation, model or dataset",
         "aria-label": "Go to",
       }}
-      actions={[
-        {
-          group: "Pages",
-          actions: [...places, ...FURTHER].map(({ to, label }) => ({
-            id: to,
-            label,
-            onClick: go(to.replace("$project", project)),
-          })),
-        },
-        named(
-          "Pipelines",
-          "pipelines",
-          pipelines.data?.map((p) => ({ name: p.name, detail: p.recipe })),
-        ),
-        named(
-          "Evaluations",
-          "evaluations",
-          evaluations.data?.map((e) => ({ name: e.name, detail: e.entrants.join(", ") })),
-        ),
-        named(
-          "Models",
-          "models",
-          models.data?.map((m) => ({ name: m.name, detail: m.method ?? m.role })),
-        ),
-        named(
-          "Datasets",
-          "datasets",
-          datasets.data?.map((d) => ({ name: d.name, detail: d.kind })),
-        ),
-      ]}
+      actions={groups.filter(({ actions }) => actions.length > 0)}
     />
   );
 }

@@ -70,7 +70,7 @@ const PLACES = [
   { to: "/p/$project/evaluations", label: "Evaluations", icon: IconScale },
   { to: "/p/$project/datasets", label: "Datasets", icon: IconDatabase },
   { to: "/p/$project/models", label: "Models", icon: IconCube },
-  { to: "/p/$project/rank", label: "Rank", icon: IconThumbUp },
+  { to: "/p/$project/rank", label: "Annotate", icon: IconThumbUp },
   { to: "/p/$project/settings", label: "Settings", icon: IconSettings },
 ] as const;
 
@@ -132,7 +132,7 @@ export function Shell() {
       <AppShell.Main style={{ maxWidth: 1680 }}>
         {!mine.includes(project) ? (
           <Page title="No such project">
-            <Empty title={`No project ${project} for you`}>
+            <Empty title={`No access to project ${project}`}>
               There is no project with this name, or you are not a member of it. Ask one of its owners.
               {mine.map((name) => (
                 <div key={name}>

@@ -16,7 +16,8 @@ import { opens, sessionQuery } from "../api/accounts/session";
 import { Failure, Loading } from "../shared/Feedback";
 import { NoPage } from "./NoPage";
 import { Shell } from "./Shell";
-import { datasetSearch, evaluationSearch, listOf, textOf } from "../shared/search";
+import { listSearch } from "../shared/marks/listing";
+import { datasetSearch, evaluationSearch, listOf, runsSearch, textOf } from "../shared/search";
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet });
 
@@ -130,10 +131,10 @@ const tabs = [
     component: lazyRouteComponent(() => import("../features/settings/AuditPage"), "AuditPage"),
   }),
   createRoute({
-    ...tab("webhooks"),
-    // The webhook whose deliveries are shown.
+    ...tab("notices"),
+    // The rule whose deliveries are shown.
     validateSearch: (search): { of?: string } => ({ of: textOf(search.of) }),
-    component: lazyRouteComponent(() => import("../features/settings/webhooks/WebhooksPage"), "WebhooksPage"),
+    component: lazyRouteComponent(() => import("../features/settings/notices/NoticesPage"), "NoticesPage"),
   }),
   createRoute({
     ...tab("project"),
@@ -145,12 +146,8 @@ const pages = [
   createRoute({ ...page("/"), component: lazyRouteComponent(() => import("../features/home/Home"), "Home") }),
   createRoute({
     ...page("runs"),
-    validateSearch: (search): { state?: string[]; kind?: string[]; pipeline?: string } => ({
-      state: listOf(search.state),
-      kind: listOf(search.kind),
-      pipeline: textOf(search.pipeline),
-    }),
-    component: lazyRouteComponent(() => import("../features/runs/RunsPage"), "RunsPage"),
+    validateSearch: runsSearch,
+    component: lazyRouteComponent(() => import("../features/runs/list/RunsPage"), "RunsPage"),
   }),
   createRoute({
     ...page("runs/$run"),
@@ -170,8 +167,20 @@ const pages = [
     component: lazyRouteComponent(() => import("../features/ranking/RankPage"), "RankPage"),
   }),
   createRoute({
+    ...page("rank/$campaign/review"),
+    component: lazyRouteComponent(() => import("../features/ranking/review/ReviewPage"), "ReviewPage"),
+  }),
+  createRoute({
     ...page("evaluations"),
+    validateSearch: listSearch,
     component: lazyRouteComponent(() => import("../features/evaluations/EvaluationsPage"), "EvaluationsPage"),
+  }),
+  createRoute({
+    ...page("evaluations/$evaluation/campaigns/$campaign"),
+    component: lazyRouteComponent(
+      () => import("../features/evaluations/campaigns/QualityPage"),
+      "QualityPage",
+    ),
   }),
   createRoute({
     ...page("evaluations/new"),
@@ -189,17 +198,23 @@ const pages = [
   }),
   createRoute({
     ...page("pipelines"),
+    validateSearch: listSearch,
     component: lazyRouteComponent(() => import("../features/pipelines/PipelinesPage"), "PipelinesPage"),
   }),
   createRoute({
     ...page("pipelines/$pipeline"),
-    validateSearch: tabOf,
+    // The stages in the charts, by name.
+    validateSearch: (search): { tab?: string; stages?: string[] } => ({
+      ...tabOf(search),
+      stages: listOf(search.stages),
+    }),
     component: lazyRouteComponent(() => import("../features/pipelines/PipelinePage"), "PipelinePage"),
   }),
   createRoute({
     ...page("launch"),
-    // The pipeline that is launched again, where it is one.
-    validateSearch: (search): { recipe?: string; from?: string } => ({
+    // The pipeline that is launched again, or the dataset that is to be used, where it is one.
+    validateSearch: (search): { recipe?: string; from?: string; data?: string } => ({
+      data: textOf(search.data),
       recipe: textOf(search.recipe),
       from: textOf(search.from),
     }),
@@ -243,6 +258,7 @@ const pages = [
   }),
   createRoute({
     ...page("datasets"),
+    validateSearch: listSearch,
     component: lazyRouteComponent(() => import("../features/datasets/DatasetsPage"), "DatasetsPage"),
   }),
   createRoute({
@@ -263,6 +279,7 @@ const pages = [
   }),
   createRoute({
     ...page("models"),
+    validateSearch: listSearch,
     component: lazyRouteComponent(() => import("../features/models/ModelsPage"), "ModelsPage"),
   }),
   createRoute({

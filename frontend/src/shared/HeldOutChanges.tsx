@@ -38,8 +38,12 @@ export function HeldOutChanges({ changes }: { changes: readonly Change[] }) {
   );
 }
 
-function words({ flipped, dropped }: Change): string {
-  return [flipped && `${count(flipped)} flipped`, dropped && `${count(dropped)} dropped`]
+function words({ flipped, edited, dropped }: Change): string {
+  return [
+    flipped && `${count(flipped)} flipped`,
+    edited && `${count(edited)} edited`,
+    dropped && `${count(dropped)} dropped`,
+  ]
     .filter(Boolean)
     .join(", ");
 }

@@ -16,19 +16,49 @@ function numberOf(value: unknown): number | undefined {
   return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }
 
-const DATASET_VIEWS = ["statistics", "methods", "cleaning", "dropped"] as const;
+export interface RunsSearch {
+  state?: string[];
+  kind?: string[];
+  pipeline?: string;
+  filter?: string;
+  /** A field, with `-` before it for the highest first. */
+  sort?: string;
+  column?: string[];
+}
+
+export function runsSearch(search: Record<string, unknown>): RunsSearch {
+  return {
+    state: listOf(search.state),
+    kind: listOf(search.kind),
+    pipeline: textOf(search.pipeline),
+    filter: textOf(search.filter),
+    sort: textOf(search.sort),
+    column: listOf(search.column),
+  };
+}
+
+const DATASET_VIEWS = ["statistics", "methods", "cleaning", "dropped", "versions", "pending"] as const;
+const MARKED = ["flagged", "commented", "changed"] as const;
+const CHANGES = ["added", "removed", "changed"] as const;
 
 export interface DatasetSearch {
   view?: (typeof DATASET_VIEWS)[number];
   split?: "train" | "held_out";
   q?: string;
+  /** Whether `q` is looked for within words as well. */
+  match?: "part";
   source?: string;
   min?: number;
   max?: number;
   /** Several answers to one prompt. */
   group?: number;
+  /** Rows with a flag, a comment or a pending change. */
+  marked?: (typeof MARKED)[number];
   /** The row that is open. */
   row?: number;
+  /** The dataset that this one is compared with, and what is shown of the difference. */
+  before?: string;
+  change?: (typeof CHANGES)[number];
 }
 
 export function datasetSearch(search: Record<string, unknown>): DatasetSearch {
@@ -36,21 +66,44 @@ export function datasetSearch(search: Record<string, unknown>): DatasetSearch {
     view: DATASET_VIEWS.find((view) => view === search.view),
     split: search.split === "train" || search.split === "held_out" ? search.split : undefined,
     q: textOf(search.q),
+    match: search.match === "part" ? "part" : undefined,
     source: textOf(search.source),
     min: numberOf(search.min),
     max: numberOf(search.max),
     group: numberOf(search.group),
+    marked: MARKED.find((marked) => marked === search.marked),
     row: numberOf(search.row),
+    before: textOf(search.before),
+    change: CHANGES.find((change) => change === search.change),
   };
 }
 
-export interface EvaluationSearch {
+const OUTCOMES = ["win", "tie", "loss", "disagree", "flip"] as const;
+const LENGTHS = ["longer", "shorter", "similar"] as const;
+
+/** Items of a report, as its API filters them. */
+export interface ItemsSearch {
+  a?: string;
+  b?: string;
+  source?: string;
+  other?: string;
+  outcome?: (typeof OUTCOMES)[number];
+  category?: string;
+  length?: (typeof LENGTHS)[number];
+  /** Position of the one that is open. */
+  item?: number;
+}
+
+export interface EvaluationSearch extends ItemsSearch {
   tab?: string;
   seen?: "yes" | "no";
-  category?: string;
+  /** A verdict whose call is open. */
+  call?: number;
   /** A judge's verdicts of one status. */
   judge?: string;
   status?: string;
+  /** The form that asks people or a judge is open. */
+  ask?: true;
 }
 
 export function evaluationSearch(search: Record<string, unknown>): EvaluationSearch {
@@ -58,7 +111,16 @@ export function evaluationSearch(search: Record<string, unknown>): EvaluationSea
     tab: textOf(search.tab),
     seen: search.seen === "yes" || search.seen === "no" ? search.seen : undefined,
     category: textOf(search.category),
+    a: textOf(search.a),
+    b: textOf(search.b),
+    source: textOf(search.source),
+    other: textOf(search.other),
+    outcome: OUTCOMES.find((outcome) => outcome === search.outcome),
+    length: LENGTHS.find((length) => length === search.length),
+    item: numberOf(search.item),
+    call: numberOf(search.call),
     judge: textOf(search.judge),
     status: textOf(search.status),
+    ask: search.ask === true || undefined,
   };
 }

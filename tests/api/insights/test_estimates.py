@@ -65,8 +65,8 @@ def dataset(world: ApiWorld, name: str, *, rows: int, characters: float = 100.0)
 def model(world: ApiWorld, name: str, *, parameters: int) -> None:
     id_ = world.model(name)
     with transaction(world.sessions) as session:
-        found = session.get_one(Model, id_)
-        found.info = {**found.info, "parameters": parameters}
+        row = session.get_one(Model, id_)
+        row.info = {**row.info, "parameters": parameters}
 
 
 @pytest.fixture(autouse=True)

@@ -48,7 +48,7 @@ def workers(world: ApiWorld, *known: tuple[str, list[str], int, bool], silent: b
     """(pool, ids of devices, GiB of each, whether they are GPUs)."""
     with transaction(world.sessions) as session:
         for number, (pool, ids, memory, gpus) in enumerate(known):
-            devices = {"ids": ids, "memory": memory * GIB, "gpus": [{"id": one} for one in ids] if gpus else []}
+            devices = {"ids": ids, "memory": memory * GIB, "gpus": [{"id": gpu} for gpu in ids] if gpus else []}
             worker = WorkerRow(name=f"{pool}-{number}", pool=pool, host="h", pid=number, devices=devices)
             session.add(worker)
             session.flush()
@@ -98,18 +98,18 @@ def test_roles_with_gpus_of_their_own_are_judged_one_by_one(world: ApiWorld) -> 
         config = {"run": "train", "method": "grpo", "rules": [{"kind": "regex", "pattern": "a"}], "kl_weight": 0.1}
         config |= {"strategy": "zero3", "gradient_checkpointing": True, "placement": placement}
         inputs = {"model": "llama", "data": "questions"}
-        ((found),) = world.post("runs/estimate", {"config": config, "inputs": inputs})["memory"]
-        return dict(found)
+        ((need),) = world.post("runs/estimate", {"config": config, "inputs": inputs})["memory"]
+        return dict(need)
 
-    found = placed(rollout=2, reference=1)
-    assert {one["role"]: one["devices"] for one in found["roles"]} == {"training": 5, "rollout": 2, "reference": 1}
-    training, *others = found["roles"]
-    assert (found["bytes"], found["processes"]) == (training["bytes"], 5)
-    assert found["fits"]
-    assert all(one["fits"] and one["bytes"] < training["bytes"] for one in others)
+    need = placed(rollout=2, reference=1)
+    assert {role["role"]: role["devices"] for role in need["roles"]} == {"training": 5, "rollout": 2, "reference": 1}
+    training, *others = need["roles"]
+    assert (need["bytes"], need["processes"]) == (training["bytes"], 5)
+    assert need["fits"]
+    assert all(role["fits"] and role["bytes"] < training["bytes"] for role in others)
     # One that trains has all the rest.
     crowded = placed(rollout=7)
-    assert (crowded["fits"], [one["fits"] for one in crowded["roles"]]) == (False, [False, True])
+    assert (crowded["fits"], [role["fits"] for role in crowded["roles"]]) == (False, [False, True])
     none = placed(rollout=8)
     assert (none["fits"], none["roles"]) == (False, [])
     assert "have no room" in none["problem"]

@@ -57,8 +57,8 @@ def test_a_model_has_its_rows_of_every_report_newest_first(world: ApiWorld) -> N
     first = evaluated(world, ("tiny", "sft"))
     second = evaluated(world, ("tiny", "sft"), stages=0)  # all that was trained is taken over from the first
     of_base = world.get("models/tiny/evaluations")
-    assert [found["pipeline"]["name"] for found in of_base] == [second["name"], first["name"]]
-    assert [[r["reward"] for r in found["rows"]] for found in of_base] == [[0.0], [0.0]]
+    assert [evaluation["pipeline"]["name"] for evaluation in of_base] == [second["name"], first["name"]]
+    assert [[r["reward"] for r in evaluation["rows"]] for evaluation in of_base] == [[0.0], [0.0]]
     again, of_sft = world.get(f"models/{model_of(world, first, 'sft')}/evaluations")
     assert again["rows"] == of_sft["rows"]
     assert [(r["score"], r["reward"], r["reward_low"], r["win_rate_vs_baseline"]) for r in of_sft["rows"]] == [

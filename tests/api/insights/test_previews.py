@@ -23,7 +23,7 @@ REWARDS = [round(RANDOM.gauss(1.0, 3.0), 3) for _ in range(200)] + [1.0] * 5
 def training_rows(world: ApiWorld, name: str = "graded") -> dict[int, float]:
     """Row -> reward, as the stage reads them: without the held-out rows."""
     page = world.get(f"datasets/{name}/samples", limit=1000)
-    rows = {one["row"]: one["reward"] for one in page["items"] if one["split"] == "train"}
+    rows = {row["row"]: row["reward"] for row in page["items"] if row["split"] == "train"}
     assert 0 < len(rows) < len(page["items"])
     return rows
 
@@ -42,11 +42,11 @@ def test_a_histogram_counts_every_reward_and_has_the_figures_of_all_rows(world: 
     assert shown["p50"] == pytest.approx(statistics.median(REWARDS))
     bins = shown["bins"]
     assert (len(bins), bins[0]["low"], bins[-1]["high"]) == (7, min(REWARDS), max(REWARDS))
-    for place, one in enumerate(bins):
+    for place, bin_ in enumerate(bins):
         last = place == 6
-        inside = [r for r in REWARDS if one["low"] <= r < one["high"] or (last and r == one["high"])]
-        assert one["count"] == len(inside)
-        assert last or one["high"] == bins[place + 1]["low"]
+        inside = [r for r in REWARDS if bin_["low"] <= r < bin_["high"] or (last and r == bin_["high"])]
+        assert bin_["count"] == len(inside)
+        assert last or bin_["high"] == bins[place + 1]["low"]
     assert len(world.get("datasets/graded/rewards/graded/histogram")["bins"]) == 40
 
 
@@ -81,10 +81,10 @@ def test_the_filter_keeps_training_rows_strictly_above_the_threshold(world: ApiW
     assert (shown["total"], shown["kept"], shown["share"]) == (len(rows), len(kept), len(kept) / len(rows))
     assert shown["threshold_raw"] == pytest.approx(1.0)
     nearest = sorted(kept, key=lambda row: (rows[row], row))[:5]
-    assert [one["row"] for one in shown["kept_examples"]] == nearest
-    assert all(one["z"] > threshold for one in shown["kept_examples"])
+    assert [row["row"] for row in shown["kept_examples"]] == nearest
+    assert all(row["z"] > threshold for row in shown["kept_examples"])
     below = sorted(rows.keys() - kept, key=lambda row: (-rows[row], row))[:5]
-    assert [one["row"] for one in shown["dropped_examples"]] == below
+    assert [row["row"] for row in shown["dropped_examples"]] == below
     assert shown["dropped_examples"][0] == {
         "row": below[0],
         "prompt": [{"role": "user", "content": f"Hi {below[0]}"}],
@@ -119,7 +119,7 @@ def test_the_weights_are_those_of_training(world: ApiWorld, beta: float, max_wei
     in_units = [w / max(weights) for w in weights]  # their squares may be too large a number otherwise
     assert shown["effective_sample_size"] == pytest.approx(effective_sample_size(in_units))
     assert shown["gradient_scale"] == pytest.approx(max(weights) * math.fsum(in_units) / n)
-    assert sum(one["count"] for one in shown["bins"]) == n
+    assert sum(bin_["count"] for bin_ in shown["bins"]) == n
     assert shown["bins"][0]["low"] == pytest.approx(min(weights))
     assert shown["bins"][-1]["high"] == pytest.approx(max(weights))
     assert world.post("previews/rwr", {**body, "self_normalised": True})["gradient_scale"] == 1.0

@@ -66,6 +66,6 @@ def test_a_mixture_of_experts_is_warned_of_before_and_when_it_is_launched(
         session.get_one(Artifact, model.artifact_hash).manifest = {"files": manifest.files}
     lora = sft(lora={"targets": "linear"})
     codes = ["router_loss_left_out", "experts_not_adapted"]
-    assert [one["code"] for one in world.post("runs/estimate", lora)["warnings"]] == codes
-    assert [one["code"] for one in world.post("runs", lora, status=201)["warnings"]] == codes
-    assert [one["code"] for one in world.post("runs/estimate", sft())["warnings"]] == codes[:1]
+    assert [warning["code"] for warning in world.post("runs/estimate", lora)["warnings"]] == codes
+    assert [warning["code"] for warning in world.post("runs", lora, status=201)["warnings"]] == codes
+    assert [warning["code"] for warning in world.post("runs/estimate", sft())["warnings"]] == codes[:1]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from fastapi.testclient import TestClient
 
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 PROJECT = "/api/v1/projects/default"
 BASE = f"{PROJECT}/imports"
@@ -46,17 +45,16 @@ def post(client: TestClient, id_: str, action: str) -> Any:
 
 
 def wait(client: TestClient, id_: str, until: Callable[[Any], bool], seconds: float = PATIENCE) -> Any:
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
-        found = client.get(f"{BASE}/{id_}").json()
-        if until(found):
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"it did not come to that: {found}")
+    def import_() -> Any:
+        return client.get(f"{BASE}/{id_}").json()
+
+    return wait_until(
+        lambda: next(filter(until, [import_()]), None), lambda: f"it did not come to that: {import_()}", seconds=seconds
+    )
 
 
-def ended(found: Any) -> bool:
-    return found["state"] not in ("validating", "importing")
+def ended(import_: Any) -> bool:
+    return import_["state"] not in ("validating", "importing")
 
 
 def stored_files(home: Path) -> list[str]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from steerboard.datasets.errors import UnknownColumn
-from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.parsing.mapping import plan_mapping
 from steerboard.datasets.parsing.row_builder import Shaped, Shaper
 from steerboard_contracts.samples import SampleKind, validate_sample
+from steerboard_files.errors import UnknownColumn
+from steerboard_files.records import Problem
 
 CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 SHAREGPT = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
@@ -60,8 +60,8 @@ HI = [{"role": "user", "content": "Hi"}]
     ],
 )
 def test_common_forms_are_recognised(row: dict[str, Any], kind: str, fields: dict[str, Any]) -> None:
-    found, sample, _ = shaped(row)
-    assert found == kind
+    recognised, sample, _ = shaped(row)
+    assert recognised == kind
     assert sample == {"prompt": HI, **fields}
 
 

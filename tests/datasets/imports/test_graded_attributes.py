@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.datasets.errors import RowsRefused, UnknownColumn
+from steerboard.datasets.errors import RowsRefused
 from steerboard.datasets.parsing.mapping import plan_mapping
 from steerboard.datasets.parsing.row_builder import Shaped, Shaper
 from steerboard.datasets.parsing.unused_columns import unused_columns
 from steerboard.datasets.tables import SampleRow
 from steerboard_contracts.errors import BadRow
 from steerboard_contracts.samples import validate_sample
+from steerboard_files.errors import UnknownColumn
 
 Write = Callable[..., Path]
 Import = Callable[..., Any]
@@ -28,12 +29,12 @@ def grades(row: dict[str, Any], given: dict[str, str] | None = None, csv: bool =
     mapping = plan_mapping("labelled", list(row), [row], given or {})
     result = Shaper(mapping, texts_only=csv)(row)
     assert isinstance(result, Shaped), result
-    found: dict[str, float] | None = validate_sample("labelled", result.sample, 1).model_dump()["attributes"]
-    return found
+    attributes: dict[str, float] | None = validate_sample("labelled", result.sample, 1).model_dump()["attributes"]
+    return attributes
 
 
 @pytest.mark.parametrize(
-    ("row", "given", "csv", "found"),
+    ("row", "given", "csv", "kept"),
     [
         ({"helpful": 4, "words": 2.5}, EACH, False, {"helpfulness": 4.0, "verbosity": 2.5}),
         ({"helpful": "4", "words": ""}, EACH, True, {"helpfulness": 4.0}),
@@ -46,9 +47,9 @@ def grades(row: dict[str, Any], given: dict[str, str] | None = None, csv: bool =
     ],
 )
 def test_what_is_missing_is_left_out(
-    row: dict[str, Any], given: dict[str, str] | None, csv: bool, found: dict[str, float] | None
+    row: dict[str, Any], given: dict[str, str] | None, csv: bool, kept: dict[str, float] | None
 ) -> None:
-    assert grades({**ROW, **row}, given, csv) == found
+    assert grades({**ROW, **row}, given, csv) == kept
 
 
 def test_one_column_may_be_the_reward_and_an_attribute() -> None:
@@ -93,7 +94,7 @@ def test_numbers_that_would_not_be_used_are_offered_as_attributes() -> None:
     row = {**ROW, "verbosity": 2, "question_id": 81, "model": "m"}
     mapping = plan_mapping("labelled", list(row), [row], {})
     unused = unused_columns("labelled", list(row), [row], mapping.read, frozenset())
-    assert [(one.name, one.field) for one in unused] == [
+    assert [(column.name, column.field) for column in unused] == [
         *(("verbosity", "attributes.verbosity"), ("question_id", None), ("model", None)),
     ]
     assert unused[0].words.endswith("--kind labelled --map attributes.verbosity=verbosity")
@@ -108,12 +109,12 @@ def test_an_imported_file_keeps_them_with_its_rows(
     assert report.columns.items() >= given.items()
     with sessions() as session:
         stored = session.scalars(select(SampleRow).order_by(SampleRow.row)).all()
-    assert [one.sample.get("attributes") for one in stored] == [
+    assert [row.sample.get("attributes") for row in stored] == [
         {"tone": 1.0, "verbosity": 0.0},
         {"verbosity": 1.0},
         {"tone": 1.0, "verbosity": 2.0},
         {"verbosity": 3.0},
     ]
-    assert {one.extra for one in stored} == {None}
+    assert {row.extra for row in stored} == {None}
     with pytest.raises(RowsRefused, match="row"):
         import_path(write_jsonl([{**ROW, "words": "many", "tone": 1}]), "bad", kind="labelled", mapping=given)

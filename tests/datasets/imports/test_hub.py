@@ -14,8 +14,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.errors import FileTooLarge
-from steerboard.datasets.formats.hub import HubName, choose_files, hub_sources
+from steerboard.datasets.hub import HubName, choose_files, hub_sources
 from steerboard.datasets.imports.execution.claims import claim_next
 from steerboard.datasets.imports.execution.process import work
 from steerboard.datasets.imports.files import ImportFiles
@@ -24,6 +23,7 @@ from steerboard.datasets.imports.loading import import_sources
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import BadInput
+from steerboard_files.errors import FileTooLarge
 
 COMMIT = "c" * 40
 

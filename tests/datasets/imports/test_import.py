@@ -12,8 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.errors import NameTaken, RowsRefused, UnknownColumn
-from steerboard.datasets.formats.records import Limits, Source
+from steerboard.datasets.errors import NameTaken, RowsRefused
 from steerboard.datasets.imports.importer import ImportOptions
 from steerboard.datasets.imports.loading import import_file, import_sources
 from steerboard.datasets.schemas import ImportReport
@@ -22,6 +21,8 @@ from steerboard.platform.database import transaction
 from steerboard.platform.events.tables import Event
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.samples import Message, is_held_out, prompt_hash
+from steerboard_files.errors import UnknownColumn
+from steerboard_files.records import Limits, Source
 
 Write = Callable[..., Path]
 Import = Callable[..., ImportReport]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from import_requests import PROJECT, ended, lines, post, upload, wait
 
 from steerboard.datasets.imports.execution.jobs import LARGE_BYTES
 from steerboard.datasets.imports.execution.runner import ImportRunner
-from support.patience import PATIENCE
+from support.patience import wait_until
 
 Workers = Callable[[], list[psutil.Process]]
 
@@ -38,12 +37,12 @@ def workers(app: FastAPI) -> Callable[[], list[psutil.Process]]:
 
 
 def _all() -> list[psutil.Process]:
-    found = []
+    children = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             if child.cmdline()[1:4] == ["-m", "steerboard.app.import_process", "requests"]:
-                found.append(child)
-    return found
+                children.append(child)
+    return children
 
 
 @pytest.mark.long
@@ -53,9 +52,7 @@ def test_a_killed_process_stores_nothing_and_the_next_import_has_another(client:
     before = worker.cpu_times().user
 
     def kill() -> None:
-        ends = time.monotonic() + PATIENCE
-        while worker.cpu_times().user - before < 0.2 and time.monotonic() < ends:
-            time.sleep(0.01)
+        wait_until(lambda: worker.cpu_times().user - before >= 0.2, pause=0.01)
         worker.kill()
 
     killer = threading.Thread(target=kill)

@@ -56,11 +56,11 @@ class Gate:
 
     def waiting(self) -> list[int]:
         """The server's processes that write rows and have come to the gate."""
-        found = text(
+        query = text(
             "SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database"
             " WHERE datname = current_database() AND locktype = 'advisory' AND objid = 1 AND NOT granted"
         )
-        return list(self._connection.scalars(found))
+        return list(self._connection.scalars(query))
 
     def open(self) -> None:
         self._connection.execute(text("SELECT pg_advisory_unlock(1)"))
@@ -75,8 +75,8 @@ def gate(engine: Engine) -> Iterator[Gate]:
 def begin(client: TestClient, id_: str, gate: Gate) -> psutil.Process:
     """Start, and wait until a part of the rows is written."""
     post(client, id_, "start")
-    found = wait(client, id_, lambda found: ended(found) or gate.waiting())
-    assert found["progress"]["read"] > 0
+    document = wait(client, id_, lambda document: ended(document) or gate.waiting())
+    assert document["progress"]["read"] > 0
     process = child_of(id_)
     assert process is not None
     return process
@@ -123,8 +123,8 @@ def test_what_always_dies_fails_with_a_reason(client: TestClient, sessions: sess
             claims.give_back(session, lease, 0.0, tried=True)
     with transaction(sessions) as session:
         assert claims.claim_next(session, 30.0, 3) is None
-    found = client.get(f"{BASE}/{id_}").json()
-    assert (found["state"], found["problem"]["code"]) == ("failed", "import_interrupted")
+    document = client.get(f"{BASE}/{id_}").json()
+    assert (document["state"], document["problem"]["code"]) == ("failed", "import_interrupted")
     assert post(client, id_, "start")["state"] == "importing"
 
 

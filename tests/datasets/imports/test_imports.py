@@ -80,10 +80,10 @@ def test_lists_of_right_and_wrong_answers_become_a_graded_row_each(client: TestC
     assert ended_as["state"] == "succeeded"
     (bad,) = client.get(f"{BASE}/{made['id']}/report", params={"format": "json"}).json()
     assert (bad["line"], bad["reason"]) == (3, "has more than 100 answers")
-    found = client.get(f"{PROJECT}/datasets/rewardbench-2/samples").json()["items"]
+    items = client.get(f"{PROJECT}/datasets/rewardbench-2/samples").json()["items"]
     kept = [
-        (*(one["sample"][name] for name in ("response", "group", "candidate", "item", "source")), one["reward"])
-        for one in found
+        (*(item["sample"][name] for name in ("response", "group", "candidate", "item", "source")), item["reward"])
+        for item in items
     ]
     assert kept == [
         ("Red.", 0, 0, "tied:3", "Ties", 1.0),
@@ -94,7 +94,7 @@ def test_lists_of_right_and_wrong_answers_become_a_graded_row_each(client: TestC
         ("Why?", 1, 2, "7", "Focus", 0.0),
         ("42.", 1, 3, "7", "Focus", 0.0),
     ]
-    assert found[0]["extra"] == {"num_correct": 2, "models": ["a", "b", "c"]}
+    assert items[0]["extra"] == {"num_correct": 2, "models": ["a", "b", "c"]}
 
 
 def test_two_answers_and_the_label_of_the_better_one_become_a_preference(
@@ -110,8 +110,8 @@ def test_two_answers_and_the_label_of_the_better_one_become_a_preference(
     assert wait(client, made["id"], ended)["state"] == "succeeded"
     (bad,) = client.get(f"{BASE}/{made['id']}/report", params={"format": "json"}).json()
     assert (bad["line"], bad["reason"]) == (20, "has '0' in `label`, which is neither 1 nor 2")
-    found = client.get(f"{PROJECT}/datasets/llmbar/samples").json()["items"]
-    assert [(one["sample"]["chosen"], one["sample"]["rejected"]) for one in found] == [
+    items = client.get(f"{PROJECT}/datasets/llmbar/samples").json()["items"]
+    assert [(item["sample"]["chosen"], item["sample"]["rejected"]) for item in items] == [
         ("yes", "no"),
         ("no", "yes"),
         ("no", "yes"),
@@ -283,11 +283,11 @@ def test_names_are_proposed_free_and_deleting_removes_the_file(client: TestClien
     assert names == ["Fr-gen", "Fr-gen-2"]
     assert upload(client, content, name="no/name").json()["code"] == "invalid_name"
     listed = client.get(BASE, params={"limit": 1}).json()
-    assert [one["name"] for one in listed["items"]] == ["Fr-gen-2"]
+    assert [item["name"] for item in listed["items"]] == ["Fr-gen-2"]
     assert listed["next"]
     assert len(stored_files(home)) == 2
-    for one in client.get(BASE).json()["items"]:
-        assert client.delete(f"{BASE}/{one['id']}").status_code == 204
+    for item in client.get(BASE).json()["items"]:
+        assert client.delete(f"{BASE}/{item['id']}").status_code == 204
     assert stored_files(home) == []
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.events.tables import Event
 from steerboard.platform.settings import Settings
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 BASE = "/api/v1/projects/default"
 
@@ -37,7 +37,7 @@ class Server:
         self.process = subprocess.Popen(
             [*command, "--ready-file", str(ready)], env={**os.environ, **quick}, start_new_session=True
         )
-        wait(ready.exists, "the server did not get ready")
+        wait_until(ready.exists, "the server did not get ready")
         self.client = httpx.Client(
             base_url=json.loads(ready.read_bytes())["url"] + BASE,
             headers={"Authorization": f"Bearer {token}"},
@@ -51,7 +51,7 @@ class Server:
         assert made.status_code == 201, made.text
         id_ = str(made.json()["id"])
         assert self.client.post(f"/imports/{id_}/start").status_code == 202
-        wait(lambda: self.state(id_)["progress"]["read"] > 0, "it does not begin")
+        wait_until(lambda: self.state(id_)["progress"]["read"] > 0, "it does not begin")
         return id_
 
     def state(self, id_: str) -> Any:
@@ -62,16 +62,11 @@ class Server:
         self.process.wait()
 
 
-def wait(condition: Callable[[], bool], complaint: str, seconds: float = PATIENCE) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends, complaint
-        time.sleep(0.02)
-
-
 def processes_of(id_: str) -> list[int]:
     """Everything that works on an import, guardians included."""
-    return [found.pid for found in psutil.process_iter(["cmdline"]) if id_ in " ".join(found.info["cmdline"] or [])]
+    return [
+        process.pid for process in psutil.process_iter(["cmdline"]) if id_ in " ".join(process.info["cmdline"] or [])
+    ]
 
 
 @pytest.fixture
@@ -94,10 +89,10 @@ def test_an_import_survives_the_kill_of_the_server(serve: Callable[[], Server]) 
     id_ = server.begin(15_000)
     assert processes_of(id_)
     server.kill()
-    wait(lambda: not processes_of(id_), "its process outlived the server")
+    wait_until(lambda: not processes_of(id_), "its process outlived the server")
     server = serve()
     assert (server.state(id_)["state"], server.client.get("/datasets").json()["items"]) == ("importing", [])
-    wait(lambda: server.state(id_)["state"] != "importing", "it was not taken up again")
+    wait_until(lambda: server.state(id_)["state"] != "importing", "it was not taken up again")
     assert server.state(id_)["state"] == "succeeded"
     assert server.client.get("/datasets/many").json()["rows"] == 15_000
 
@@ -110,7 +105,7 @@ def test_an_orderly_stop_gives_the_import_back_at_once(serve: Callable[[], Serve
     server.process.wait(timeout=PATIENCE)
     assert not processes_of(id_)
     server = serve()
-    wait(lambda: server.state(id_)["state"] == "succeeded", "it was not taken up again")
+    wait_until(lambda: server.state(id_)["state"] == "succeeded", "it was not taken up again")
 
 
 @pytest.mark.long

@@ -13,10 +13,11 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.datasets.errors import RowsRefused, UnknownColumn
+from steerboard.datasets.errors import RowsRefused
 from steerboard.datasets.schemas import ImportReport
 from steerboard.datasets.tables import SampleRow
 from steerboard_contracts.errors import EmptySelection
+from steerboard_files.errors import UnknownColumn
 
 Import = Callable[..., ImportReport]
 
@@ -70,7 +71,7 @@ def test_the_better_answer_is_chosen_and_the_margin_kept(
     row: dict[str, Any], layout: str | None, margin: float, stored: Any
 ) -> None:
     report, rows = stored([row])
-    assert [one.sample for one in rows] == [{**PAIR, "margin": margin}]
+    assert [row.sample for row in rows] == [{**PAIR, "margin": margin}]
     assert report.layouts == [layout or "two answers and scores"]
 
 

@@ -12,24 +12,29 @@ from typer.testing import CliRunner
 
 from steerboard.cli.data import datasets
 from steerboard.cli.main import app as command_line
-from steerboard.datasets.errors import WrongFileType
-from steerboard.datasets.formats.detect import open_reader
-from steerboard.datasets.formats.known import FORMATS, IN_WORDS, without_ending
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.parsing.unread_layouts import UNREAD
+from steerboard_files.detect import open_reader
+from steerboard_files.errors import WrongFileType
+from steerboard_files.known import FORMATS, IN_WORDS, without_ending
+from steerboard_files.records import Source
 
 DOCS = (Path(__file__).parents[3] / "docs" / "importing.md").read_text()
 
 
 def test_the_page_gets_every_format_and_layout(client: TestClient) -> None:
-    found = client.get("/api/v1/projects/default/imports/formats").json()
-    assert [one["name"] for one in found["formats"]] == [one.name for one in FORMATS]
-    assert {ending for one in found["formats"] for ending in one["endings"]} | {".gz"} == set(found["endings"])
-    for row in [f"| `{one['name']}` | {', '.join(one['endings'])} | {one['about']}" for one in found["formats"]]:
+    readable = client.get("/api/v1/projects/default/imports/formats").json()
+    assert [format_["name"] for format_ in readable["formats"]] == [format_.name for format_ in FORMATS]
+    assert {ending for format_ in readable["formats"] for ending in format_["endings"]} | {".gz"} == set(
+        readable["endings"]
+    )
+    for row in [
+        f"| `{format_['name']}` | {', '.join(format_['endings'])} | {format_['about']}"
+        for format_ in readable["formats"]
+    ]:
         assert row in DOCS
-    for layout in found["layouts"]:
+    for layout in readable["layouts"]:
         assert f"| {layout['name']} | {layout['about']} |" in DOCS
-    assert DOCS.count("\n| ") == 4 + len(found["formats"]) + len(found["layouts"])
+    assert DOCS.count("\n| ") == 4 + len(readable["formats"]) + len(readable["layouts"])
 
 
 def test_refusals_and_the_command_line_name_every_format() -> None:
@@ -46,7 +51,7 @@ def test_a_dataset_is_called_like_its_file_without_the_format(name: str) -> None
 
 
 @pytest.mark.parametrize(
-    "command", [found for one in UNREAD for found in re.findall(r"steerboard ((?:[a-z-]+ ?)+)", one.words)]
+    "command", [command for layout in UNREAD for command in re.findall(r"steerboard ((?:[a-z-]+ ?)+)", layout.words)]
 )
 def test_a_command_that_is_advised_exists(command: str) -> None:
     assert CliRunner().invoke(command_line, [*command.split(), "--help"]).exit_code == 0

@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.datasets.errors import RowsRefused, UnknownColumn
+from steerboard.datasets.errors import RowsRefused
 from steerboard.datasets.schemas import ImportReport
 from steerboard.datasets.tables import SampleRow
 from steerboard_contracts.errors import EmptySelection
+from steerboard_files.errors import UnknownColumn
 
 Write = Callable[..., Path]
 Import = Callable[..., ImportReport]

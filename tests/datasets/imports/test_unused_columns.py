@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from steerboard.datasets.errors import RowsRefused, UnknownColumn
+from steerboard.datasets.errors import RowsRefused
 from steerboard.datasets.imports.importer import unused_of
 from steerboard.datasets.parsing.mapping import plan_mapping
 from steerboard.datasets.parsing.unused_columns import winner_layout
+from steerboard_files.errors import UnknownColumn
 
 PROJECT = "/api/v1/projects/default"
 GRADED = {"question": "Hi", "answer": "Hello", "gpt4_score": 7, "url": "http://x"}
@@ -22,8 +23,8 @@ AB = {"prompt": "Hi", "response_a": "Hello", "response_b": "Go away", "winner": 
 
 
 def unused(row: dict[str, Any], **given: str) -> list[tuple[str, str | None, str | None]]:
-    found = unused_of(plan_mapping(None, list(row), [row], given), list(row), [row])
-    return [(column.name, column.kind, column.field) for column in found]
+    columns = unused_of(plan_mapping(None, list(row), [row], given), list(row), [row])
+    return [(column.name, column.kind, column.field) for column in columns]
 
 
 def test_a_grade_could_be_a_reward_and_other_columns_are_named() -> None:
@@ -55,13 +56,13 @@ def test_a_strength_of_a_preference_could_be_its_margin() -> None:
     ],
 )
 def test_two_answers_and_a_winner_are_not_taken_for_prompts_alone(columns: list[str], sides: tuple[str, str]) -> None:
-    found = winner_layout(columns)
-    assert found is not None
-    assert (found.a, found.b) == sides
+    layout = winner_layout(columns)
+    assert layout is not None
+    assert (layout.a, layout.b) == sides
     with pytest.raises(UnknownColumn) as refused:
         plan_mapping(None, columns, [dict.fromkeys(columns, "x")], {})
     assert "`chosen`" in (refused.value.hint or "")
-    assert found.winner in (refused.value.hint or "")
+    assert layout.winner in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize(

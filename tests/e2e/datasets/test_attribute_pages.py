@@ -177,5 +177,5 @@ def test_an_entrant_is_asked_for_attributes_in_the_form_and_enters_once_for_each
     page.get_by_role("button", name="Start the evaluation").click()
     expect(page.get_by_role("heading", name="conditioned")).to_be_visible()
     entrants = page.request.get("/api/v1/projects/default/evaluations/conditioned").json()["entrants"]
-    assert [one["score"] for one in entrants] == ["verbosity:1,helpfulness:3", "helpfulness:4"]
+    assert [entrant["score"] for entrant in entrants] == ["verbosity:1,helpfulness:3", "helpfulness:4"]
     assert not faults, told(faults)

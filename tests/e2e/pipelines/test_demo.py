@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from typing import Any
 
 import httpx
 import pytest
+
+from support.patience import wait_until
 
 STEERBOARD = str(Path(sys.executable).with_name("steerboard"))
 # The demo's rates, in recipes/demo.yaml: with its data and its base model, SFT and both reward models are reused.
@@ -52,7 +53,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     command = [STEERBOARD, "demo", "--port", "0"]
     done = subprocess.run([*command, "--exit"], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for method in ("Decision Transformer", "DPO", "KTO", "SFT, best of 8"):
+    for method in ("Decision Transformer", "DPO", "KTO", "sft_best_of_8"):
         assert method in done.stdout
     assert "/sign-in/" not in done.stdout
     assert "/rank/" not in done.stdout
@@ -93,11 +94,9 @@ def test_raft_answers_better_than_sft_by_reward_and_by_known_quality(demo: Demo)
     started = demo.browser.post("pipelines", json={"recipe": "raft", "set": list(RAFT)})
     assert started.status_code == 201, started.text
     name = started.json()["name"]
-    ends = time.monotonic() + 1500
-    while (state := demo.get(f"pipelines/{name}")["state"]) not in ("succeeded", "failed", "cancelled"):
-        assert time.monotonic() < ends
-        time.sleep(1)
-    assert state == "succeeded"
+    ends = ("succeeded", "failed", "cancelled")
+    wait_until(lambda: demo.get(f"pipelines/{name}")["state"] in ends, seconds=1500, pause=1)
+    assert demo.get(f"pipelines/{name}")["state"] == "succeeded"
     for stage in ("sft", "reward", "independent"):
         assert demo.get(f"runs/{name}.{stage}")["reused_from_id"] is not None
     selection = demo.get(f"runs/{name}.best/selection")
@@ -106,7 +105,10 @@ def test_raft_answers_better_than_sft_by_reward_and_by_known_quality(demo: Demo)
     assert selection["rewards"][0]["best"]["low"] > selection["rewards"][0]["mean"]["high"]
     rows = {row["name"]: row for row in demo.get(f"pipelines/{name}/report")["methods"]}
     print(
-        {one: {key: row[key] for key in ("reward_mean", "quality_mean", "device_seconds")} for one, row in rows.items()}
+        {
+            name: {key: row[key] for key in ("reward_mean", "quality_mean", "device_seconds")}
+            for name, row in rows.items()
+        }
     )
     sft, raft = rows["sft"], rows["raft"]
     assert raft["method"] == "raft"

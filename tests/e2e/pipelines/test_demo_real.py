@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from steerboard.cli.demo.review_prompts import review_prompts
-from steerboard_contracts.configs.base import BaseModelConfig
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 
 STEERBOARD = str(Path(sys.executable).with_name("steerboard"))
@@ -50,9 +50,9 @@ def test_every_stage_succeeds_and_the_truth_is_checked(tiny: Path, tmp_path: Pat
     assert done.returncode == 0, done.stdout + done.stderr
     assert "By the truth, Decision Transformer (guidance 3) reaches" in " ".join(done.stdout.split())
     assert "steerboard evaluations rank demo-real-1.report" in done.stdout
-    found = json.loads(report.read_text())
-    assert (found["synthetic"], found["quality"]) == (False, "sentiment")
-    asked = [(row["guidance"], row["score"]) for row in found["methods"] if row["score"] is not None]
+    document = json.loads(report.read_text())
+    assert (document["synthetic"], document["quality"]) == (False, "sentiment")
+    asked = [(row["guidance"], row["score"]) for row in document["methods"] if row["score"] is not None]
     assert len(set(map(str, asked))) == 10
     # The base model is what all others are compared with.
-    assert [row["entrant"] for row in found["methods"] if row["quality_gain"] is None] == ["smollm2-135m-instruct"]
+    assert [row["entrant"] for row in document["methods"] if row["quality_gain"] is None] == ["smollm2-135m-instruct"]

@@ -47,10 +47,10 @@ def test_rounds_are_shown_and_a_policy_is_promoted_and_rolled_back_from(page: Pa
     assert too_wide(page, "rounds-empty") == {}
     world.wait(lambda: world.get("pipelines/looped-1")["state"] == "succeeded", "the rounds")
 
-    found = world.get("pipelines/looped-1/rounds")
+    rounds = world.get("pipelines/looped-1/rounds")
     # Without a reload. A policy that training has hardly changed gives equal answers, and its judge does not fall.
-    expect(page.get_by_text(found["verdict"], exact=True)).to_be_visible()
-    for number, row in enumerate(found["rounds"], start=1):
+    expect(page.get_by_text(rounds["verdict"], exact=True)).to_be_visible()
+    for number, row in enumerate(rounds["rounds"], start=1):
         pairs, answers = row["selection"], row["answers"]
         expect(rows.nth(number)).to_contain_text(f"{pairs['kept_groups']} of {pairs['groups']} prompts")
         expect(rows.nth(number)).to_contain_text(f"n {answers['against_previous']['n']}")
@@ -63,7 +63,7 @@ def test_rounds_are_shown_and_a_policy_is_promoted_and_rolled_back_from(page: Pa
         expect(rows.nth(number)).to_contain_text("production")
     expect(rows.nth(1)).not_to_contain_text("production")
     rows.nth(2).get_by_role("button", name="Roll back").click()
-    expect(page.get_by_role("dialog")).to_contain_text("looped-1.tuned-1 is what @production names then.")
+    expect(page.get_by_role("dialog")).to_contain_text("@production then refers to looped-1.tuned-1.")
     page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
     expect(rows.nth(1)).to_contain_text("production")
     assert world.get("models/@production")["name"] == "looped-1.tuned-1"

@@ -61,15 +61,15 @@ def test_a_sweep_shows_its_variants_as_lines_and_rows_with_the_best_first(page: 
     expect(page.locator(".variant-line[data-variant]")).to_have_count(4)
     world.wait(lambda: world.get("pipelines/swept-1")["state"] == "succeeded", "the sweep")
 
-    found = world.get("pipelines/swept-1/sweep")
+    sweep = world.get("pipelines/swept-1/sweep")
     # Without a reload.
-    expect(page.get_by_text(found["verdict"], exact=True)).to_be_visible()
-    expect(rows.nth(1)).to_contain_text(f"tuned-{found['best']}")
+    expect(page.get_by_text(sweep["verdict"], exact=True)).to_be_visible()
+    expect(rows.nth(1)).to_contain_text(f"tuned-{sweep['best']}")
     expect(rows.nth(1)).to_contain_text("best")
     noise = rows.filter(has_text="within noise")
-    expect(noise).to_have_count(len(found["within_noise"]))
+    expect(noise).to_have_count(len(sweep["within_noise"]))
     expect(page.locator('.variant-line[data-level="2"][data-variant]')).to_have_count(1)
-    dropped = [one for one in found["variants"] if one["dropped_after"]]
+    dropped = [variant for variant in sweep["variants"] if variant["dropped_after"]]
     assert len(dropped) == 2
     banner = page.get_by_role("alert").filter(has_text="2 of 4 variants were dropped")
     expect(banner).to_contain_text(f"Variant {dropped[0]['number']} (tuned.lr")
@@ -81,7 +81,7 @@ def test_a_sweep_shows_its_variants_as_lines_and_rows_with_the_best_first(page: 
     page.mouse.move(0, 0)
     assert faults_of(page, "sweep") == {}
     rows.nth(1).get_by_role("link").click()
-    expect(page.get_by_role("heading", name=re.compile(f"tuned-{found['best']}"))).to_be_visible()
+    expect(page.get_by_role("heading", name=re.compile(f"tuned-{sweep['best']}"))).to_be_visible()
 
 
 @pytest.mark.long
@@ -90,16 +90,16 @@ def test_dropped_variants_have_the_interval_of_their_figure_and_are_told_to_be_w
 ) -> None:
     world.client.post("pipelines", json={"text": HALVED, "set": ["preferences=pairs"]}).raise_for_status()
     world.wait(lambda: world.get("pipelines/halved-1")["state"] in ("succeeded", "failed"), "the sweep")
-    (dropped,) = [one for one in world.get("pipelines/halved-1/sweep")["variants"] if one["dropped_after"]]
+    (dropped,) = [variant for variant in world.get("pipelines/halved-1/sweep")["variants"] if variant["dropped_after"]]
     rung = dropped["rungs"][0]
     assert dropped["dropped_within_noise"]
     # Whatever tab is open.
     page.goto("/p/default/pipelines/halved-1?tab=report")
     line = page.get_by_role("list", name="Dropped variants").get_by_role("listitem")
     expect(line).to_contain_text(f"Variant {dropped['number']} (reward.weight_decay")
-    found = re.search(r"95% interval ([\d.]+) to ([\d.]+) within noise", " ".join(line.inner_text().split()))
-    assert found is not None, line.inner_text()
-    assert [float(one) for one in found.groups()] == pytest.approx([rung["low"], rung["high"]], abs=5e-4)
+    bounds = re.search(r"95% interval ([\d.]+) to ([\d.]+) within noise", " ".join(line.inner_text().split()))
+    assert bounds is not None, line.inner_text()
+    assert [float(bound) for bound in bounds.groups()] == pytest.approx([rung["low"], rung["high"]], abs=5e-4)
     faults = faults_of(page, "dropped variants")
     assert not faults, told(faults)
     page.get_by_role("tab", name="Sweep").click()

@@ -42,18 +42,18 @@ def ran(platform: World, recipe: str, *settings: str) -> Any:
     assert started.status_code == 201, started.text
     path = f"pipelines/{started.json()['name']}"
     platform.wait(lambda: platform.get(path)["state"] in ("succeeded", "failed", "cancelled"), recipe, 1200)
-    found = platform.get(path)
-    assert found["state"] == "succeeded", [(run["name"], run["state"], run["reason"]) for run in found["runs"]]
-    return found
+    finished = platform.get(path)
+    assert finished["state"] == "succeeded", [(run["name"], run["state"], run["reason"]) for run in finished["runs"]]
+    return finished
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1500)
 def test_raft_runs_to_its_report(platform: World) -> None:
-    found = ran(platform, "raft", *RAFT)
-    rows = {row["name"]: row for row in platform.get(f"pipelines/{found['name']}/report")["methods"]}
+    pipeline = ran(platform, "raft", *RAFT)
+    rows = {row["name"]: row for row in platform.get(f"pipelines/{pipeline['name']}/report")["methods"]}
     assert set(rows) == {"sft", "raft"}
-    selection = platform.get(f"runs/{found['name']}.best/selection")
+    selection = platform.get(f"runs/{pipeline['name']}.best/selection")
     assert selection["kept_groups"] == selection["groups"] - sum(selection["dropped"].values())
     assert selection["rewards"][0]["best"]["value"] > selection["rewards"][0]["mean"]["value"]
 
@@ -61,9 +61,9 @@ def test_raft_runs_to_its_report(platform: World) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1500)
 def test_iterative_dpo_runs_its_rounds_and_its_timeline_has_every_figure(platform: World) -> None:
-    found = ran(platform, "iterative-dpo", *ROUNDS)
-    states = {run["name"]: run["state"] for run in found["runs"]}
-    timeline = platform.get(f"pipelines/{found['name']}/rounds")
+    pipeline = ran(platform, "iterative-dpo", *ROUNDS)
+    states = {run["name"]: run["state"] for run in pipeline["runs"]}
+    timeline = platform.get(f"pipelines/{pipeline['name']}/rounds")
     assert [row["number"] for row in timeline["rounds"]] == [1, 2]
     assert (timeline["start"], timeline["judge"]) == ("sft", "independent")
     for row in timeline["rounds"]:
@@ -79,7 +79,7 @@ def test_iterative_dpo_runs_its_rounds_and_its_timeline_has_every_figure(platfor
         assert (answers["stage"], answers["judge"], answers["independent"]) == ("report", "independent", True)
         assert 0 <= answers["against_start"]["low"] <= answers["against_start"]["value"]
         assert answers["against_previous"]["n"] == answers["reward"]["n"] > 5
-        assert row["policy"]["name"] == f"{found['name']}.dpo-{row['number']}"
+        assert row["policy"]["name"] == f"{pipeline['name']}.dpo-{row['number']}"
         assert row["cost"]["device_seconds"] > 0
         assert row["cost"]["sampled_tokens"] > pairs["groups"]
         assert row["decision"]["prompts"] == answers["reward"]["n"]
@@ -96,18 +96,18 @@ def test_every_pair_method_is_compared_with_sft_and_its_best_of_eight_on_the_sam
     assert set(rows) == {"sft", *PAIR_METHODS, "sft_best_of_8", "sft_8_samples"}
     assert len({row["n"] for row in rows.values()}) == 1
     report = platform.get(f"evaluations/{name}.report/report")
-    kinds = {one["entrant"]: one["kind"] for one in report["frontier"]["entrants"]}
+    kinds = {entrant["entrant"]: entrant["kind"] for entrant in report["frontier"]["entrants"]}
     assert kinds == dict.fromkeys(PAIR_METHODS, "estimate") | {
         "sft": "same",
         "sft_8_samples": "same",
         "sft_best_of_8": "bound",
     }
-    assert [one["kl"]["n"] for one in report["frontier"]["entrants"] if one["kind"] == "estimate"] == [
+    assert [entrant["kl"]["n"] for entrant in report["frontier"]["entrants"] if entrant["kind"] == "estimate"] == [
         rows["sft"]["n"]
     ] * 11
-    curves = {one["reward_model"]: one for one in report["frontier"]["best_of_n"]}
+    curves = {curve["reward_model"]: curve for curve in report["frontier"]["best_of_n"]}
     assert len(curves) == 2
     for curve in curves.values():
         assert (curve["n"], curve["alike"]) == ([1, 2, 4, 8], ["sft"])
-    steps = [one["step"] for one in platform.get(f"runs/{name}.dpo/probes")["steps"]]
+    steps = [step["step"] for step in platform.get(f"runs/{name}.dpo/probes")["steps"]]
     assert (steps[0], steps[-1]) == (0, 3)

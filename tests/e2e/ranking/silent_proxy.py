@@ -36,10 +36,10 @@ class SilentProxy:
     def close(self) -> None:
         self._ended = True
         self._passing.set()
-        for one in (self._listener, *self._sockets):
+        for open_socket in (self._listener, *self._sockets):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                open_socket.shutdown(socket.SHUT_RDWR)
+            open_socket.close()
 
     def _accept(self) -> None:
         while not self._ended:

@@ -20,14 +20,14 @@ def test_a_lost_network_loses_and_doubles_nothing(desks: Desks) -> None:
     campaign.arrive(1)
     desk.context.set_offline(True)
     banner = desk.banner()
-    for waiting in ("1 ranking waits", "2 rankings wait"):
+    for waiting in ("1 item is waiting", "2 items are waiting"):
         desk.rank_by_keys()
         desk.submit()
         expect(banner).to_contain_text(waiting)
     assert len(campaign.rankings()) == 1
     # The last one taken back before it has left.
     page.keyboard.press("u")
-    expect(banner).to_contain_text("1 ranking waits")
+    expect(banner).to_contain_text("1 item is waiting")
     expect(page.get_by_role("button", name="Submit")).to_be_visible()
     desk.submit()
     desk.context.set_offline(False)
@@ -60,7 +60,7 @@ def test_a_network_that_goes_silent_loses_and_doubles_nothing(desks: Desks, worl
             desk.rank_by_keys()
             desk.submit()
         # No error comes, so it takes a while before the page can know; what was ranked is kept meanwhile.
-        expect(desk.banner()).to_contain_text("2 rankings wait")
+        expect(desk.banner()).to_contain_text("2 rankings are waiting")
         assert len(campaign.rankings()) == 1
         proxy.speak()
         expect(desk.banner()).to_be_hidden()
@@ -86,7 +86,7 @@ def test_rankings_that_wait_survive_a_closed_tab(desks: Desks) -> None:
     desk.context.route("**/submit", lambda route: route.abort())
     desk.rank_by_keys()
     desk.submit()
-    expect(desk.banner()).to_contain_text("1 ranking waits")
+    expect(desk.banner()).to_contain_text("1 item is waiting")
     desk.page.close()
     desk.context.unroute("**/submit")
     again = desk.context.new_page()
@@ -108,7 +108,7 @@ def test_an_answer_that_is_lost_on_its_way_back_doubles_nothing(desks: Desks) ->
     desk.rank_by_keys()
     desk.submit()
     # A submission that had arrived is undone like one that had not, and ranked again.
-    expect(desk.banner()).to_contain_text("1 ranking waits")
+    expect(desk.banner()).to_contain_text("1 item is waiting")
     page.keyboard.press("u")
     expect(page.get_by_role("button", name="Submit")).to_be_visible()
     desk.submit()

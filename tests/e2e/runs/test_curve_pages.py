@@ -1,9 +1,12 @@
-"""A run's curves and figures in the browser: the important ones first, zoomed while it trains, and those it reused."""
+"""Curves and figures of runs in the browser: the important ones first, zoomed while a run trains, by mouse and by
+keyboard, pinned, exported, compared, and those of a run that was reused."""
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -57,11 +60,109 @@ def test_a_zoomed_curve_stays_zoomed_while_steps_are_added(rows_page: Page, worl
     page.mouse.up()
     whole = page.get_by_role("button", name="Whole range")
     expect(whole).to_have_count(1)
+    chart.locator(".uplot").evaluate("plot => plot.dataset.same = 'yes'")
     world.emit(claim, *(Metrics(step=step, values={"loss": 7.5}) for step in range(50, 60)))
     expect(page.get_by_role("img", name=re.compile("^loss over step. loss ends at 7.5"))).to_be_visible()
     expect(whole).to_have_count(1)
-    whole.click()
+    expect(chart.locator(".uplot")).to_have_attribute("data-same", "yes")
+    # Another scale takes a new plot, in the range that was zoomed to.
+    page.get_by_role("switch", name="log y").click()
+    expect(chart.locator("[data-same]")).to_have_count(0)
+    expect(whole).to_have_count(1)
+    over.dblclick()
     expect(whole).to_have_count(0)
+
+
+def test_charts_are_zoomed_moved_pinned_and_exported_by_the_keyboard(rows_page: Page, world: World) -> None:
+    page = rows_page
+    run, claim = started(world, given(world))
+    train(world, claim, 1, 50)
+    page.goto(f"/p/default/runs/{run}?tab=charts")
+    tools = page.get_by_role("group", name="Chart of loss", exact=True)
+    tools.get_by_role("button", name="Zoom in").focus()
+    page.keyboard.press("Enter")
+    expect(tools.get_by_role("button")).to_have_count(6)
+    for name in ("Move left", "Move right", "Zoom out"):
+        expect(tools.get_by_role("button", name=name)).to_be_visible()
+    page.keyboard.press("Shift+Tab")
+    expect(tools.get_by_role("button", name="Whole range")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(tools.get_by_role("button")).to_have_count(2)
+
+    smoothing = page.get_by_role("slider", name="Smoothing")
+    smoothing.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(smoothing).to_have_attribute("aria-valuenow", "0.05")
+    tools.get_by_role("button", name="Export loss").focus()
+    page.keyboard.press("Enter")
+    with page.expect_download() as downloading:
+        page.get_by_role("menuitem", name="Values as CSV").press("Enter")
+    lines = downloading.value.path().read_text().splitlines()
+    assert downloading.value.suggested_filename == "loss over step.csv"
+    assert lines[:2] == ["step,loss", "1,1"]
+    assert len(lines) == 50
+
+    page.get_by_role("button", name="Training 2").press("Enter")
+    page.get_by_role("button", name="Pin lr").press("Enter")
+    first = page.get_by_role("img", name=re.compile(" over step")).first
+    expect(first).to_have_attribute("aria-label", re.compile("^lr over step"))
+    page.reload()
+    expect(first).to_have_attribute("aria-label", re.compile("^lr over step"))
+    expect(smoothing).to_have_attribute("aria-valuenow", "0.05")
+    page.get_by_role("textbox", name="Search metrics").fill("eval")
+    expect(page.get_by_role("img", name=re.compile(" over step"))).to_have_count(1)
+
+
+@pytest.mark.parametrize(("kind", "starts"), [("PNG", b"\x89PNG"), ("SVG", b"<svg")])
+def test_a_chart_is_exported_as_a_picture(rows_page: Page, world: World, kind: str, starts: bytes) -> None:
+    page = rows_page
+    run, claim = started(world, given(world))
+    train(world, claim, 1, 5)
+    page.goto(f"/p/default/runs/{run}?tab=charts")
+    page.get_by_role("button", name="Export loss").click()
+    with page.expect_download() as downloading:
+        page.get_by_role("menuitem", name=f"Picture as {kind}").click()
+    assert downloading.value.path().read_bytes().startswith(starts)
+
+
+def test_curves_are_drawn_over_what_the_run_has_measured(rows_page: Page, world: World) -> None:
+    page = rows_page
+    run, claim = started(world, given(world))
+    values = {"loss": 1.0, "tokens": 100.0, "device_seconds": 8.0}
+    world.emit(claim, *(Metrics(step=step, values={**values, "device_seconds": 4.0 * step}) for step in (1, 2, 3)))
+    world.emit(claim, *(Metrics(step=at, values={"device/cpu_cores/anna": 1.5}) for at in (10, 20)))
+    page.goto(f"/p/default/runs/{run}?tab=charts")
+    axis = page.get_by_role("radiogroup", name="Horizontal axis")
+    expect(axis.get_by_role("radio")).to_have_count(3)  # no wall time was measured
+    axis.get_by_text("Tokens").click()
+    expect(page.get_by_role("img", name=re.compile("^loss over tokens"))).to_be_visible()
+    axis.get_by_text("Device time").click()
+    expect(page.get_by_text("Device time 12 s")).to_be_visible()
+    page.get_by_role("button", name="Device 1").click()
+    expect(page.get_by_role("img", name=re.compile("^cpu_cores over time since the start. anna"))).to_be_visible()
+
+
+def test_compared_runs_share_charts_and_keep_their_colours(rows_page: Page, world: World) -> None:
+    page = rows_page
+    runs = []
+    for _ in range(3):
+        run, claim = started(world, given(world))
+        train(world, claim, 1, 5)
+        runs.append(run)
+    listed = json.dumps([str(run) for run in runs])
+    page.goto(f"/p/default/compare?runs={quote(listed)}")
+    chart = page.get_by_role("img", name=re.compile("^loss over step"))
+    expect(chart).to_have_count(1)
+    entries = page.locator(".mantine-Card-root", has=chart).locator(".chart-legend").get_by_role("button")
+    expect(entries).to_have_count(3)
+    color = "mark => getComputedStyle(mark).borderTopColor"
+    last = entries.nth(2).locator(".chart-legend-mark").evaluate(color)
+    entries.nth(0).press("Enter")
+    expect(entries.nth(0)).to_have_attribute("aria-pressed", "false")
+    page.get_by_role("button", name=re.compile("^Remove ")).first.click()
+    expect(entries).to_have_count(2)
+    assert entries.nth(1).locator(".chart-legend-mark").evaluate(color) == last
 
 
 def test_figures_and_curves_are_in_the_order_of_their_importance_also_of_a_run_that_reused_them(
@@ -79,14 +180,14 @@ def test_figures_and_curves_are_in_the_order_of_their_importance_also_of_a_run_t
     page.goto(f"/p/default/runs/{again}?tab=charts")
     link = page.get_by_role("link", name="the run that did the work")
     expect(link).to_have_attribute("href", re.compile(f"/runs/{run}\\?tab=charts"))
-    page.get_by_role("switch", name="All 4 metrics").check()
+    page.get_by_role("button", name="Training 2").click()
     curves = page.get_by_role("img", name=re.compile(" over step"))
     expect(curves).to_have_count(4)
-    names = [str(one.get_attribute("aria-label")).split(" ")[0] for one in curves.all()]
+    names = [str(curve.get_attribute("aria-label")).split(" ")[0] for curve in curves.all()]
     assert names == ["eval_loss", "loss", "z_first_by_length", "lr"]
     expect(page.get_by_role("main")).to_contain_text("Trained parameters1,000 (25.00%)")
     page.get_by_role("button", name=re.compile("more figures")).click()
-    text = page.locator("main").inner_text()
+    text = page.locator("main").inner_text().partition("Duration")[2]  # below the charts
     places = [text.index(name) for name in ("held out accuracy", "eval loss", "\nloss", "\nlr", "\ntokens")]
     assert places == sorted(places)
 

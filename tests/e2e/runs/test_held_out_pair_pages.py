@@ -49,13 +49,13 @@ def run(world: World, tmp_path: Path) -> tuple[uuid.UUID, dict[str, list[int]]]:
     run_id = world.create("dpo", config=TRAINS, inputs={"data": InputRef(dataset=data), "model": InputRef(model=model)})
     claim = world.claim()
     assert claim is not None
-    world.emit(claim, *(wrong_sided(row, name) for name, found in split.items() for row in found))  # type: ignore[arg-type]
+    world.emit(claim, *(wrong_sided(row, name) for name, rows in split.items() for row in rows))  # type: ignore[arg-type]
     return run_id, split
 
 
 def wrong_sided(row: int, split: str) -> Inspected:
     pair = InspectedPair(row=row, split=split, chosen=["Yes"], rejected=["No"])  # type: ignore[arg-type]
-    found = LivePair(
+    wrong = LivePair(
         compared_with="reference",
         pair=pair,
         chosen_reward=-1.0 - row,
@@ -63,7 +63,7 @@ def wrong_sided(row: int, split: str) -> Inspected:
         chosen_log_ratios=[-1.0],
         rejected_log_ratios=[0.0],
     )
-    return Inspected(step=2, place=row, found=found)
+    return Inspected(step=2, place=row, found=wrong)
 
 
 def test_held_out_pairs_are_not_marked_in_bulk_and_a_corrected_one_is_shown_where_it_is_used(

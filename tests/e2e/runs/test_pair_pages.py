@@ -61,7 +61,7 @@ def run(world: World) -> dict[str, Any]:
 
 
 def stage(world: World, pipeline: str, name: str) -> dict[str, Any]:
-    (run,) = [one for one in world.get(f"runs?pipeline={pipeline}")["items"] if one["name"] == name]
+    (run,) = [run for run in world.get(f"runs?pipeline={pipeline}")["items"] if run["name"] == name]
     assert run["state"] == "succeeded", run
     return dict(run)
 
@@ -70,8 +70,8 @@ def test_a_slider_goes_through_the_steps_with_the_words_marked_that_differ_from_
     page: Page, world: World, run: dict[str, Any]
 ) -> None:
     probes = world.get(f"runs/{run['id']}/probes")
-    assert [one["step"] for one in probes["steps"]] == [0, 2, 4]
-    before, _, last = (one["answers"][0]["text"] for one in probes["steps"])
+    assert [step["step"] for step in probes["steps"]] == [0, 2, 4]
+    before, _, last = (step["answers"][0]["text"] for step in probes["steps"])
     assert before != last
     page.goto(f"/p/default/runs/{run['id']}")
     page.get_by_role("tab", name="Samples").click()
@@ -146,7 +146,7 @@ def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_
 def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_version(
     page: Page, world: World, run: dict[str, Any]
 ) -> None:
-    margins = [one for one in world.get(f"runs/{run['id']}/pairs/4") if one["split"] == "train"]
+    margins = [pair for pair in world.get(f"runs/{run['id']}/pairs/4") if pair["split"] == "train"]
     # The histogram is above the bar at the bottom, also where the costs have a line about a lost attempt.
     page.set_viewport_size({"width": 1280, "height": 1200})
     page.goto(f"/p/default/runs/{run['id']}")
@@ -162,13 +162,13 @@ def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_versio
     page.mouse.up()
     lowest, highest = margins[0]["margin"], margins[-1]["margin"]
     told_range = page.get_by_text(re.compile("^Margins from")).inner_text().replace("−", "-")
-    low, high = (float(found) for found in re.findall(r"-?\d+\.\d+", told_range))
+    low, high = (float(number) for number in re.findall(r"-?\d+\.\d+", told_range))
     span = highest - lowest
     assert (low, high) == pytest.approx((lowest, lowest + span / 2), abs=0.02 * span + 0.001)
     # Both ends are given in thousandths.
-    fewest, most = (sum(low - by <= one["margin"] <= high + by for one in margins) for by in (-5e-4, 5e-4))
+    fewest, most = (sum(low - by <= pair["margin"] <= high + by for pair in margins) for by in (-5e-4, 5e-4))
     expect(status).to_contain_text(re.compile(rf"; ({'|'.join(map(str, range(fewest, most + 1)))}) in the range"))
-    row = next(one["row"] for one in margins if low + 5e-4 < one["margin"] < high - 5e-4)
+    row = next(pair["row"] for pair in margins if low + 5e-4 < pair["margin"] < high - 5e-4)
     inside = page.get_by_role("group", name=f"Row {row}", exact=True)
     expect(inside.locator("pre span[title$='nats']").first).to_be_visible()
     inside.get_by_text("Flip").click()
@@ -189,8 +189,8 @@ def test_all_wrong_sided_pairs_are_marked_at_once_and_one_other_is_dropped_in_a_
     page: Page, world: World, run: dict[str, Any], mark: str
 ) -> None:
     reward = stage(world, run["pipeline"]["name"], "reward")
-    margins = [one for one in world.get(f"runs/{reward['id']}/pairs/2") if one["split"] == "train"]
-    wrong = {one["row"] for one in margins if one["margin"] < 0}
+    margins = [pair for pair in world.get(f"runs/{reward['id']}/pairs/2") if pair["split"] == "train"]
+    wrong = {pair["row"] for pair in margins if pair["margin"] < 0}
     assert wrong
     page.goto(f"/p/default/runs/{reward['id']}")
     page.get_by_role("tab", name="Pairs").click()
@@ -209,7 +209,7 @@ def test_all_wrong_sided_pairs_are_marked_at_once_and_one_other_is_dropped_in_a_
     expect(marked.get_by_role("radio", name=mark.capitalize())).to_be_checked()
 
     page.get_by_role("button", name="All", exact=True).click()
-    other = next(one["row"] for one in margins if one["margin"] >= 0)
+    other = next(pair["row"] for pair in margins if pair["margin"] >= 0)
     more = page.get_by_role("button", name=re.compile("^Show more"))
     while not of_row(page, other).count():
         more.click()
@@ -225,8 +225,8 @@ def test_all_wrong_sided_pairs_are_marked_at_once_and_one_other_is_dropped_in_a_
 
 
 def samples(world: World, dataset: str) -> list[dict[str, Any]]:
-    items = sorted(world.get(f"datasets/{dataset}/samples?limit=100")["items"], key=lambda one: int(one["row"]))
-    return [{name: one["sample"][name] for name in ("prompt", "chosen", "rejected")} for one in items]
+    items = sorted(world.get(f"datasets/{dataset}/samples?limit=100")["items"], key=lambda row: int(row["row"]))
+    return [{name: row["sample"][name] for name in ("prompt", "chosen", "rejected")} for row in items]
 
 
 def swapped(sample: dict[str, Any]) -> dict[str, Any]:

@@ -35,8 +35,8 @@ def weigh(page: Page, *weights: str) -> None:
 @pytest.mark.long
 def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, world: World, scored: None) -> None:
     page.goto("/p/default/datasets/helpful")
-    page.get_by_role("button", name="Use it").click()
-    page.get_by_role("menuitem", name="Select among several answers per prompt").click()
+    page.get_by_role("link", name="Use it").click()
+    page.get_by_role("link", name="Select among several answers per prompt").click()
     choose(page, "data.1", "^harmless")
     choose(page, "keep", "^best_and_worst")
     weigh(page, "1", "0.5", "2")
@@ -55,10 +55,10 @@ def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, 
     expect(table.get_by_role("row", name=re.compile("^4 0.64"))).to_be_visible()
     expect(panel.get_by_role("table", name="Rewards", exact=True)).to_contain_text("harmless")
     expect(panel.get_by_role("table", name="Correlation of the rewards")).to_contain_text("1.00")
-    found = faults_of(page, "selection")
-    assert not found, told(found)
+    faults = faults_of(page, "selection")
+    assert not faults, told(faults)
     run = page.url.rpartition("/")[2].partition("?")[0]
-    made = next(one for one in world.get(f"runs/{run}")["outputs"] if one["type"] == "dataset")
+    made = next(output for output in world.get(f"runs/{run}")["outputs"] if output["type"] == "dataset")
     page.get_by_role("link", name=made["label"]).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(made["label"])
     expect(page.get_by_role("main")).to_contain_text("preferences")
@@ -70,8 +70,8 @@ def test_two_rewards_are_combined_from_a_datasets_page_and_show_how_they_go_toge
     page: Page, world: World, scored: None
 ) -> None:
     page.goto("/p/default/datasets/helpful")
-    page.get_by_role("button", name="Use it").click()
-    page.get_by_role("menuitem", name="Combine with other rewards of the same answers").click()
+    page.get_by_role("link", name="Use it").click()
+    page.get_by_role("link", name="Combine with other rewards of the same answers").click()
     choose(page, "data.1", "^harmless")
     weigh(page, "1", "-0.5")
     page.get_by_role("button", name="Launch", exact=True).click()
@@ -83,14 +83,14 @@ def test_two_rewards_are_combined_from_a_datasets_page_and_show_how_they_go_toge
     expect(table.get_by_role("row")).to_have_count(4)
     expect(table.get_by_role("row", name=re.compile("^sum"))).to_contain_text("1.00")
     expect(panel).to_contain_text("over 48 answers")
-    found = faults_of(page, "combination")
-    assert not found, told(found)
+    faults = faults_of(page, "combination")
+    assert not faults, told(faults)
     (run,) = world.get("runs?kind=combine")["items"]
     result = world.get(f"runs/{run['id']}/combination")
-    made = next(one for one in world.get(f"runs/{run['id']}")["outputs"] if one["type"] == "rewards")
+    made = next(output for output in world.get(f"runs/{run['id']}")["outputs"] if output["type"] == "rewards")
     labelled = world.get(f"datasets/{made['label']}")
     assert labelled["kind"] == "labelled"
     figures = ("reward_source", "weight", "mean", "sd", "n")
     parts, shown = labelled["normaliser"]["parts"], result["rewards"]
-    assert [[one[name] for name in figures] for one in parts] == [[one[name] for name in figures] for one in shown]
-    assert [one["reward_source"] for one in parts] == ["helpful", "harmless"]
+    assert [[part[name] for name in figures] for part in parts] == [[part[name] for name in figures] for part in shown]
+    assert [part["reward_source"] for part in parts] == ["helpful", "harmless"]

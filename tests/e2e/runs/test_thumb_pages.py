@@ -50,8 +50,8 @@ def test_answers_with_thumbs_are_read_while_a_run_goes_on_and_a_turned_thumb_mak
     world.import_rows("thumbs", "unpaired", thumbs())
     made = world.client.post("pipelines", json={"text": RECIPE, "set": ["instructions=things", "thumbs=thumbs"]})
     assert made.is_success, made.text
-    (found,) = [one for one in world.get(f"runs?pipeline={made.json()['name']}")["items"] if one["name"] == "kto"]
-    run = f"runs/{found['id']}"
+    (kto,) = [run for run in world.get(f"runs?pipeline={made.json()['name']}")["items"] if run["name"] == "kto"]
+    run = f"runs/{kto['id']}"
     page.goto(f"/p/default/{run}?tab=pairs")
     # Without a reload, from here to the end.
     step = page.get_by_role("combobox", name="After step")
@@ -69,8 +69,8 @@ def test_answers_with_thumbs_are_read_while_a_run_goes_on_and_a_turned_thumb_mak
     page.keyboard.press("Escape")
 
     page.get_by_text(re.compile("^Trained on")).click()
-    margins = [one for one in world.get(f"{run}/pairs/{STEPS}") if one["split"] == "train"]
-    wrong = [one for one in margins if one["margin"] < 0]
+    margins = [pair for pair in world.get(f"{run}/pairs/{STEPS}") if pair["split"] == "train"]
+    wrong = [pair for pair in margins if pair["margin"] < 0]
     status = page.get_by_role("status").filter(has_text="wrong-sided")
     expect(status).to_contain_text(f"{len(wrong)} of {len(margins)} answers")
     lowest = margins[0]
@@ -86,6 +86,6 @@ def test_answers_with_thumbs_are_read_while_a_run_goes_on_and_a_turned_thumb_mak
     page.get_by_role("link", name="Open the dataset").click()
     expect(page.get_by_text("edited from thumbs")).to_be_visible()
     edited = world.get(f"datasets/thumbs-edited-1/samples?row={lowest['row']}")["items"]
-    turned = {one["row"]: one["sample"]["desirable"] for one in edited}
+    turned = {row["row"]: row["sample"]["desirable"] for row in edited}
     assert turned[lowest["row"]] == (thumb == "undesirable")
     assert not faults, told(faults)

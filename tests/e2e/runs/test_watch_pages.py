@@ -42,7 +42,7 @@ def test_an_online_run_is_watched_changed_paused_and_resumed(page: Page, world: 
     name = made.json()["name"]
 
     def run() -> dict[str, Any]:
-        return next(one for one in world.get(f"runs?pipeline={name}")["items"] if one["name"] == "online")
+        return next(run for run in world.get(f"runs?pipeline={name}")["items"] if run["name"] == "online")
 
     path = f"runs/{run()['id']}"
     world.wait(lambda: world.get(f"{path}/groups")["steps"], "the first answers")

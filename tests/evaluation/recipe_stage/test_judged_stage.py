@@ -15,6 +15,7 @@ from test_preference_judges import comparing  # noqa: F401  (a fixture)
 
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
+from steerboard_contracts.report.kept import read_report
 from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
 ANSWERS = re.compile(r"\[The Start of Assistant A's Answer\]\n(.*?)\n\[The End of Assistant A's Answer\]", re.DOTALL)
@@ -84,18 +85,19 @@ def test_an_endpoint_decides_whether_a_round_fell_and_no_reward_model_is_needed(
     other.answer = prefers(asked, new=new)
     run = start(asked, config={"judge": {"endpoint": "remote", "criteria": "brevity"}})
     work_with(asked)
-    found = asked.get(f"runs/{run['id']}")
-    assert found["state"] == "succeeded", found["reason"]
+    ended = asked.get(f"runs/{run['id']}")
+    assert ended["state"] == "succeeded", ended["reason"]
     assert len(other.seen) == 2 * PROMPTS
     assert "weigh above all: brevity" in other.seen[0].json["messages"][0]["content"]
     decision = asked.get("evaluations/check/report")["recipe"]["decision"]
     assert (decision["judge"], decision["units"], decision["prompts"]) == ("remote", "win_rate", PROMPTS)
     assert (decision["after"]["value"], decision["fell"]) == (float(new), not new)
     assert decision["p"] < 0.05
-    recipe = asked.get("evaluations/check/report")["recipe"]
-    assert recipe["methods"] == []
-    assert recipe["summary"]["verdict"] == recipe["headline"]["text"]
-    assert recipe["headline"]["source"] == "remote"
+    (output,) = asked.get(f"runs/{run['id']}")["outputs"]
+    report = read_report(output["document"])
+    assert report.methods == []
+    assert report.headline is not None
+    assert report.headline.source == "remote"
     # What it was asked belongs to the stage, so that a stage that is cancelled asks no one.
     parts = {part["name"]: part["kind"] for part in asked.get(f"runs/{run['id']}")["shards"]}
     assert parts["check.remote"] == "judge"
@@ -107,10 +109,10 @@ def test_a_judge_that_says_nothing_decides_nothing(asked: EvaluationWorld, other
     other.answer = lambda _: completion("Both are fine.")
     run = start(asked, config={"judge": {"endpoint": "remote"}})
     work_with(asked)
-    found = asked.get(f"runs/{run['id']}")
-    assert (found["state"], found["reason_code"]) == ("failed", "unusable_input")
-    assert found["reason"] == "100% of the verdicts of judge remote are unusable, so there is nothing to decide by"
-    assert "then resume the run" in found["error"]["hint"]
+    ended = asked.get(f"runs/{run['id']}")
+    assert (ended["state"], ended["reason_code"]) == ("failed", "unusable_input")
+    assert ended["reason"] == "100% of the verdicts of judge remote are unusable, so there is nothing to decide by"
+    assert "then resume the run" in ended["error"]["hint"]
 
 
 def test_a_preference_model_decides_and_another_evaluation_shows_its_win_rates(
@@ -124,30 +126,33 @@ def test_a_preference_model_decides_and_another_evaluation_shows_its_win_rates(
     assert (decision["judge"], decision["units"]) == ("compares", "win_rate")
     judged = asked.get("evaluations/check/judges/compares/verdicts", limit=500)["items"]
     both: dict[int, list[float]] = {}
-    for one in judged:
-        both.setdefault(one["position"], []).append(one["value"] if one["a"] == "dt_5" else 1 - one["value"])
+    for verdict in judged:
+        both.setdefault(verdict["position"], []).append(
+            verdict["value"] if verdict["a"] == "dt_5" else 1 - verdict["value"]
+        )
     wins = [(sum(values) / 2 > 0.5) + (sum(values) / 2 == 0.5) / 2 for values in both.values()]
     assert decision["after"]["value"] == pytest.approx(sum(wins) / PROMPTS)
     assert asked.get(f"runs/{run['id']}")["state"] == "succeeded"
 
-    start(
+    second = start(
         asked,
         config={"decides": False, "entrants": [{}, {"scores": [5]}]},
         **{"entrants.0": "sft", "rewards.0": "reward", "judge": "compares"},
     )
     asked.work_off()
-    rows = asked.get("evaluations/check-2/report")["recipe"]["methods"]
+    (output,) = asked.get(f"runs/{second['id']}")["outputs"]
+    rows = read_report(output["document"]).methods
     (pair,) = asked.get("evaluations/check-2/report")["judges"][0]["comparison"]["pairs"]
     ours = pair["win_rate"]["value"] if pair["a"] == "dt_5" else 1 - pair["win_rate"]["value"]
-    assert [row["judge_win_rate_vs_baseline"] for row in rows] == [None, pytest.approx(ours)]
+    assert [row.judge_win_rate_vs_baseline for row in rows] == [None, pytest.approx(ours)]
 
 
 def test_a_stage_that_nobody_judges_is_refused(asked: EvaluationWorld, other: OtherServer) -> None:
     add_endpoint(asked, other)
     for config in ({}, {"decides": False, "judge": {"endpoint": "remote"}}):
         refused = start(asked, 422, config=config)
-        assert [one["location"] for one in refused["errors"]] == ["inputs.rewards.0"]
+        assert [error["location"] for error in refused["errors"]] == ["inputs.rewards.0"]
     refused = start(asked, 422, config={"judge": {"endpoint": "nobody"}})
-    assert [one["location"] for one in refused["errors"]] == ["config.judge.endpoint"]
+    assert [error["location"] for error in refused["errors"]] == ["config.judge.endpoint"]
     refused = start(asked, 422, config={"judge": {"endpoint": "remote"}}, judge="sft")
-    assert {one["location"] for one in refused["errors"]} == {"inputs.judge"}
+    assert {error["location"] for error in refused["errors"]} == {"inputs.judge"}

@@ -15,13 +15,13 @@ from evaluation_world import WORDS, EvaluationWorld
 from rich.console import Console
 from sqlalchemy import select
 
-from steerboard.cli.output.report_table import print_report
+from steerboard.cli.output.pipeline_result import print_report
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
 from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Run, RunAttempt
-from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.pipeline import PipelineReport
 from steerboard_contracts.samples import Message, is_held_out, prompt_hash
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.rows.known_quality import Sentiment
@@ -71,12 +71,16 @@ def finished(world: EvaluationWorld, *more: str, text: str = RECIPE) -> Any:
 
 def answers(world: EvaluationWorld, evaluation: str = "compare-1.report") -> dict[str, list[dict[str, Any]]]:
     """By entrant in the order of the prompts: {prompt, text, rewards}."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_entrant: dict[str, list[dict[str, Any]]] = {}
     for prompt in world.get(f"evaluations/{evaluation}/prompts", limit=100)["items"]:
-        for one in prompt["responses"]:
-            said = {"prompt": prompt["messages"][-1]["content"], "text": one["turns"][-1], "rewards": one["rewards"]}
-            found.setdefault(one["entrant"], []).append(said)
-    return found
+        for response in prompt["responses"]:
+            said = {
+                "prompt": prompt["messages"][-1]["content"],
+                "text": response["turns"][-1],
+                "rewards": response["rewards"],
+            }
+            by_entrant.setdefault(response["entrant"], []).append(said)
+    return by_entrant
 
 
 def test_the_stage_is_an_evaluation_whose_runs_are_the_stages_own(asked: EvaluationWorld) -> None:
@@ -87,7 +91,11 @@ def test_the_stage_is_an_evaluation_whose_runs_are_the_stages_own(asked: Evaluat
     assert [run["name"] for run in stage["shards"]] == parts
     assert [run["name"] for run in asked.get("pipelines/compare-1")["runs"]] == ["report"]
     made = asked.detail("compare-1.report")
-    assert [(one["name"], one["score"]) for one in made["entrants"]] == [("sft", None), ("dt_-5", -5), ("dt_5", 5)]
+    assert [(entrant["name"], entrant["score"]) for entrant in made["entrants"]] == [
+        ("sft", None),
+        ("dt_-5", -5),
+        ("dt_5", 5),
+    ]
     assert made["prompts_from"]["split"] == "held_out"
     assert asked.work_off() == ["answer", "answer", "answer", "reward"]
     assert asked.get("pipelines/compare-1")["state"] == "succeeded"
@@ -107,7 +115,7 @@ def test_every_figure_of_the_report_is_that_of_the_answers(asked: EvaluationWorl
         ("decision_transformer", "dt_5", "dt", 5.0),
     ]
     assert report["prompts"] == len(said["sft"]) > 5
-    by_name = {name: [one["rewards"]["reward"] for one in rows] for name, rows in said.items()}
+    by_name = {name: [row["rewards"]["reward"] for row in rows] for name, rows in said.items()}
     for row in report["methods"]:
         assert row["reward_mean"] == pytest.approx(np.mean(by_name[row["name"]]))
         assert row["reward_low"] < row["reward_mean"] < row["reward_high"]
@@ -133,23 +141,28 @@ def test_without_labelled_data_and_pairs_rewards_are_raw_and_the_report_says_so(
     assert set(report["warnings"]) <= set(logged)
 
 
-def test_the_evaluations_report_has_the_papers_table_and_what_every_stage_took(asked: EvaluationWorld) -> None:
+def test_the_stage_keeps_the_evaluations_report_as_it_is_then(asked: EvaluationWorld) -> None:
     report = finished(asked)
     whole = asked.get("evaluations/compare-1.report/report")
-    assert whole["baseline"] == "sft"
-    assert {name: value for name, value in whole["recipe"].items() if name != "stages"} == {
-        name: value for name, value in report.items() if name != "stages"
+    kept = report["report"]
+    assert whole["baseline"] == kept["baseline"] == "sft"
+    assert report["evaluation"] == {"id": whole["evaluation_id"], "name": "compare-1.report"}
+    later = ("version", "computed_at", "seconds", "recipe")
+    assert {name: value for name, value in kept.items() if name not in later} == {
+        name: value for name, value in whole.items() if name not in later
     }
-    assert [stage["name"] for stage in whole["recipe"]["stages"]] == ["report"]
-    assert whole["recipe"]["evaluation"] == {"id": whole["evaluation_id"], "name": "compare-1.report"}
+    assert kept["recipe"] == whole["recipe"]
+    assert kept["recipe"]["entrants"] == ["sft", "dt_-5", "dt_5"]
+    (output,) = asked.get("runs/compare-1.report")["outputs"]
+    assert output["document"] == kept
     means = {row["entrant"]: row["reward"]["reward"]["value"] for row in whole["methods"]}
-    assert means == pytest.approx({row["name"]: row["reward_mean"] for row in report["methods"]})
+    assert means == {row["name"]: row["reward_mean"] for row in report["methods"]}
     # Who is entered later is in the evaluation and not in what the stage kept.
     asked.post("evaluations/compare-1.report/entrants", {"model": "sft", "name": "again"})
     asked.work_off()
     later = asked.get("evaluations/compare-1.report/report")
     assert [row["entrant"] for row in later["methods"]] == ["sft", "dt_-5", "dt_5", "again"]
-    assert later["recipe"]["methods"] == report["methods"]
+    assert asked.get("pipelines/compare-1/report")["report"] == kept
 
 
 def test_the_verdict_of_a_pipeline_is_its_evaluations_word_for_word_wherever_it_is_read(asked: EvaluationWorld) -> None:
@@ -165,14 +178,21 @@ def test_the_verdict_of_a_pipeline_is_its_evaluations_word_for_word_wherever_it_
     assert headline["text"].startswith("No winner: ")
     assert report["headline"] == headline
     assert report["summary"]["verdict"] == headline["text"]
-    assert {one["code"] for one in headline["reservations"]} >= {"not_significant", "few_items", "circular"}
+    assert {reservation["code"] for reservation in headline["reservations"]} >= {
+        "not_significant",
+        "few_items",
+        "circular",
+    }
     (output,) = asked.get("runs/compare-1.report")["outputs"]
-    assert output["document"]["summary"]["verdict"] == headline["text"]
+    assert output["document"]["headline"]["text"] == headline["text"]
     assert asked.get("runs/compare-1.report")["summary"]["winner"] == "none"
     page = asked.client.get(asked.url("evaluations/compare-1.report/report.html")).text
     assert html.escape(headline["text"]) in page
+    claims = [check["text"] for check in report["summary"]["checks"]]
+    assert claims
+    assert all(html.escape(claim) in page for claim in claims)
     printed = io.StringIO()
-    print_report(Console(file=printed, soft_wrap=True), Report.model_validate(report), "compare-1")
+    print_report(Console(file=printed, soft_wrap=True), PipelineReport.model_validate(report), None)
     assert f"{headline['text']} (by reward model reward)" in printed.getvalue()
     assert "won" not in printed.getvalue()
 
@@ -189,7 +209,7 @@ def test_the_costs_of_a_method_are_those_of_the_evaluation(asked: EvaluationWorl
             select(Model.id).where(Model.name == "sft")
         ).one()
     rows = {row["name"]: row for row in finished(asked, text=BEST)["methods"]}
-    costs = {one["entrant"]: one for one in asked.get("evaluations/compare-1.report/report")["costs"]}
+    costs = {cost["entrant"]: cost for cost in asked.get("evaluations/compare-1.report/report")["costs"]}
     assert {name: (row["own_device_seconds"], row["total_device_seconds"]) for name, row in rows.items()} == {
         "sft_best_of_4": (1.0, 10.0),
         "sft": (9.0, 9.0),
@@ -229,7 +249,7 @@ def test_an_evaluation_that_somebody_made_has_no_such_table(asked: EvaluationWor
 
 
 def test_known_quality_is_a_source_beside_the_reward_models(asked: EvaluationWorld) -> None:
-    questions = [f"How can I {topic.verb}{one.phrase}?" for topic in TOPICS for one in SITUATIONS]
+    questions = [f"How can I {topic.verb}{situation.phrase}?" for topic in TOPICS for situation in SITUATIONS]
     asked.dataset("known", [{"prompt": question} for question in questions])
     text = RECIPE.replace("data: $prompts", "data: $prompts\n    quality: synthetic")
     report = finished(asked, "prompts=known", text=text)
@@ -237,9 +257,9 @@ def test_known_quality_is_a_source_beside_the_reward_models(asked: EvaluationWor
     sources = asked.get("evaluations/compare-1.report/report")["rewards"]
     assert [source["reward_model"] for source in sources] == ["reward", "known quality"]
     assert sources[1]["units"] == "raw"
-    means = {one["entrant"]: one["mean"] for one in sources[1]["comparison"]["scores"]}
+    means = {score["entrant"]: score["mean"] for score in sources[1]["comparison"]["scores"]}
     for row in report["methods"]:
-        known = [quality(one["prompt"], one["text"]) for one in answers(asked)[row["name"]]]
+        known = [quality(answer["prompt"], answer["text"]) for answer in answers(asked)[row["name"]]]
         assert row["quality_mean"] == pytest.approx(np.mean(known))
         assert [row[f"quality_{end}"] for end in ("low", "high")] == [
             means[row["name"]][end] for end in ("low", "high")
@@ -251,7 +271,7 @@ def test_how_positive_the_answers_are_is_a_source_of_real_text(asked: Evaluation
     assert (report["synthetic"], report["quality"]) == (False, "sentiment")
     program = Sentiment()
     for row in report["methods"]:
-        known = [program.value(Scorable([], one["text"])) for one in answers(asked)[row["name"]]]
+        known = [program.value(Scorable([], answer["text"])) for answer in answers(asked)[row["name"]]]
         assert row["quality_mean"] == pytest.approx(np.mean(known))
 
 
@@ -346,9 +366,9 @@ def test_the_gate_of_a_pipeline_is_that_of_its_evaluation(asked: EvaluationWorld
 
 def test_a_models_page_has_its_rows_of_the_recipes_report(asked: EvaluationWorld) -> None:
     report = finished(asked)
-    (found,) = asked.get("models/dt/evaluations")
-    assert found["pipeline"]["name"] == "compare-1"
-    assert [(row["score"], row["reward"]) for row in found["rows"]] == [
+    (evaluation,) = asked.get("models/dt/evaluations")
+    assert evaluation["pipeline"]["name"] == "compare-1"
+    assert [(row["score"], row["reward"]) for row in evaluation["rows"]] == [
         (row["score"], row["reward_mean"]) for row in report["methods"][1:]
     ]
 
@@ -359,7 +379,7 @@ def test_a_single_evaluate_run_is_an_evaluation_of_its_own(asked: EvaluationWorl
     assert asked.post("runs", {"config": config, "inputs": inputs})["name"] == "evaluate-1"
     assert asked.work_off() == ["answer", "reward"]
     (output,) = asked.get("runs/evaluate-1")["outputs"]
-    assert output["document"]["evaluation"]["name"] == "evaluate-1"
+    assert output["document"]["evaluation"] == "evaluate-1"
     assert [row["entrant"] for row in output["document"]["methods"]] == ["sft"]
 
 
@@ -370,7 +390,7 @@ def test_several_samples_of_the_model_compared_with_give_the_curve_of_its_best_o
     assert (rows["sft"], rows["sft_4_samples"]) == (None, "4 samples")
     (curve,) = asked.get("evaluations/compare-1.report/report")["frontier"]["best_of_n"]
     assert (curve["entrant"], curve["n"], curve["alike"]) == ("sft_4_samples", [1, 2, 4], ["sft"])
-    rewards = [one["value"] for one in curve["reward"]]
+    rewards = [point["value"] for point in curve["reward"]]
     assert rewards == sorted(rewards)
 
 
@@ -382,7 +402,7 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
 ) -> None:
     report = finished(asked, text=BEST.replace("    rewards:", "    kl_to: $sft\n    rewards:"))
     evaluation = asked.get("evaluations/compare-1.report")
-    best = next(one for one in evaluation["entrants"] if one["name"] == "sft_best_of_4")
+    best = next(entrant for entrant in evaluation["entrants"] if entrant["name"] == "sft_best_of_4")
     rows = {row["name"]: row for row in report["methods"]}
     assert rows["sft_best_of_4"]["reward_mean"] > rows["sft"]["reward_mean"]
     assert rows["sft_best_of_4"]["win_rate_vs_baseline"] > 0.5
@@ -390,7 +410,7 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
     assert described == {"sft_best_of_4": (4, "reward"), "sft": (None, None)}
     assert rows["sft"]["win_rate_vs_baseline"] is None
     spent = asked.get(f"runs/{best['run']['id']}")["device_seconds"]
-    assert rows["sft_best_of_4"]["device_seconds"] == pytest.approx(rows["sft"]["device_seconds"] + spent)
+    assert rows["sft_best_of_4"]["own_device_seconds"] == pytest.approx(spent)
     assert spent > 0
     assert (best["samples"], best["decoding"]["temperature"]) == (1, 1.0)
     assert best["decoding"]["best_of"] == {
@@ -398,20 +418,22 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
         "reward": "reward",
         "content_hash": asked.get("models/reward")["content_hash"],
     }
-    found = asked.get("evaluations/compare-1.report/report")
-    (reward,) = found["rewards"]
+    reported = asked.get("evaluations/compare-1.report/report")
+    (reward,) = reported["rewards"]
     assert reward["trained"] == ["sft_best_of_4"]
-    entrants = {one["name"]: (one["best_of"], one["chosen_by"]) for one in found["entrants"]}
+    entrants = {entrant["name"]: (entrant["best_of"], entrant["chosen_by"]) for entrant in reported["entrants"]}
     assert (entrants["sft_best_of_4"], entrants["sft"]) == ((4, "reward"), (None, None))
     # The recipe names the model to compare with; its best of four answers can only be so far away.
-    assert found["frontier"]["kl_to"] == "sft"
-    fluency = {one["entrant"]: one for one in found["fluency"]["entrants"]}
+    assert reported["frontier"]["kl_to"] == "sft"
+    fluency = {entrant["entrant"]: entrant for entrant in reported["fluency"]["entrants"]}
     for name, row in rows.items():
         own = fluency[name]
         assert row["perplexity"] == own["perplexity"]["value"] > 1
         assert (row["empty"], row["repeated"]) == (own["empty"], own["repeated"])
         assert (row["distinct_1"], row["distinct_2"]) == (own["distinct_1"], own["distinct_2"])
-    kinds = {one["entrant"]: (one["kind"], one["kl"]["value"]) for one in found["frontier"]["entrants"]}
+    kinds = {
+        entrant["entrant"]: (entrant["kind"], entrant["kl"]["value"]) for entrant in reported["frontier"]["entrants"]
+    }
     assert kinds["sft"] == ("same", 0.0)
     assert kinds["sft_best_of_4"] == ("bound", pytest.approx(math.log(4) - 3 / 4))
     assert kinds["dt_5"] == ("estimate", None), "its answers are greedy"

@@ -72,22 +72,22 @@ def test_win_rates_are_counted_by_prompt_with_wilsons_interval_where_nothing_tie
     from statsmodels.stats.proportion import proportion_confint  # slow to import, and every process collects this
 
     report = measured("report", 0, 1, 2, 3)
-    found = rounds_report(facts(measured=[report])).rounds[1].answers
-    assert found is not None
-    for rate, other in ((found.against_previous, 1), (found.against_start, 0)):
+    figures = rounds_report(facts(measured=[report])).rounds[1].answers
+    assert figures is not None
+    for rate, other in ((figures.against_previous, 1), (figures.against_start, 0)):
         wins = int((report.rewards[SOURCES[2]] > report.rewards[SOURCES[other]]).sum())
         low, high = proportion_confint(wins, PROMPTS, method="wilson")
         assert rate is not None
         assert (rate.value, rate.n) == (wins / PROMPTS, PROMPTS)
         assert (rate.low, rate.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
-    assert found.tokens is not None
-    assert found.tokens.value == 20.0
+    assert figures.tokens is not None
+    assert figures.tokens.value == 20.0
 
 
 def test_figures_come_from_the_last_evaluation_and_before_that_from_the_check_and_are_never_invented() -> None:
     check = measured("check-2", 0, 1, 2)
-    found = rounds_report(facts(measured=[check])).rounds
-    assert [row.answers.stage if row.answers else None for row in found] == ["check-2", "check-2", None]
+    rounds = rounds_report(facts(measured=[check])).rounds
+    assert [row.answers.stage if row.answers else None for row in rounds] == ["check-2", "check-2", None]
     both = rounds_report(facts(measured=[measured("report", 2, 3), check])).rounds
     assert [row.answers.stage if row.answers else None for row in both] == ["check-2", "report", "report"]
     # The policy of round 1 is not in that evaluation.
@@ -116,15 +116,15 @@ def test_costs_are_those_of_the_rounds_own_stages() -> None:
     ],
 )
 def test_the_outcome_is_put_into_words(given: dict[str, Any], result: int | None, verdict: str) -> None:
-    found = rounds_report(facts(**given))
-    assert found.result == result
-    assert found.verdict.endswith(verdict)
+    rounds = rounds_report(facts(**given))
+    assert rounds.result == result
+    assert rounds.verdict.endswith(verdict)
     if given.get("fell"):
-        assert found.verdict.startswith(f"After round {given['fell']}, referee fell from ")
-        assert [row.kept for row in found.rounds if row.kept is not None].count(True) == result
+        assert rounds.verdict.startswith(f"After round {given['fell']}, referee fell from ")
+        assert [row.kept for row in rounds.rounds if row.kept is not None].count(True) == result
     if given.get("fell") == 1:
-        assert "Rounds 2 to 3 were not run." in found.verdict
-        assert [row.reason for row in found.rounds] == [None, "why", "why"]
+        assert "Rounds 2 to 3 were not run." in rounds.verdict
+        assert [row.reason for row in rounds.rounds] == [None, "why", "why"]
 
 
 def test_a_judge_falls_only_beyond_the_noise_of_its_differences_by_prompt() -> None:
@@ -152,11 +152,11 @@ def judged(values: Any, *, scores: Any = None, entrants: int = 2, valid: bool = 
 def test_a_judge_that_compares_falls_where_it_prefers_the_answers_before() -> None:
     # The first entrant, the one before, wins 30 of 40 prompts, ties 4 and loses 6; two were not judged.
     values = [1.0] * 30 + [0.5] * 4 + [0.0] * 6 + [np.nan] * 2
-    found = decided_by(judged(values), 2, seed=0)
-    assert (found.units, found.prompts, found.fell) == ("win_rate", PROMPTS, True)
-    assert (found.after.value, found.before.value) == (pytest.approx(8 / 40), pytest.approx(32 / 40))
-    assert found.difference.value == pytest.approx(-24 / 40)
-    assert found.words.startswith("gpt preferred the new answers to those before in 20% of 40 prompts (p ")
+    decision = decided_by(judged(values), 2, seed=0)
+    assert (decision.units, decision.prompts, decision.fell) == ("win_rate", PROMPTS, True)
+    assert (decision.after.value, decision.before.value) == (pytest.approx(8 / 40), pytest.approx(32 / 40))
+    assert decision.difference.value == pytest.approx(-24 / 40)
+    assert decision.words.startswith("gpt preferred the new answers to those before in 20% of 40 prompts (p ")
     turned = decided_by(judged(1 - np.array(values)), 2, seed=0)
     assert (turned.fell, turned.after.value) == (False, pytest.approx(32 / 40))
     assert turned.words.endswith(", no fall by more than its noise")
@@ -168,9 +168,9 @@ def test_a_judge_that_grades_falls_as_a_reward_model_does() -> None:
     rng = np.random.default_rng(3)
     before = rng.integers(4, 10, size=PROMPTS).astype(float)
     grades = np.array([np.zeros(PROMPTS), before, before - 1]).T
-    found = decided_by(judged([], scores=grades, entrants=3), 3, seed=0)
-    assert (found.units, found.fell) == ("score", True)
-    assert found.before.value == pytest.approx(before.mean())
+    decision = decided_by(judged([], scores=grades, entrants=3), 3, seed=0)
+    assert (decision.units, decision.fell) == ("score", True)
+    assert decision.before.value == pytest.approx(before.mean())
 
 
 def test_a_judge_that_is_gone_or_tells_too_little_decides_nothing() -> None:
@@ -180,9 +180,9 @@ def test_a_judge_that_is_gone_or_tells_too_little_decides_nothing() -> None:
         decided_by(judged([1.0], valid=False), 2, seed=0)
     with pytest.raises(UnusableInput, match="judge gpt gave no verdicts, so there is nothing to decide by"):
         decided_by(replace(judged([], valid=False), unparsed_rate=None), 2, seed=0)
-    for one in (0, 1):
+    for silent in (0, 1):
         with pytest.raises(UnusableInput, match="on one of the entrants are unusable"):
-            decided_by(replace(judged([1.0] * PROMPTS), silent={one}), 2, seed=0)
+            decided_by(replace(judged([1.0] * PROMPTS), silent={silent}), 2, seed=0)
 
 
 def selection(scale: str, *rewards: str, judge: str | None = None) -> SelectionResult:
@@ -217,7 +217,7 @@ def selection(scale: str, *rewards: str, judge: str | None = None) -> SelectionR
 
 
 @pytest.mark.parametrize(
-    ("found", "shown"),
+    ("result", "shown"),
     [
         (selection("zscore", "helpful"), ("helpful", "raw", 2.0, 3.0)),
         (selection("zscore", "helpful", "harmless"), ("helpful + harmless", "z", 0.5, 0.9)),
@@ -227,8 +227,8 @@ def selection(scale: str, *rewards: str, judge: str | None = None) -> SelectionR
     ],
 )
 def test_a_round_shows_the_figures_of_whatever_chose_its_answers(
-    found: SelectionResult, shown: tuple[str, str, float, float]
+    result: SelectionResult, shown: tuple[str, str, float, float]
 ) -> None:
-    one = rounds_report(facts(selections={1: found})).rounds[0].selection
-    assert one is not None
-    assert (one.reward, one.units, one.mean.value, one.best.value) == shown
+    chosen = rounds_report(facts(selections={1: result})).rounds[0].selection
+    assert chosen is not None
+    assert (chosen.reward, chosen.units, chosen.mean.value, chosen.best.value) == shown

@@ -76,31 +76,31 @@ def test_a_judge_that_falls_ends_the_rounds_and_the_timeline_shows_what_was_meas
         start(things, f"referee={judge}", *BROKEN)
         things.work_off()
         assert things.get("pipelines/loop-1")["state"] == "succeeded"
-    found = {n: things.get(f"pipelines/loop-{n}/rounds") for n in (1, 2)}
-    assert sorted(str(one["stopped_after"]) for one in found.values()) == ["2", "None"]
-    stopped = next(n for n, one in found.items() if one["stopped_after"])
-    whole = found[3 - stopped]
+    rounds = {n: things.get(f"pipelines/loop-{n}/rounds") for n in (1, 2)}
+    assert sorted(str(timeline["stopped_after"]) for timeline in rounds.values()) == ["2", "None"]
+    stopped = next(n for n, timeline in rounds.items() if timeline["stopped_after"])
+    whole = rounds[3 - stopped]
     check_whole(whole)
-    check_stopped(things, f"loop-{stopped}", found[stopped])
+    check_stopped(things, f"loop-{stopped}", rounds[stopped])
 
     # An equal pipeline takes over every stage, and the decision with them.
-    start(things, f"referee={found[stopped]['rounds'][0]['decision']['judge']}", *BROKEN)
+    start(things, f"referee={rounds[stopped]['rounds'][0]['decision']['judge']}", *BROKEN)
     assert things.work_off() == []
     again = things.get("pipelines/loop-3/rounds")
-    assert [row["decision"] for row in again["rounds"]] == [row["decision"] for row in found[stopped]["rounds"]]
+    assert [row["decision"] for row in again["rounds"]] == [row["decision"] for row in rounds[stopped]["rounds"]]
     assert states(things, "loop-3") == states(things, f"loop-{stopped}")
 
 
-def check_whole(found: dict[str, Any]) -> None:
-    assert (found["result"], found["start"]) == (3, "sft")
+def check_whole(timeline: dict[str, Any]) -> None:
+    assert (timeline["result"], timeline["start"]) == (3, "sft")
     # The second round broke the policy, so that its answers are none of those before.
-    first, second, third = (row["answers"] for row in found["rounds"])
+    first, second, third = (row["answers"] for row in timeline["rounds"])
     assert (first["stage"], first["independent"]) == ("report", True)
     assert first["against_previous"]["value"] == 0.5
     assert second["against_previous"]["value"] == second["against_start"]["value"] > 0.5
     assert second["against_start"]["low"] < second["against_start"]["value"] < second["against_start"]["high"]
     assert third["against_previous"]["value"] == 0.5
-    for row in found["rounds"]:
+    for row in timeline["rounds"]:
         pairs = row["selection"]
         assert pairs["kept_groups"] + sum(pairs["dropped"].values()) == pairs["groups"] > 10
         assert pairs["best"]["value"] > pairs["mean"]["value"]
@@ -112,20 +112,20 @@ def check_whole(found: dict[str, Any]) -> None:
         assert row["answers"]["tokens"]["value"] <= 6
 
 
-def check_stopped(world: EvaluationWorld, pipeline: str, found: dict[str, Any]) -> None:
-    assert (found["stopped_after"], found["result"]) == (2, 1)
-    assert [row["state"] for row in found["rounds"]] == ["succeeded", "succeeded", "skipped"]
-    assert [row["kept"] for row in found["rounds"]] == [True, False, None]
-    decision = found["rounds"][1]["decision"]
+def check_stopped(world: EvaluationWorld, pipeline: str, timeline: dict[str, Any]) -> None:
+    assert (timeline["stopped_after"], timeline["result"]) == (2, 1)
+    assert [row["state"] for row in timeline["rounds"]] == ["succeeded", "succeeded", "skipped"]
+    assert [row["kept"] for row in timeline["rounds"]] == [True, False, None]
+    decision = timeline["rounds"][1]["decision"]
     assert decision["after"]["value"] < decision["before"]["value"]
     assert decision["difference"]["value"] == pytest.approx(decision["after"]["value"] - decision["before"]["value"])
     assert decision["p"] < 0.05
-    reason = found["rounds"][2]["reason"]
+    reason = timeline["rounds"][2]["reason"]
     assert reason.startswith(f"not run: after round 2, {decision['judge']} fell from ")
     runs = states(world, pipeline)
-    assert {name for name, state in runs.items() if state == "skipped"} == set(found["rounds"][2]["stages"])
+    assert {name for name, state in runs.items() if state == "skipped"} == set(timeline["rounds"][2]["stages"])
     assert set(runs.values()) == {"succeeded", "skipped"}
-    inputs = {one["name"]: one["label"] for one in world.get(f"runs/{pipeline}.last")["inputs"]}
+    inputs = {input_["name"]: input_["label"] for input_ in world.get(f"runs/{pipeline}.last")["inputs"]}
     assert (inputs["model"], inputs["data"]) == ("tuned-1", "best-1")
     names = [row["name"] for row in world.get(f"pipelines/{pipeline}/report")["methods"]]
     assert names == ["sft", "tuned-1", "tuned-2", "last"]
@@ -135,12 +135,12 @@ def test_a_pipeline_without_rounds_has_no_timeline_and_one_that_has_not_begun_me
     things: EvaluationWorld,
 ) -> None:
     start(things, "referee=fan")
-    found = things.get("pipelines/loop-1/rounds")
-    assert [row["state"] for row in found["rounds"]] == ["running", "queued", "queued"] or [
-        row["state"] for row in found["rounds"]
+    rounds = things.get("pipelines/loop-1/rounds")
+    assert [row["state"] for row in rounds["rounds"]] == ["running", "queued", "queued"] or [
+        row["state"] for row in rounds["rounds"]
     ] == ["queued"] * 3
-    assert all(row["answers"] is None and row["selection"] is None for row in found["rounds"])
-    assert found["verdict"] == "0 of 3 rounds have been run so far."
+    assert all(row["answers"] is None and row["selection"] is None for row in rounds["rounds"])
+    assert rounds["verdict"] == "0 of 3 rounds have been run so far."
     plain = {
         "text": "name: one\nstages: {made: {run: generate, model: $m, prompts: [Hi]}}\ninputs: {m: {type: model}}\n"
     }

@@ -29,7 +29,7 @@ def gated(asked: EvaluationWorld, steerboard: Steerboard, url: str, token: str, 
     def run(rules: Any, *more: str, text: str = RECIPE) -> Done:
         recipe, gate = written(tmp_path, text), tmp_path / "gate.yaml"
         gate.write_text(yaml.safe_dump({"rules": rules}))
-        given = [part for one in GIVEN for part in ("--set", one)]
+        given = [part for setting in GIVEN for part in ("--set", setting)]
         return steerboard(url, token, "run", recipe, *given, "--gate", str(gate), *more)
 
     return run
@@ -61,9 +61,9 @@ def test_the_command_exits_as_the_gate_says(gated: Callable[..., Done], tmp_path
         said = json.loads(done.stdout)
         assert said["verdict"] == verdict
         assert ElementTree.parse(junit).getroot().get("tests") == str(len(rules))
-        found = json.loads(report.read_text())
-        assert found["evaluation"]["id"] == said["evaluation_id"]
-        assert [row["name"] for row in found["methods"]] == ["sft", "dt_-5", "dt_5"]
+        document = json.loads(report.read_text())
+        assert document["evaluation"]["id"] == said["evaluation_id"]
+        assert [row["name"] for row in document["methods"]] == ["sft", "dt_-5", "dt_5"]
     printed = gated([PASS])
     assert printed.returncode == 0
     assert "compare-1.report: pass" in printed.stdout
@@ -107,7 +107,7 @@ def test_a_pipeline_that_breaks_is_invalid_and_the_gate_is_not_asked(
     done = gated([PASS], text=RECIPE.replace("data: $prompts", "data: $prompts\n    quality: synthetic"))
     assert done.returncode == 2, done.stderr
     assert "not_synthetic" in done.stderr
-    assert "the gate decides nothing of it" in done.stderr
+    assert "the gate needs a finished pipeline" in done.stderr
 
 
 def test_the_gate_takes_a_pipeline(

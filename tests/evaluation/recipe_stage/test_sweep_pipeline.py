@@ -46,8 +46,13 @@ def things(world: EvaluationWorld) -> EvaluationWorld:
 
 
 def rewards(world: EvaluationWorld, entrant: str) -> list[float]:
-    found = world.get("evaluations/rates-1.report/prompts", limit=100)["items"]
-    return [one["rewards"]["reward"] for prompt in found for one in prompt["responses"] if one["entrant"] == entrant]
+    prompts = world.get("evaluations/rates-1.report/prompts", limit=100)["items"]
+    return [
+        response["rewards"]["reward"]
+        for prompt in prompts
+        for response in prompt["responses"]
+        if response["entrant"] == entrant
+    ]
 
 
 def test_a_sweep_trains_each_variant_and_compares_them_on_the_same_prompts(things: EvaluationWorld) -> None:
@@ -61,25 +66,25 @@ def test_a_sweep_trains_each_variant_and_compares_them_on_the_same_prompts(thing
     assert (done.count("mix"), done.count("train"), done.count("answer")) == (1, 2, 3)
     assert things.get("pipelines/rates-1")["state"] == "succeeded"
 
-    found = things.get("pipelines/rates-1/sweep")
+    sweep = things.get("pipelines/rates-1/sweep")
     by_variant = [rewards(things, f"tuned-{n}") for n in (1, 2)]
-    means = [float(np.mean(one)) for one in by_variant]
-    assert [row["figure"]["value"] for row in found["variants"]] == pytest.approx(means)
-    assert found["best"] == 1 + int(np.argmax(means))
-    assert [row["values"] for row in found["variants"]] == [{"tuned.lr": 1e-9}, {"tuned.lr": 0.3}]
-    other = found["variants"][2 - found["best"]]
-    apart = np.array(by_variant[found["best"] - 1]) - np.array(by_variant[2 - found["best"]])
+    means = [float(np.mean(rewards_of)) for rewards_of in by_variant]
+    assert [row["figure"]["value"] for row in sweep["variants"]] == pytest.approx(means)
+    assert sweep["best"] == 1 + int(np.argmax(means))
+    assert [row["values"] for row in sweep["variants"]] == [{"tuned.lr": 1e-9}, {"tuned.lr": 0.3}]
+    other = sweep["variants"][2 - sweep["best"]]
+    apart = np.array(by_variant[sweep["best"] - 1]) - np.array(by_variant[2 - sweep["best"]])
     assert other["behind"]["value"] == pytest.approx(apart.mean())
-    assert found["prompts"] == len(apart) > 5
-    assert (found["units"], found["figure"]) == ("raw", "mean reward by reward")
-    assert f"Variant {found['best']} (tuned.lr " in found["verdict"]
-    assert [row["device_seconds"] for row in found["variants"]] == [1.0, 1.0]
+    assert sweep["prompts"] == len(apart) > 5
+    assert (sweep["units"], sweep["figure"]) == ("raw", "mean reward by reward")
+    assert f"Variant {sweep['best']} (tuned.lr " in sweep["verdict"]
+    assert [row["device_seconds"] for row in sweep["variants"]] == [1.0, 1.0]
 
     # An equal sweep takes over every stage, and with them the evaluation.
     things.post("pipelines", body)
     things.work_off()
     again = things.get("pipelines/rates-2/sweep")
-    assert [row["figure"] for row in again["variants"]] == [row["figure"] for row in found["variants"]]
+    assert [row["figure"] for row in again["variants"]] == [row["figure"] for row in sweep["variants"]]
 
 
 @pytest.mark.usefixtures("worker")
@@ -87,13 +92,13 @@ def test_the_report_file_and_the_terminal_say_which_variant_is_best(
     things: EvaluationWorld, steerboard: Steerboard, url: str, token: str, tmp_path: Path
 ) -> None:
     recipe, report = written(tmp_path, RECIPE), tmp_path / "report.json"
-    given = [part for one in ("base=base", "reward=reward", "things=things") for part in ("--set", one)]
+    given = [part for setting in ("base=base", "reward=reward", "things=things") for part in ("--set", setting)]
     done = steerboard(url, token, "run", recipe, *given, "--wait", "--report", str(report))
     assert done.returncode == 0, done.stderr
-    found = things.get("pipelines/rates-1/sweep")
-    assert found["verdict"].startswith("Variant ")
-    assert json.loads(report.read_text())["sweep"] == found
-    assert found["verdict"][:60] in done.stdout
+    sweep = things.get("pipelines/rates-1/sweep")
+    assert sweep["verdict"].startswith("Variant ")
+    assert json.loads(report.read_text())["sweep"] == sweep
+    assert sweep["verdict"][:60] in done.stdout
     assert "\nrates-1\n" in done.stdout, "the title of the report"
 
 
@@ -105,4 +110,4 @@ def test_a_pipeline_without_a_sweep_has_none_and_strangers_read_none(things: Eva
     answer = things.client.get(things.url("pipelines/rates-2/sweep"), headers={"Authorization": "Bearer nobody"})
     assert answer.status_code == 401
     refused = things.post("pipelines", {"text": RECIPE.replace("0.3]", "-1.0]"), "set": given}, status=422)
-    assert [one["location"] for one in refused["errors"]] == ["stages.tuned-2.lr (line 9)"]
+    assert [error["location"] for error in refused["errors"]] == ["stages.tuned-2.lr (line 9)"]

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from fault_stack import SFT, Stack, Worker
 from steerboard.accounts.tables import Project
 from steerboard.platform.settings import Settings
 from steerboard_workers.supervisor.device_group import DeviceGroup
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 
 def rendezvous() -> str:
@@ -109,11 +108,7 @@ def test_a_further_node_says_that_it_lives_and_leaves_when_asked(
     )
     try:
         for _ in range(2):  # not only at its start
-            deadline = time.monotonic() + PATIENCE
-            while not alive.exists():
-                assert node.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            wait_until(alive.exists, process=node)
             alive.unlink()
         node.send_signal(signal.SIGTERM)
         assert node.wait(timeout=PATIENCE) == 0

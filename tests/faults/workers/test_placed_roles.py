@@ -58,9 +58,9 @@ def test_a_node_that_trains_and_one_that_samples_make_the_same_model_as_one_proc
     (run,) = stack.finish(run_id, seconds=300)
     assert (run.state, run.attempt) == ("succeeded", 1), run.reason
     assert any("was lost, and is being restarted" in line for line in stack.log_lines(run_id))
-    found = stack.result(run_id)
-    assert found.losses == expected.losses
-    assert found.weights == expected.weights
+    result = stack.result(run_id)
+    assert result.losses == expected.losses
+    assert result.weights == expected.weights
     stack.wait(lambda: not stack.stage_pids(run_id, 1), 30, "units outlive their run")
 
 

@@ -13,12 +13,12 @@ from fault_stack import SFT, Stack, Worker
 
 
 def parents(worker: Worker) -> list[psutil.Process]:
-    found = []
-    for one in psutil.Process(worker.process.pid).children():
+    children = []
+    for child in psutil.Process(worker.process.pid).children():
         with suppress(psutil.Error):
-            if "steerboard_workers.stage_parent" in one.cmdline():
-                found.append(one)
-    return found
+            if "steerboard_workers.stage_parent" in child.cmdline():
+                children.append(child)
+    return children
 
 
 def warm_stages(stack: Stack, run_id: object, worker: Worker) -> list[int]:

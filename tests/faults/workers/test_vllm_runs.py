@@ -60,17 +60,17 @@ def kept_rows(stack: Stack, run_id: uuid.UUID) -> int:
 def working_core(stack: Stack, run_id: uuid.UUID) -> psutil.Process:
     """vLLM's core, where it has a process of its own, when answers are kept and most are still to be written: it runs
     ahead of who reads its tokens, so it is found before it is up. It renames itself, and keeps the mark of its run."""
-    found: list[psutil.Process] = []
+    cores: list[psutil.Process] = []
 
     def begun() -> bool:
         with suppress(psutil.NoSuchProcess):  # short ones, which look for kernels
             processes = map(psutil.Process, stack.stage_pids(run_id))
-            found[:] = [process for process in processes if "EngineCore" in " ".join(process.cmdline())]
-        return bool(found)
+            cores[:] = [process for process in processes if "EngineCore" in " ".join(process.cmdline())]
+        return bool(cores)
 
     stack.wait(begun, 200, "the engine did not begin")
     stack.wait(lambda: kept_rows(stack, run_id) > 2, 200, "no answer was kept", pause=0.001)
-    (core,) = found
+    (core,) = cores
     return core
 
 
@@ -195,7 +195,7 @@ def test_a_reward_model_gives_every_row_one_reward_in_shards_by_vllm_though_one_
     with transaction(stack.sessions) as session:
         rewards = {reward.row: reward.value for reward in session.scalars(select(Reward))}
         of_data = select(SampleRow).where(SampleRow.dataset_id == stack.data_id)
-        samples = {one.row: Scorable(one.sample["prompt"], one.sample["response"]) for one in session.scalars(of_data)}
+        samples = {row.row: Scorable(row.sample["prompt"], row.sample["response"]) for row in session.scalars(of_data)}
     ours = score_texts(reward_engine(load_reward_model(tmp_path / "reward")), list(samples.values()), 2048)
     assert max(ours) - min(ours) > 1
     assert rewards == pytest.approx(dict(zip(samples, ours, strict=True)), abs=1e-3, rel=0)
@@ -214,7 +214,7 @@ def test_a_training_whose_sampling_process_is_killed_goes_on_in_another_attempt(
     checkpoints = stack.home / "work" / str(run_id) / "checkpoints"
     stack.wait(lambda: checkpoints.is_dir() and any(checkpoints.iterdir()), 200, "no checkpoint was written")
     processes = map(psutil.Process, stack.stage_pids(run_id))
-    (sampling,) = [one for one in processes if "steerboard_workers.engines.live.serve" in one.cmdline()]
+    (sampling,) = [process for process in processes if "steerboard_workers.engines.live.serve" in process.cmdline()]
     sampling.kill()
     (run,) = stack.finish(run_id, seconds=400)
     assert (run.state, run.attempt) == ("succeeded", 2), run.reason

@@ -33,10 +33,10 @@ def look(world: JudgeWorld, name: str = "calibration-pairs") -> dict[str, Any]:
 def test_calibrations_spend_what_the_judge_has_left_and_have_a_cost_of_their_own(priced: JudgeWorld) -> None:
     calibrate(priced, "one")
     priced.work()
-    found = look(priced)
+    judged = look(priced)
     # 14 + 6 * 7 = 56 are spent; another 10 would be too much.
-    assert (found["state"], found["requests"], found["cost"]) == ("failed", 6, 42)
-    assert "56 of the budget of 60 is spent" in found["run"]["reason"]
+    assert (judged["state"], judged["requests"], judged["cost"]) == ("failed", 6, 42)
+    assert "56 of the budget of 60 is spent" in judged["run"]["reason"]
     calibrate(priced, "one", dataset="others")
     priced.work()
     other = look(priced, "calibration-others")
@@ -76,8 +76,8 @@ def test_asked_again_a_calibration_still_spends_the_same_budget(priced: JudgeWor
     priced.server.answer = answer
     calibrate(priced, "one")
     priced.work()
-    found = look(priced)
-    assert (found["state"], found["errors"], found["cost"]) == ("succeeded", 1, 133)
+    judge = look(priced)
+    assert (judge["state"], judge["errors"], judge["cost"]) == ("succeeded", 1, 133)
     priced.client.post(f"{PROJECT}/evaluations/calibration-pairs/judges/one/retry")
     priced.work()
     # 14 + 133 + 10 would be too much.

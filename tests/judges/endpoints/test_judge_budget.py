@@ -85,10 +85,10 @@ def test_what_is_only_reserved_is_not_said_to_be_spent(world: JudgeWorld) -> Non
     world.judge("single", name="one", concurrency=2, budget=7000, **prices)
     world.work()
     judge = world.look("one")
-    found = re.search(r"100 of the budget of 7000 is spent, up to (\d+) more is reserved", judge["run"]["reason"])
+    match = re.search(r"100 of the budget of 7000 is spent, up to (\d+) more is reserved", judge["run"]["reason"])
     sent = next(seen.json["messages"] for seen in world.server.seen if "anna" in seen.json["messages"][1]["content"])
-    assert found is not None, judge["run"]["reason"]
-    assert int(found[1]) == sum(len(message["content"].encode()) + 32 for message in sent)
+    assert match is not None, judge["run"]["reason"]
+    assert int(match[1]) == sum(len(message["content"].encode()) + 32 for message in sent)
     assert (judge["ok"], judge["cost"]) == (2, 200)
 
 
@@ -123,14 +123,14 @@ def test_requests_of_a_killed_process_count_as_spent(world: JudgeWorld) -> None:
     assert world.client.post(f"{PROJECT}/runs/{judge['run']['id']}/cancel").status_code == 200
     working.join(60)
     released.set()
-    found = world.look("one")
-    assert (found["state"], found["requests"], found["cost"]) == ("cancelled", 0, 40)
+    judged = world.look("one")
+    assert (judged["state"], judged["requests"], judged["cost"]) == ("cancelled", 0, 40)
     world.server.answer = lambda _: completion("[[7]]")
     assert world.client.post(f"{PROJECT}/evaluations/e/judges/one/retry").status_code == 200
     world.work()
-    found = world.look("one")
+    judged = world.look("one")
     # 40 + 7 + 7 are spent; another 10 would be too much.
-    assert (found["state"], found["ok"], found["cost"]) == ("failed", 2, 54)
+    assert (judged["state"], judged["ok"], judged["cost"]) == ("failed", 2, 54)
 
 
 def test_what_may_have_been_billed_without_an_answer_counts_as_spent(world: JudgeWorld) -> None:

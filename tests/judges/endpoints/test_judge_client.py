@@ -111,8 +111,8 @@ def test_a_refusal_of_its_own_field_is_a_refusal(server: OtherServer, asker: Pro
 )
 def test_nonsense_is_named_and_may_be_asked_again(server: OtherServer, asker: Provider, content: bytes) -> None:
     server.answer = lambda _: Answer(200, [content], {"Content-Type": "application/json"})
-    found = failure(asker)
-    assert (found.reason, found.retryable) == ("nonsense", True)
+    refused = failure(asker)
+    assert (refused.reason, refused.retryable) == ("nonsense", True)
 
 
 def test_odd_extras_do_no_harm(server: OtherServer, asker: Provider) -> None:
@@ -136,10 +136,10 @@ def test_odd_extras_do_no_harm(server: OtherServer, asker: Provider) -> None:
 )
 def test_a_failure_is_counted_by_its_status(server: OtherServer, asker: Provider, status: int, retryable: bool) -> None:
     server.answer = lambda _: Answer.json({"error": {"message": f"no, {SECRET} is not it"}}, status)
-    found = failure(asker)
-    assert (found.reason, found.retryable) == (f"http_{status}", retryable)
-    assert found.detail.endswith("no, *** is not it")
-    assert SECRET not in str(found)
+    refused = failure(asker)
+    assert (refused.reason, refused.retryable) == (f"http_{status}", retryable)
+    assert refused.detail.endswith("no, *** is not it")
+    assert SECRET not in str(refused)
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_a_silent_server_is_a_failure_in_time(server: OtherServer) -> None:
     for pieces in ([lambda: wait(60)], [lambda: wait(0.1)] * 600):
         server.answer = lambda _, pieces=pieces: Answer(200, list(pieces), {"Content-Type": "application/json"})  # type: ignore[misc]
         began = time.monotonic()
-        found = failure(quick)
-        assert (found.reason, found.retryable) == ("timeout", True)
+        refused = failure(quick)
+        assert (refused.reason, refused.retryable) == ("timeout", True)
         assert time.monotonic() - began < 30
     ended.set()
 
@@ -208,8 +208,8 @@ def test_a_packed_answer_is_not_unpacked(server: OtherServer, asker: Provider) -
 
 
 def test_an_address_that_is_not_allowed_is_not_called(server: OtherServer) -> None:
-    found = failure(asking(server.url, allowed_private=""))
-    assert (found.reason, found.retryable) == ("address_refused", False)
+    refused = failure(asking(server.url, allowed_private=""))
+    assert (refused.reason, refused.retryable) == ("address_refused", False)
     assert server.seen == []
 
 
@@ -226,8 +226,8 @@ def test_what_a_model_does_not_take_is_asked_in_another_way(server: OtherServer,
 
     server.answer = picky
     for _ in range(3):
-        found = failure(asker)
-        assert (found.reason, found.retryable) == ("http_400", True)
+        refused = failure(asker)
+        assert (refused.reason, refused.retryable) == ("http_400", True)
     assert asker.complete(REQUEST).content == "[[5]]"
     assert server.seen[-1].json == {"model": "gpt-x", "messages": BODY["messages"], "max_completion_tokens": 5}
 
@@ -268,7 +268,7 @@ def test_requests_that_were_under_way_adapt_like_the_first(server: OtherServer, 
         thread.start()
     for thread in threads:
         thread.join()
-    assert [one.retryable for one in failures] == [True, True]
+    assert [refusal.retryable for refusal in failures] == [True, True]
     assert asker.complete(REQUEST).content == "[[5]]"
 
 
@@ -287,6 +287,6 @@ def test_an_answer_that_its_limit_left_no_room_for_is_asked_once(
     server: OtherServer, asker: Provider, content: str | None
 ) -> None:
     server.answer = lambda _: completion(content, reason="length")
-    found = failure(asker)
-    assert (found.reason, found.retryable, found.perhaps_billed) == ("no_room", False, True)
-    assert "max_tokens" in found.detail
+    refused = failure(asker)
+    assert (refused.reason, refused.retryable, refused.perhaps_billed) == ("no_room", False, True)
+    assert "max_tokens" in refused.detail

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.worker import Worker
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.servers.other_server import Answer, Seen
 
 
@@ -42,14 +41,14 @@ def test_a_worker_runs_a_judge_in_a_process_that_shows_its_key_to_nobody(world: 
     world.server.answer = look_around
     worker = Worker(world.settings, pool="default", group=DeviceGroup(["0"]), name="w")
     worker.drain_deviceless()
-    found = world.look("one")
-    assert (found["state"], found["ok"], found["requests"]) == ("succeeded", 4, 4), found["run"]
+    document = world.look("one")
+    assert (document["state"], document["ok"], document["requests"]) == ("succeeded", 4, 4), document["run"]
     run = world.run(judge["run"]["id"])
     assert (run.device_seconds, run.failed_device_seconds) == (0.0, 0.0)
     assert run.progress is not None
     assert (run.progress["done"], run.progress["total"], run.progress["unit"]) == (4, 4, "requests")
     assert len(shown) >= 4
-    everything = b"".join(shown) + json.dumps(found).encode() + "\n".join(world.log_of(judge["run"]["id"])).encode()
+    everything = b"".join(shown) + json.dumps(document).encode() + "\n".join(world.log_of(judge["run"]["id"])).encode()
     everything += b"".join(path.read_bytes() for path in world.settings.home.rglob("*") if path.is_file())
     everything += json.dumps(world.verdicts("one")).encode()
     assert b"steerboard.evaluation.judges.process" in everything
@@ -89,11 +88,12 @@ def test_a_judge_waits_neither_for_the_devices_nor_for_another_endpoint_that_han
 
 
 def ended(world: JudgeWorld, name: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while (found := world.look(name))["state"] != "succeeded":
-        assert found["state"] in ("queued", "running"), found["run"]
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    def has_succeeded() -> bool:
+        judge = world.look(name)
+        assert judge["state"] in ("queued", "running", "succeeded"), judge["run"]
+        return judge["state"] == "succeeded"
+
+    wait_until(has_succeeded, pause=0.1)
 
 
 def assert_nowhere(session: Session, secret: str) -> None:

@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from served_model import served, wait_until_served
 from steerboard.evaluation.judge_tables import JudgeAnswer, Verdict
 from steerboard.evaluation.judges.verdict_parser import rating
 from steerboard.platform.settings import get_settings
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 PROMPTS, ENTRANTS = 8, ("anna", "bert", "carl")
 REQUESTS = PROMPTS * len(ENTRANTS)
@@ -91,15 +90,15 @@ def workers(world: JudgeWorld, tmp_path: Path) -> Iterator[Workers]:
 
 def judge_processes(run_id: str) -> list[int]:
     """The processes of the run, without guardians."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 command = (entry / "cmdline").read_bytes().split(b"\0")
                 guards = any(part.endswith(b"guardian.py") for part in command)
                 if PROCESS in command and run_id.encode() in command and not guards:
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids
 
 
 @pytest.mark.long
@@ -107,13 +106,10 @@ def test_a_judge_survives_a_bad_endpoint_and_two_kills_and_pays_for_nothing_twic
     world: JudgeWorld, proxy: Any, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait(condition: Callable[[], bool], what: str, pause: float = 0.05) -> None:
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() < end:
-                time.sleep(pause)
-                continue
-            known = f"{world.look('real')}\n{proxy.complete} {dict(proxy.faults)}\n{workers.logs()}"
-            raise AssertionError(f"{what}: {known}")
+        def known() -> str:
+            return f"{what}: {world.look('real')}\n{proxy.complete} {dict(proxy.faults)}\n{workers.logs()}"
+
+        wait_until(condition, known, pause=pause)
 
     def all_is_noted() -> bool:
         """Whatever the endpoint sent before it stood still has reached the database."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,7 @@ from steerboard.platform.concurrency import AT_ONCE
 from steerboard.platform.database import transaction
 from steerboard.platform.fair_slots import FairSlots
 from steerboard.platform.kept_results import KeptResults
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.rows.other_token import token_headers
 from support.servers.served_app import Client, served
 
@@ -75,13 +74,6 @@ def greedy_clients(url: str, headers: dict[str, str], requests: list[tuple[str, 
     return clients
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_one_callers_slow_requests_hold_up_nobody_else(
     app: FastAPI,
     url: str,
@@ -98,7 +90,7 @@ def test_one_callers_slow_requests_hold_up_nobody_else(
     slow += [("GET", f"{pairs}/samples", {}) for _ in range(2 * AT_ONCE)]
     clients = greedy_clients(url, greedy, slow)
     pools = app.state.pools
-    until(lambda: pools["requests"].waiting + pools["processes"].waiting >= 2 * AT_ONCE)
+    wait_until(lambda: pools["requests"].waiting + pools["processes"].waiting >= 2 * AT_ONCE)
     answer = httpx.get(f"{url}{PROJECT}/runs", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
     assert answer.status_code == 200
     locked()
@@ -119,7 +111,7 @@ def test_a_large_body_arrives_whole_while_its_sender_waits_for_a_slot(
     assert httpx.get(f"{url}{PROJECT}/runs", headers=greedy).status_code == 200
     clients = greedy_clients(url, greedy, [("GET", f"{pairs}/samples", {})] * AT_ONCE)
     waiting = app.state.pools["requests"]
-    until(lambda: waiting.waiting > 0)
+    wait_until(lambda: waiting.waiting > 0)
     before = waiting.waiting
     rows = "".join(json.dumps({"prompt": f"question {n}", "response": "word " * 20}) + "\n" for n in range(5000))
     with ThreadPoolExecutor(1) as thread:
@@ -132,7 +124,7 @@ def test_a_large_body_arrives_whole_while_its_sender_waits_for_a_slot(
                 timeout=60,
             )
         )
-        until(lambda: waiting.waiting > before)
+        wait_until(lambda: waiting.waiting > before)
         locked()
         assert upload.result().status_code == 201
     assert {client.answer()[0] for client in clients} == {200}
@@ -162,11 +154,11 @@ def test_a_request_whose_client_has_gone_is_never_begun(
     asked = [("GET", f"{pairs}/samples", {}) for _ in range(3 * AT_ONCE)]
     clients = greedy_clients(url, greedy, asked)
     slots = app.state.pools["requests"]
-    until(lambda: slots.waiting > AT_ONCE)
+    wait_until(lambda: slots.waiting > AT_ONCE)
     for client in clients:
         client.close()
     # All the time, those that were begun are held up.
-    until(lambda: slots.waiting == 0)
+    wait_until(lambda: slots.waiting == 0)
     locked()
     answer = httpx.get(f"{url}{PROJECT}/runs", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
     assert answer.status_code == 200
@@ -209,7 +201,7 @@ def test_equal_requests_are_computed_once_and_a_failure_is_not_kept() -> None:
         return kept.get("key", lambda: computed.append(1) or len(computed))
 
     with ThreadPoolExecutor(4) as threads:
-        assert [one.result() for one in [threads.submit(ask) for _ in range(4)]] == [1, 1, 1, 1]
+        assert [future.result() for future in [threads.submit(ask) for _ in range(4)]] == [1, 1, 1, 1]
     with pytest.raises(ZeroDivisionError):
         kept.get("other", lambda: 1 // 0)
     assert kept.get("other", lambda: 5) == 5

@@ -148,8 +148,8 @@ def test_the_operator_can_allow_one(other: OtherServer, home: Path) -> None:
 def test_a_name_with_one_private_address_among_public_ones_is_refused(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = [(2, 1, 6, "", (address, 80)) for address in ("203.0.114.1", "10.0.0.1")]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    addresses = [(2, 1, 6, "", (address, 80)) for address in ("203.0.114.1", "10.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
     with open_client(settings(home), timeout_seconds=5) as client:
         with pytest.raises(AddressRefused, match=r"^mixed\.example:80 is not at a public address") as caught:
             client.get("http://mixed.example/")

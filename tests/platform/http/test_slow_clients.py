@@ -22,7 +22,7 @@ from steerboard.platform.concurrency import AT_ONCE
 from steerboard.platform.database import transaction
 from steerboard.platform.events import log as events
 from steerboard.platform.http import body_limits
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.servers.served_app import Client, served
 
 API = "/api/v1"
@@ -85,10 +85,7 @@ def test_uploads_that_never_end_hold_up_nobody(
             client.head(method, f"{API}/{path}", content_type="application/json", **auth, **length)
             client.send(b"{" if "content_length" in length else b"1\r\n{\r\n")
     assert answers(url, token) < 10
-    deadline = time.monotonic() + PATIENCE
-    while app.state.engine.pool.checkedout() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert app.state.engine.pool.checkedout() == 0
+    wait_until(lambda: app.state.engine.pool.checkedout() == 0)
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["by-nobody", "without-the-right"])
@@ -237,17 +234,12 @@ def test_500_frozen_readers_of_the_stream_cost_others_nothing(
     for _ in range(500):
         opened.append(Client(url, receive_buffer=2048))
         opened[-1].head("GET", f"{API}/projects/default/events", authorization=f"Bearer {token}")
-    deadline = time.monotonic() + PATIENCE
-    while sum(feed.readers for feed in app.state.feeds.values()) < 500:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: sum(feed.readers for feed in app.state.feeds.values()) >= 500)
     # More than all buffers between them and us hold.
     for _ in range(10):
         _happen(sessions, project, 20, 20_000)
     assert max(answers(url, token) for _ in range(5)) < 10
-    while app.state.engine.pool.checkedout() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert app.state.engine.pool.checkedout() == 0
+    wait_until(lambda: app.state.engine.pool.checkedout() == 0)
 
 
 def test_a_reader_that_takes_nothing_is_let_go(
@@ -263,13 +255,8 @@ def test_a_reader_that_takes_nothing_is_let_go(
     opened.append(Client(url, receive_buffer=2048))
     opened[-1].head("GET", f"{API}/projects/default/events?after=0", authorization=f"Bearer {token}")
     _happen(sessions, project, 200, 40_000)
-    deadline = time.monotonic() + PATIENCE
-    while not app.state.feeds:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    while app.state.feeds:
-        assert time.monotonic() < deadline, "it is still there"
-        time.sleep(0.02)
+    wait_until(lambda: app.state.feeds)
+    wait_until(lambda: not app.state.feeds, "it is still there")
 
 
 def test_health_has_a_deadline_of_its_own_where_the_database_has_gone_silent(

@@ -23,7 +23,7 @@ from steerboard.platform.events import log as events
 from steerboard.platform.events import wakeups
 from steerboard.platform.security.credentials import SESSION_COOKIE
 from steerboard.platform.settings import Settings
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 from support.servers.served_app import served
 
 PATH = "/api/v1/projects/default/events"
@@ -46,7 +46,7 @@ def follow(
 ) -> list[dict[str, object]]:
     """The next `count` events. `begin` is called once the stream is open."""
     ids: list[int] = []
-    found: list[dict[str, object]] = []
+    heard: list[dict[str, object]] = []
     all_headers = {"Authorization": f"Bearer {token}", **(headers or {})}
     with httpx.stream("GET", url + PATH, headers=all_headers, timeout=PATIENCE) as response:
         assert response.status_code == 200
@@ -56,29 +56,29 @@ def follow(
             if line.startswith("id: "):
                 ids.append(int(line.removeprefix("id: ")))
             if line.startswith("data: "):
-                found.append(json.loads(line.removeprefix("data: ")))
-            if not line and len(found) == count:
+                heard.append(json.loads(line.removeprefix("data: ")))
+            if not line and len(heard) == count:
                 # What a browser sends as `Last-Event-ID` when it reconnects.
-                assert ids == [event["id"] for event in found]
-                return found
-    return found
+                assert ids == [event["id"] for event in heard]
+                return heard
+    return heard
 
 
 def test_a_reader_that_comes_back_gets_exactly_what_it_missed(
     url: str, token: str, sessions: sessionmaker[Session], project: Project
 ) -> None:
     write(sessions, project, 1, 2, 3, 4)
-    found = follow(url, token, 2, {"Last-Event-ID": "2"})
-    assert [event["payload"] for event in found] == [{"number": 3}, {"number": 4}]
-    assert [event["id"] for event in found] == [3, 4]
+    heard = follow(url, token, 2, {"Last-Event-ID": "2"})
+    assert [event["payload"] for event in heard] == [{"number": 3}, {"number": 4}]
+    assert [event["id"] for event in heard] == [3, 4]
 
 
 def test_a_new_reader_hears_only_what_happens_from_now_on(
     url: str, token: str, sessions: sessionmaker[Session], project: Project
 ) -> None:
     write(sessions, project, 1, 2)
-    found = follow(url, token, 1, begin=lambda: write(sessions, project, 3))
-    assert found[0]["payload"] == {"number": 3}
+    heard = follow(url, token, 1, begin=lambda: write(sessions, project, 3))
+    assert heard[0]["payload"] == {"number": 3}
 
 
 def test_concurrent_writers_never_cost_a_reader_an_event_or_its_order(
@@ -99,11 +99,11 @@ def test_concurrent_writers_never_cost_a_reader_an_event_or_its_order(
         for thread in threads:
             thread.start()
 
-    found = follow(url, token, writers * each, {"Last-Event-ID": "0"}, begin)
+    heard = follow(url, token, writers * each, {"Last-Event-ID": "0"}, begin)
     for thread in threads:
         thread.join()
-    assert [event["id"] for event in found] == list(range(1, writers * each + 1))
-    assert len({json.dumps(event["payload"]) for event in found}) == writers * each
+    assert [event["id"] for event in heard] == list(range(1, writers * each + 1))
+    assert len({json.dumps(event["payload"]) for event in heard}) == writers * each
 
 
 def test_an_event_of_a_failed_transaction_is_never_seen(
@@ -134,8 +134,8 @@ def test_without_redis_the_stream_goes_on_by_polling(
 ) -> None:
     lonely = settings.model_copy(update={"redis_url": "redis://127.0.0.1:1"})
     with served(create_app(lonely, sessions=sessions)) as url:
-        found = follow(url, token, 2, begin=lambda: write(sessions, project, 1, 2))
-    assert [event["payload"] for event in found] == [{"number": 1}, {"number": 2}]
+        heard = follow(url, token, 2, begin=lambda: write(sessions, project, 1, 2))
+    assert [event["payload"] for event in heard] == [{"number": 1}, {"number": 2}]
 
 
 def test_waiting_readers_hold_no_connection_of_the_database(
@@ -151,10 +151,7 @@ def test_waiting_readers_hold_no_connection_of_the_database(
     for reader in readers:
         reader.start()
     opened.wait()
-    deadline = time.monotonic() + PATIENCE
-    while app.state.engine.pool.checkedout() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert app.state.engine.pool.checkedout() == 0
+    wait_until(lambda: app.state.engine.pool.checkedout() == 0)
     write(sessions, project, 1)
     for reader in readers:
         reader.join()
@@ -182,7 +179,7 @@ def test_who_may_no_longer_read_loses_an_open_stream(
     with httpx.stream("GET", url + PATH, headers=who, timeout=PATIENCE) as response:
         lines = response.iter_lines()
         assert next(lines).startswith("retry:")
-        time.sleep(0.5)
+        time.sleep(0.5)  # several checks of who may read
         write(sessions, project, 1)
         assert any(line.startswith("data: ") for line in lines), "who may read continues reading"
         with transaction(sessions) as session:
@@ -206,11 +203,11 @@ def test_what_is_new_is_read_once_however_many_follow(
         if "FROM events" in statement:
             reads.append(statement)
 
-    found: list[list[object]] = []
+    heard: list[list[object]] = []
 
     def read() -> None:
         got = follow(url, token, 5, begin=lambda: opened.wait() and None)
-        found.append([event["payload"] for event in got])
+        heard.append([event["payload"] for event in got])
 
     threads = [threading.Thread(target=read) for _ in range(count)]
     for thread in threads:
@@ -222,7 +219,7 @@ def test_what_is_new_is_read_once_however_many_follow(
     for thread in threads:
         thread.join()
     event.remove(app.state.engine, "before_cursor_execute", note)
-    assert found == [[{"number": n} for n in range(1, 6)]] * count
+    assert heard == [[{"number": n} for n in range(1, 6)]] * count
     assert len(reads) < count
 
 

@@ -73,8 +73,8 @@ def write_download(disk: Path, model: Path) -> None:
 
 
 def copy_foreign_model(disk: Path, model: Path) -> None:
-    with LocalFolders(roots=(model.parent,)).open(str(model)) as found:
-        copy_model(found, Path(tempfile.mkdtemp(dir=disk)), Disk(disk, "the model"))
+    with LocalFolders(roots=(model.parent,)).open(str(model)) as folder:
+        copy_model(folder, Path(tempfile.mkdtemp(dir=disk)), Disk(disk, "the model"))
 
 
 def save_checkpoint(disk: Path, model: Path) -> None:

@@ -27,6 +27,9 @@ def test_a_run_names_the_versions_of_its_data_that_changed_held_out_rows(client:
     after = world.create("after", inputs={"parts.0": InputRef(run=mixed)})
 
     def named(run: Any) -> list[str]:
-        return [one["dataset"] for one in client.get(f"/api/v1/projects/default/runs/{run}").json()["held_out_changes"]]
+        return [
+            change["dataset"]
+            for change in client.get(f"/api/v1/projects/default/runs/{run}").json()["held_out_changes"]
+        ]
 
     assert [named(run) for run in (direct, mixed, after)] == [["edited"], [], ["edited"]]

@@ -68,17 +68,17 @@ def made(world: World) -> Evaluated:
 
 
 def costs(made: Evaluated) -> dict[str, EntrantCost]:
-    return {one.entrant: one for one in made.report().costs}
+    return {cost.entrant: cost for cost in made.report().costs}
 
 
 def test_every_run_of_a_lineage_counts_once_and_what_is_shared_is_told(made: Evaluated) -> None:
-    found = costs(made)
-    assert list(found) == ["dt", "mle"]  # what was imported cost no one knows what
-    dt = found["dt"]
+    by_entrant = costs(made)
+    assert list(by_entrant) == ["dt", "mle"]  # what was imported cost no one knows what
+    dt = by_entrant["dt"]
     assert (dt.own_device_seconds, dt.runs, dt.ledger.device_seconds) == (3.0, 4, 24.0)
-    assert found["mle"].own_device_seconds == 2.0
-    assert [(one.phase, one.device_seconds) for one in dt.ledger.phases] == [("score", 4.0), ("update", 20.0)]
-    assert {(one.name, one.kind, one.device_seconds) for one in dt.shared} == {
+    assert by_entrant["mle"].own_device_seconds == 2.0
+    assert [(phase.phase, phase.device_seconds) for phase in dt.ledger.phases] == [("score", 4.0), ("update", 20.0)]
+    assert {(run.name, run.kind, run.device_seconds) for run in dt.shared} == {
         ("sft", "train", 10.0),
         ("reward", "train", 7.0),
         ("labelled", "score", 4.0),
@@ -88,7 +88,7 @@ def test_every_run_of_a_lineage_counts_once_and_what_is_shared_is_told(made: Eva
 
 def test_log_probs_that_another_run_computed_are_a_cost_of_both(made: Evaluated) -> None:
     mle = costs(made)["mle"]
-    phases = {one.phase: one.device_seconds for one in mle.ledger.phases}
+    phases = {phase.phase: phase.device_seconds for phase in mle.ledger.phases}
     assert phases == {"score": 4.0, "reference": 1.5, "update": 19.0}
     assert (mle.ledger.device_seconds, mle.shared_device_seconds) == (24.5, 22.5)
 

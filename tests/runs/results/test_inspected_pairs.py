@@ -46,7 +46,7 @@ def told(step: int, place: int, row: int, ratio: float, desirable: bool) -> Insp
     pair = InspectedPair(
         row=row, split="train", chosen=["An\x00"] if desirable else None, rejected=None if desirable else ["An"]
     )
-    found = LivePair(
+    live = LivePair(
         compared_with="reference",
         pair=pair,
         chosen_reward=ratio if desirable else None,
@@ -54,7 +54,7 @@ def told(step: int, place: int, row: int, ratio: float, desirable: bool) -> Insp
         chosen_log_ratios=[ratio] if desirable else [],
         rejected_log_ratios=[] if desirable else [ratio],
     )
-    return Inspected(step=step, place=place, found=found)
+    return Inspected(step=step, place=place, found=live)
 
 
 @pytest.fixture
@@ -83,14 +83,14 @@ def run(world: World, store: ArtifactStore, tmp_path: Path, register: Any) -> uu
     index = PairsIndex(method="dpo", compared_with="reference", pairs=pairs, steps=[1, 2])
     (folder / INDEX_FILE).write_text(index.model_dump_json())
     for step, margins in MARGINS.items():
-        found = StepPairs(
+        steps = StepPairs(
             step=step,
             chosen_rewards=margins,
             rejected_rewards=[0.0] * 3,
-            chosen_log_ratios=[[0.25, one] for one in margins],
+            chosen_log_ratios=[[0.25, margin] for margin in margins],
             rejected_log_ratios=[[-0.5]] * 3,
         )
-        (folder / step_file(step)).write_text(found.model_dump_json())
+        (folder / step_file(step)).write_text(steps.model_dump_json())
     claim = world.claim()
     assert claim is not None
     world.emit(claim, told(2, 0, 1, 1.5, True))
@@ -117,8 +117,8 @@ def test_margins_and_tokens_of_each_step_are_read(client: TestClient, world: Wor
         "held_out": 0,
         "train": 3,
     }
-    assert [(one["row"], one["margin"]) for one in get("/1")] == [(3, -2.0), (1, 0.5), (4, 1.0)]
-    assert [one["margin"] for one in get("/2")] == [-0.25, 1.5, 2.0]
+    assert [(pair["row"], pair["margin"]) for pair in get("/1")] == [(3, -2.0), (1, 0.5), (4, 1.0)]
+    assert [pair["margin"] for pair in get("/2")] == [-0.25, 1.5, 2.0]
     second, first = get("/1/rows?row=1&row=3&row=5")[::-1]
     assert (first["row"], second["row"]) == (3, 1)
     assert first["sample"]["sample"]["rejected"] == "No 3"
@@ -147,7 +147,7 @@ def test_a_run_that_goes_on_shows_the_newest_evaluated_step(client: TestClient, 
     about = get("")
     assert (about["of"], about["steps"], about["train"], about["dataset"]) == ("answers", [4], 3, "thumbs")
     # An answer that was marked good and is less likely, and one that was marked bad and is likelier, are wrong-sided.
-    assert [(one["row"], one["margin"]) for one in get("/4")] == [(1, -0.75), (0, -0.5), (3, 2.0)]
+    assert [(pair["row"], pair["margin"]) for pair in get("/4")] == [(1, -0.75), (0, -0.5), (3, 2.0)]
     (bad, good) = get("/4/rows?row=0&row=1")
     assert (good["chosen_reward"], good["rejected_reward"], good["rejected"]) == (-0.5, None, [])
     assert bad["rejected"] == [{"text": "An", "log_ratio": 0.75}]
@@ -161,7 +161,7 @@ def test_a_turned_thumb_is_the_other_one_in_the_new_version(client: TestClient, 
     assert answer.status_code == 201, answer.text
     assert (answer.json()["kind"], answer.json()["rows"]) == ("unpaired", 3)
     items = client.get(f"{API}/datasets/{answer.json()['name']}/samples").json()["items"]
-    assert [(one["sample"]["response"], one["sample"]["desirable"]) for one in items] == [
+    assert [(item["sample"]["response"], item["sample"]["desirable"]) for item in items] == [
         *(("Answer 1", True), ("Answer 2", False), ("Answer 3", False))
     ]
     (dropped,) = client.get(f"{API}/datasets/{answer.json()['name']}/dropped").json()["items"]

@@ -52,8 +52,8 @@ def of(world: World, run_id: uuid.UUID) -> Ledger:
         return ledger.ledger_of(session, session.get_one(Run, run_id))
 
 
-def by_phase(found: Ledger) -> dict[str, tuple[float, int]]:
-    return {one.phase: (pytest.approx(one.device_seconds), one.tokens) for one in found.phases}
+def by_phase(cost: Ledger) -> dict[str, tuple[float, int]]:
+    return {phase.phase: (pytest.approx(phase.device_seconds), phase.tokens) for phase in cost.phases}
 
 
 def test_phases_add_up_to_the_attempt_and_idle_is_what_is_left(world: World) -> None:
@@ -63,12 +63,12 @@ def test_phases_add_up_to_the_attempt_and_idle_is_what_is_left(world: World) -> 
     write(world, claim, generate=2.0, update=1.5)  # all since the attempt began: it replaces the one before
     assert by_phase(of(world, run)) == {"generate": (2.0, 20), "update": (1.5, 15)}
     succeed(world, claim, 5.0)
-    found = of(world, run)
-    assert by_phase(found) == {"generate": (2.0, 20), "update": (1.5, 15), "idle": (1.5, 0)}
-    assert sum(one.device_seconds for one in found.phases) == pytest.approx(found.device_seconds) == 5.0
+    cost = of(world, run)
+    assert by_phase(cost) == {"generate": (2.0, 20), "update": (1.5, 15), "idle": (1.5, 0)}
+    assert sum(phase.device_seconds for phase in cost.phases) == pytest.approx(cost.device_seconds) == 5.0
     with transaction(world.sessions) as session:
         detail = queries.detail(session, session.get_one(Run, run))
-    assert (detail.ledger, detail.attempts[0].phases) == (found, found.phases)
+    assert (detail.ledger, detail.attempts[0].phases) == (cost, cost.phases)
 
 
 def test_seconds_count_for_every_device_of_the_worker(world: World) -> None:
@@ -92,12 +92,12 @@ def test_a_killed_worker_and_the_attempt_after_it_count_once_each(world: World) 
     second = claimed(world, "w2")
     write(world, second, update=10.0)
     succeed(world, second, 12.0)
-    found = of(world, run)
-    assert by_phase(found) == {"update": (10.0, 100), "idle": (2.0, 0)}
-    assert (found.device_seconds, found.failed_device_seconds, found.failed_attempts) == (12.0, 40.0, 1)
+    cost = of(world, run)
+    assert by_phase(cost) == {"update": (10.0, 100), "idle": (2.0, 0)}
+    assert (cost.device_seconds, cost.failed_device_seconds, cost.failed_attempts) == (12.0, 40.0, 1)
     with transaction(world.sessions) as session:
         lost, _ = queries.detail(session, session.get_one(Run, run)).attempts
-    assert [(one.phase, one.device_seconds) for one in lost.phases] == [("update", 40.0)]
+    assert [(phase.phase, phase.device_seconds) for phase in lost.phases] == [("update", 40.0)]
 
 
 def test_what_was_done_before_a_pause_did_not_fail(world: World) -> None:
@@ -105,10 +105,10 @@ def test_what_was_done_before_a_pause_did_not_fail(world: World) -> None:
     first = claimed(world)
     write(world, first, update=2.0)
     world.act(first, lambda session, row: attempt_outcomes.pause(session, row, Paused(step=4), 3.0))
-    found = of(world, run)
-    assert by_phase(found) == {"update": (2.0, 20), "idle": (1.0, 0)}
-    assert (found.device_seconds, found.failed_device_seconds, found.failed_attempts) == (3.0, 0.0, 0)
-    assert world.get(run).device_seconds == found.device_seconds
+    cost = of(world, run)
+    assert by_phase(cost) == {"update": (2.0, 20), "idle": (1.0, 0)}
+    assert (cost.device_seconds, cost.failed_device_seconds, cost.failed_attempts) == (3.0, 0.0, 0)
+    assert world.get(run).device_seconds == cost.device_seconds
 
 
 def test_a_late_word_of_a_lost_attempt_changes_nothing(world: World) -> None:
@@ -144,9 +144,9 @@ def test_a_sharded_run_costs_what_its_shards_do_with_their_failures(world: World
     gathers = claimed(world)
     assert gathers.run_id == parent
     world.act(gathers, lambda session, run: attempt_outcomes.succeed(session, run, {}, 6.0))
-    found = of(world, parent)
-    assert by_phase(found) == {"score": (4.0, 40), "idle": (2.0, 0)}
-    assert (found.device_seconds, found.failed_device_seconds, found.failed_attempts) == (6.0, 1.0, 1)
+    cost = of(world, parent)
+    assert by_phase(cost) == {"score": (4.0, 40), "idle": (2.0, 0)}
+    assert (cost.device_seconds, cost.failed_device_seconds, cost.failed_attempts) == (6.0, 1.0, 1)
 
 
 def test_a_pipeline_counts_a_reused_stage_once_and_names_it(world: World) -> None:
@@ -169,9 +169,9 @@ def test_a_pipeline_counts_a_reused_stage_once_and_names_it(world: World) -> Non
     claim = claimed(world)
     write(world, claim, generate=1.0)
     succeed(world, claim, 1.0)
-    assert [world.get(one).reused_from_id for one in (*again, own)] == [source, source, None]
+    assert [world.get(run).reused_from_id for run in (*again, own)] == [source, source, None]
     with transaction(world.sessions) as session:
-        found = pipelines.detail(session, session.get_one(Pipeline, pipeline_id)).ledger
-    assert by_phase(found) == {"generate": (1.0, 10), "update": (4.0, 40), "idle": (1.0, 0)}
-    assert (found.device_seconds, found.reused, found.reused_device_seconds) == (6.0, ["sft", "same"], 5.0)
-    assert (found.failed_device_seconds, found.failed_attempts) == (0.0, 0)
+        cost = pipelines.detail(session, session.get_one(Pipeline, pipeline_id)).ledger
+    assert by_phase(cost) == {"generate": (1.0, 10), "update": (4.0, 40), "idle": (1.0, 0)}
+    assert (cost.device_seconds, cost.reused, cost.reused_device_seconds) == (6.0, ["sft", "same"], 5.0)
+    assert (cost.failed_device_seconds, cost.failed_attempts) == (0.0, 0)

@@ -48,15 +48,15 @@ def test_answers_are_there_while_the_run_goes_on_and_a_replayed_step_overwrites_
     assert claim is not None
     world.emit(claim, probed(0, "Be\x00fore"), probed(2, "Then"), probed(4, "Late"))
     world.emit(claim, probed(2, "Then again"))
-    found = read(run)
-    assert found["prompts"] == [{"row": 3, "messages": [{"role": "user", "content": "Why?"}]}]
-    texts = [(one["step"], one["condition"], one["answers"][0]["text"]) for one in found["steps"]]
+    probes = read(run)
+    assert probes["prompts"] == [{"row": 3, "messages": [{"role": "user", "content": "Why?"}]}]
+    texts = [(step["step"], step["condition"], step["answers"][0]["text"]) for step in probes["steps"]]
     assert texts == [(0, None, "Be\ufffdfore"), (2, 5.0, "Then again"), (4, 5.0, "Late")]
     # A later attempt may have other prompts.
     with transaction(world.sessions) as session:
         session.execute(update(Run).where(Run.id == run).values(attempt=2))
     world.emit(dataclasses.replace(claim, attempt=2), probed(0, "Other", prompt="How?"))
-    assert [one["answers"][0]["text"] for one in read(run)["steps"]] == ["Other"]
+    assert [step["answers"][0]["text"] for step in read(run)["steps"]] == ["Other"]
 
 
 def test_a_run_that_reuses_another_has_its_answers_and_one_without_a_probe_none(world: World, read: Any) -> None:

@@ -32,8 +32,8 @@ def train_first_round(world: World, rounds: Rounds, phases: dict[Phase, PhaseTim
 
 def trained_tokens(world: World, rounds: Rounds) -> int | None:
     with transaction(world.sessions) as session:
-        found = rounds_report(read_rounds(session, session.get_one(Pipeline, rounds.id)))
-    return found.rounds[0].cost.trained_tokens
+        report = rounds_report(read_rounds(session, session.get_one(Pipeline, rounds.id)))
+    return report.rounds[0].cost.trained_tokens
 
 
 def test_trained_tokens_are_those_that_the_steps_read_and_not_those_of_the_data(world: World) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from steerboard_contracts import guardian
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 
 class Guarded:
@@ -58,24 +58,19 @@ class Guarded:
 
 
 def alive(marker: str) -> list[int]:
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 if marker.encode() in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
+                    pids.append(int(entry.name))
             except OSError:
                 continue
-    return found
+    return pids
 
 
 def gone(marker: str) -> bool:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if not alive(marker):
-            return True
-        time.sleep(0.01)
-    return False
+    return wait_until(lambda: not alive(marker), pause=0.01)
 
 
 @pytest.fixture
@@ -96,10 +91,8 @@ time.sleep(float(sys.argv[2]))
 def family(marker: str, seconds: float = 1000) -> Guarded:
     guarded = Guarded([sys.executable, "-c", FAMILY, marker, str(seconds)])
     guarded.wait_for_output(b"ready")
-    # For a moment a process that was just started has no command line to be found by.
-    end = time.monotonic() + PATIENCE
-    while len(alive(marker)) < 4 and time.monotonic() < end:
-        time.sleep(0.01)
+    if seconds:  # For a moment a process that was just started has no command line to be found by.
+        wait_until(lambda: len(alive(marker)) >= 4, pause=0.01)
     return guarded
 
 

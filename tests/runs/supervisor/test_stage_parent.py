@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from steerboard_workers.stage_parent.identity import MARK
 from steerboard_workers.supervisor.process import StageProcess, environment
 from steerboard_workers.supervisor.warm_start import StageParent
-from support.patience import PATIENCE
+from support.patience import wait_until
 
 BASE = {
     "run": "base",
@@ -176,13 +176,6 @@ def weights(folder: Path) -> dict[str, str]:
     }
 
 
-def wait(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-
-
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
@@ -192,7 +185,7 @@ def alive(pid: int) -> bool:
 
 def training(stage: StageProcess) -> int:
     """Wait until it trains. The process id of the stage itself."""
-    wait(lambda: any(isinstance(event, Metrics) for event in list(stage.events.queue)))
+    wait_until(lambda: any(isinstance(event, Metrics) for event in list(stage.events.queue)))
     (pid,) = Path(f"/proc/{stage.pid}/task/{stage.pid}/children").read_text().split()
     return int(pid)
 
@@ -241,15 +234,15 @@ def test_nothing_of_a_former_run_is_in_a_stages_memory(
     parent: StageParent, inputs: dict[str, Any], tmp_path: Path
 ) -> None:
     secret = f"sesame-{os.getpid()}-{time.monotonic_ns()}"
-    found = []
+    counts = []
     for name, told in (("former", {"HF_TOKEN": secret}), ("later", {})):
         variables = snapshot(tmp_path / f"{name}.json", NEEDLE_TOKEN=secret[::-1], **told)
         stage = start(tmp_path / name, SFT, inputs, parent, variables=variables)
         assert stage.warm
         finish(stage)
-        found.append(json.loads((tmp_path / f"{name}.json").read_text())["found"])
-    assert found[0] > 1, "the run that was told it"
-    assert found[1] <= 1, "the needle itself"
+        counts.append(json.loads((tmp_path / f"{name}.json").read_text())["found"])
+    assert counts[0] > 1, "the run that was told it"
+    assert counts[1] <= 1, "the needle itself"
 
 
 @pytest.mark.long
@@ -263,7 +256,7 @@ def test_stages_go_on_without_their_parent_and_the_next_one_starts(
         training(warm)
         assert parent.pid is not None
         os.kill(parent.pid, signal.SIGKILL)
-        wait(lambda: parent.pid is None)
+        wait_until(lambda: parent.pid is None)
         next_one = start(tmp_path / "next", SFT, inputs, parent)
         assert not next_one.warm
         finish(next_one)
@@ -283,7 +276,7 @@ def test_a_killed_guardian_takes_the_warm_stage_along(
     stage = start(tmp_path / "one", ENDLESS, inputs, parent)
     pid = training(stage)
     os.kill(stage.pid, signal.SIGKILL)
-    wait(lambda: not alive(pid))
+    wait_until(lambda: not alive(pid))
     assert stage.ended(5)
     stage.finish()
     assert stage.status is None
@@ -293,7 +286,7 @@ def test_a_warm_stage_ends_with_its_lease(parent: StageParent, inputs: dict[str,
     stage = start(tmp_path / "one", ENDLESS, inputs, parent)
     pid = training(stage)
     stage.extend(guardian.now() + 0.3)
-    wait(lambda: not alive(pid))
+    wait_until(lambda: not alive(pid))
     assert stage.ended(5)
     stage.finish()
     assert stage.status == "lease over"
@@ -329,11 +322,11 @@ time.sleep(1000)
 
 def parents_of_stages(worker: int) -> list[int]:
     """A worker also has children for a moment, such as the one that looks for libraries."""
-    found = []
+    pids = []
     for child in psutil.Process(worker).children():
         with suppress(psutil.NoSuchProcess):
-            found += [child.pid] if "steerboard_workers.stage_parent" in child.cmdline() else []
-    return found
+            pids += [child.pid] if "steerboard_workers.stage_parent" in child.cmdline() else []
+    return pids
 
 
 @pytest.mark.parametrize("importing", [pytest.param(False, marks=pytest.mark.long), True])
@@ -346,17 +339,17 @@ def test_a_killed_worker_leaves_neither_parent_nor_stage(
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as worker:
         assert worker.stdout is not None
         if importing:
-            wait(lambda: parents_of_stages(worker.pid))
+            wait_until(lambda: parents_of_stages(worker.pid))
             pids = parents_of_stages(worker.pid)
         else:
             pids = [int(word) for word in worker.stdout.readline().split()]
-            wait(lambda: Path(f"/proc/{pids[1]}/task/{pids[1]}/children").read_text())
+            wait_until(lambda: Path(f"/proc/{pids[1]}/task/{pids[1]}/children").read_text())
             pids += [int(pid) for pid in Path(f"/proc/{pids[1]}/task/{pids[1]}/children").read_text().split()]
             assert len(pids) == 3
         assert all(map(alive, pids))
         worker.kill()
         worker.wait()
-        wait(lambda: not any(map(alive, pids)), 20 if importing else 5)
+        wait_until(lambda: not any(map(alive, pids)), seconds=20 if importing else 5)
 
 
 @pytest.mark.long

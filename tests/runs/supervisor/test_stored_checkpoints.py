@@ -6,7 +6,6 @@ import datetime as dt
 import io
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.supervisor.checkpoints.fetch import fetch_newest
 from steerboard_workers.supervisor.checkpoints.uploads import CheckpointUploads
 from steerboard_workers.supervisor.workspace import Workspace
+from support.patience import wait_until
 from support.rows.run_world import World
 from support.servers.s3_server import BUCKET, Fault, S3Server
 
@@ -61,10 +61,10 @@ class Machine:
     def fetch(self) -> int | None:
         """The step that a stage would resume from."""
         fetch_newest(self._world.sessions, self._store, self.claim, self.workspace.checkpoints)
-        found = self._checkpoints.load()
-        if found is not None:
-            assert torch.equal(dict(found.tensors())["weight.w"], torch.full((64, 64), float(found.step)))
-        return found.step if found else None
+        restored = self._checkpoints.load()
+        if restored is not None:
+            assert torch.equal(dict(restored.tensors())["weight.w"], torch.full((64, 64), float(restored.step)))
+        return restored.step if restored else None
 
     def close(self) -> None:
         self.uploads.close()
@@ -94,8 +94,8 @@ class Cluster:
     def known(self) -> list[str]:
         """Newest first."""
         with transaction(self.world.sessions) as session:
-            found = stored_checkpoints.stored(session, self.run_id)
-            return [checkpoint_name(one.attempt, one.step) for one in found]
+            checkpoints = stored_checkpoints.stored(session, self.run_id)
+            return [checkpoint_name(checkpoint.attempt, checkpoint.step) for checkpoint in checkpoints]
 
     def files(self) -> set[str]:
         """Folders of checkpoints in the store."""
@@ -134,7 +134,7 @@ def test_while_one_is_on_its_way_only_the_newest_waits_and_the_stage_goes_on(clu
     machine, slow = cluster.attempt(), threading.Event()
     cluster.s3.faults.append(Fault("PUT", 1, until=slow))
     machine.save(10)
-    wait(lambda: not cluster.s3.faults[0].times)
+    wait_until(lambda: not cluster.s3.faults[0].times)
     machine.save(20, 30, 40, 50)  # its own disk keeps the last two of these
     slow.set()
     machine.uploads.settle(SECONDS)
@@ -147,7 +147,7 @@ def test_an_older_attempts_late_upload_replaces_nothing(cluster: Cluster) -> Non
     late.store(10)
     cluster.s3.faults.append(Fault("PUT", 1, until=slow))
     late.save(90)
-    wait(lambda: not cluster.s3.faults[0].times)
+    wait_until(lambda: not cluster.s3.faults[0].times)
     newer = cluster.attempt()
     assert newer.fetch() == 10
     newer.store(20, 30)
@@ -202,10 +202,10 @@ def test_an_attempt_that_ends_gives_up_what_is_on_its_way(cluster: Cluster) -> N
     machine, slow = cluster.attempt(), threading.Event()
     cluster.s3.faults.append(Fault("PUT", 1, until=slow))
     machine.save(10)
-    wait(lambda: not cluster.s3.faults[0].times)
+    wait_until(lambda: not cluster.s3.faults[0].times)
     leaving = threading.Thread(target=machine.uploads.close)
     leaving.start()
-    wait(machine.uploads._closed.is_set)
+    wait_until(machine.uploads._closed.is_set)
     slow.set()
     leaving.join()
     assert not machine.uploads._thread.is_alive()
@@ -253,7 +253,7 @@ def test_a_supervisor_killed_between_upload_and_registration_leaves_a_run_that_g
         patch.setattr(stored_checkpoints, where, die)
         patch.setattr(threading, "excepthook", lambda _: None)
         first.save(30)
-        wait(lambda: not first.uploads._thread.is_alive())
+        wait_until(lambda: not first.uploads._thread.is_alive())
     assert "a1-step-00000030" in cluster.files()
     second = cluster.attempt()
     assert second.fetch() == (20 if where == "register" else 30)
@@ -298,10 +298,3 @@ def test_a_folder_of_the_home_does_not_outlive_it(tmp_path: Path) -> None:
     assert not ArtifactStore(f"file://{tmp_path}/artifacts").outlives(tmp_path)
     assert ArtifactStore(f"file://{tmp_path}/shared").outlives(tmp_path / "home")
     assert ArtifactStore(f"s3://{BUCKET}/team").outlives(tmp_path)
-
-
-def wait(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)

@@ -107,14 +107,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 @pytest.fixture(params=["", "jemalloc"])
 def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
     """The name of jemalloc's library, or None where it is hidden."""
-    found = find_library(request.param) if request.param else None
-    if request.param and found is None:
+    library = find_library(request.param) if request.param else None
+    if request.param and library is None:
         pytest.skip("jemalloc is not installed (apt-get install libjemalloc2)")
     for name in ("LD_PRELOAD", "MALLOC_CONF", "THP_MEM_ALLOC_ENABLE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(allocation, "find_library", lambda name: found)
+    monkeypatch.setattr(allocation, "find_library", lambda name: library)
     allocation.allocation.cache_clear()
-    yield found
+    yield library
     allocation.allocation.cache_clear()
 
 

@@ -52,9 +52,9 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> HandPipeline:
 
 
 def hashes(task: AcademicTask) -> dict[str, str]:
-    found = {"items": task.items_hash, "asked": task.asked_hash, "scored": task.scored_hash}
-    assert all(found.values())
-    return found
+    by_kind = {"items": task.items_hash, "asked": task.asked_hash, "scored": task.scored_hash}
+    assert all(by_kind.values())
+    return by_kind
 
 
 def unlike(one: AcademicTask, other: AcademicTask) -> set[str]:
@@ -63,17 +63,17 @@ def unlike(one: AcademicTask, other: AcademicTask) -> set[str]:
 
 
 def test_each_difference_in_how_a_task_is_asked_or_scored_shows(things: HandPipeline) -> None:
-    found = finished(prepared(things, "variants", tasks=["sums", "code", *VARIANTS], limit=4))
-    changed = {name: unlike(found["sums"], found[name]) for name in VARIANTS}
+    tasks = finished(prepared(things, "variants", tasks=["sums", "code", *VARIANTS], limit=4))
+    changed = {name: unlike(tasks["sums"], tasks[name]) for name in VARIANTS}
     assert changed == {name: {of} if of else set() for name, (_, _, of) in VARIANTS.items()}
     # The same again, in another process.
     again = finished(prepared(things, "again", tasks=["sums", "code"], limit=4))
-    assert {name: unlike(found[name], again[name]) for name in again} == {"sums": set(), "code": set()}
+    assert {name: unlike(tasks[name], again[name]) for name in again} == {"sums": set(), "code": set()}
     # The code of a metric is a part of how it scores.
     utils = things.directory / "tasks" / "utils.py"
     utils.write_text(utils.read_text().replace('"value = "', '"value  = "'))
     edited = finished(prepared(things, "edited", tasks=["sums", "code"], limit=4))
-    assert {name: unlike(found[name], edited[name]) for name in edited} == {"sums": set(), "code": {"scored"}}
+    assert {name: unlike(tasks[name], edited[name]) for name in edited} == {"sums": set(), "code": {"scored"}}
 
 
 def test_prompts_are_compared_as_they_are_before_each_models_template(things: HandPipeline) -> None:

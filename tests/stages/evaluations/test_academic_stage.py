@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from support.models.lm_eval_environment import (
     write_lookup_model,
     write_tasks,
 )
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 pytestmark = [needs_lm_eval, pytest.mark.long]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -85,8 +84,8 @@ def kept_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_model_of_known_answers_has_its_known_figures(things: HandPipeline) -> None:
-    found = finished(prepared(things, "known", tasks=["sums", "choices"], shots={"sums": 2}))
-    sums, choices = found["sums"], found["choices"]
+    tasks = finished(prepared(things, "known", tasks=["sums", "choices"], shots={"sums": 2}))
+    sums, choices = tasks["sums"], tasks["choices"]
     assert [(figure.name, figure.value) for figure in sums.figures] == [("strict", STRICT), ("flexible", FLEXIBLE)]
     assert (sums.version, sums.shots, sums.template, sums.items, sums.of) == ("2.5", 2, False, ITEMS, ITEMS)
     assert [sum(figure.scores) / len(figure.scores) for figure in sums.figures] == [STRICT, FLEXIBLE]
@@ -132,16 +131,15 @@ def test_it_finds_what_the_harness_finds_on_its_command_line(things: HandPipelin
             assert (figure.value, figure.stderr) == (row[key], row[f"{metric}_stderr,{filter_}"])
             (samples,) = (tmp_path / "theirs").rglob(f"samples_{name}_*.jsonl")
             lines = [json.loads(line) for line in samples.read_text().splitlines()]
-            mine = sorted((one for one in lines if one["filter"] == filter_), key=lambda one: one["doc_id"])
-            assert figure.scores == [one[metric] for one in mine]
+            mine = sorted((line for line in lines if line["filter"] == filter_), key=lambda line: line["doc_id"])
+            assert figure.scores == [line[metric] for line in mine]
 
 
 def test_what_was_answered_before_a_kill_is_not_asked_again(things: HandPipeline) -> None:
     folder = prepared(things, "killed", tasks=["sums", "choices"], batch_size=1)
     process = start(folder)
-    while len(kept_rows(folder)) < 20:
-        assert process.poll() is None, (folder / "log").read_text()[-3000:]
-        time.sleep(0.002)
+    log = folder / "log"
+    wait_until(lambda: len(kept_rows(folder)) >= 20, lambda: log.read_text()[-3000:], pause=0.002, process=process)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=PATIENCE)
     before = len(kept_rows(folder))
@@ -156,8 +154,8 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(things: HandPipeline
 
 
 def test_a_models_code_is_run_in_the_sandbox_and_nowhere_else(things: HandPipeline) -> None:
-    found = finished(prepared(things, "code", tasks=["code"]))
-    assert [(figure.name, figure.value) for figure in found["code"].figures] == [("passes", CODE)]
+    tasks = finished(prepared(things, "code", tasks=["code"]))
+    assert [(figure.name, figure.value) for figure in tasks["code"].figures] == [("passes", CODE)]
     last = carried_out(prepared(things, "unconfined", tasks=["unconfined"]))[-1]
     assert isinstance(last, Failed)
     assert last.code == "unconfined_code"
@@ -185,10 +183,10 @@ def test_a_group_has_the_items_of_all_its_tasks(things: HandPipeline) -> None:
 
 
 def test_by_its_chat_template_a_model_is_asked_in_another_way_and_that_is_kept(things: HandPipeline) -> None:
-    found = finished(prepared(things, "template", tasks=["sums"], chat_template=True, limit=8))["sums"]
+    task = finished(prepared(things, "template", tasks=["sums"], chat_template=True, limit=8))["sums"]
     # The table knows nothing that follows the template's last word.
-    assert (found.template, found.items, found.of) == (True, 8, ITEMS)
-    assert [figure.value for figure in found.figures] == [0.0, 0.0]
+    assert (task.template, task.items, task.of) == (True, 8, ITEMS)
+    assert [figure.value for figure in task.figures] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(

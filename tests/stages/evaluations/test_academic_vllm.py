@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from support.models.lm_eval_environment import (
 )
 from support.models.vllm_engine import PYTHON as VLLM_PYTHON
 from support.models.vllm_engine import needs_vllm, write_models
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 pytestmark = [needs_lm_eval, needs_vllm, pytest.mark.long]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -100,16 +99,20 @@ def kept_answers(folder: Path) -> dict[tuple[str, int], Any]:
     return {(row["key"], row["n"]): row["answer"] for row in rows}
 
 
+def end_of_log(folder: Path) -> str:
+    return (folder / "log").read_text()[-3000:]
+
+
 def servers_of(pid: int) -> list[int]:
     """The processes below it that have vLLM."""
     children = psutil.Process(pid).children(recursive=True)
-    return [one.pid for one in children if "steerboard_workers.stages.harness.vllm_server" in one.cmdline()]
+    return [child.pid for child in children if "steerboard_workers.stages.harness.vllm_server" in child.cmdline()]
 
 
 def test_a_model_of_known_answers_has_its_known_figures(things: HandPipeline) -> None:
     summary = finished(prepared(things, "known", tasks=["sums", "choices"], shots={"sums": 2}, **BY_VLLM))
-    found = {name: summary[name] for name in ("sums.strict", "sums.flexible", "choices.acc")}
-    assert found == {"sums.strict": STRICT, "sums.flexible": FLEXIBLE, "choices.acc": CHOICES}
+    figures = {name: summary[name] for name in ("sums.strict", "sums.flexible", "choices.acc")}
+    assert figures == {"sums.strict": STRICT, "sums.flexible": FLEXIBLE, "choices.acc": CHOICES}
 
 
 def test_a_models_answers_and_log_probs_are_those_that_it_has_over_transformers(things: HandPipeline) -> None:
@@ -138,9 +141,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(things: HandPipeline
     undisturbed, folder = prepared(things, "whole", **tasks, **BY_VLLM), prepared(things, "killed", **tasks, **BY_VLLM)
     finished(undisturbed)
     process = start(folder)
-    while len(kept_answers(folder)) < 25:
-        assert process.poll() is None, (folder / "log").read_text()[-3000:]
-        time.sleep(0.002)
+    wait_until(lambda: len(kept_answers(folder)) >= 25, lambda: end_of_log(folder), pause=0.002, process=process)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=PATIENCE)
     before = len(kept_answers(folder))
@@ -154,9 +155,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(things: HandPipeline
 def test_a_vllm_that_dies_is_an_error_that_another_attempt_may_mend(things: HandPipeline) -> None:
     folder = prepared(things, "dead", tasks=["choices"], **BY_VLLM)
     process = start(folder)
-    while not (servers := servers_of(process.pid)):
-        assert process.poll() is None, (folder / "log").read_text()[-3000:]
-        time.sleep(0.01)
+    servers = wait_until(lambda: servers_of(process.pid), lambda: end_of_log(folder), pause=0.01, process=process)
     os.kill(servers[0], signal.SIGKILL)
     stdout, _ = process.communicate(timeout=PATIENCE)
     last = STAGE_EVENT.validate_json(stdout.splitlines()[-1])

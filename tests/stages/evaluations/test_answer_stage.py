@@ -38,7 +38,7 @@ def ask(pipeline):
 
     def asked(prompts, config, model="sft", *, start=True, **inputs):
         path = pipeline.directory / f"prompts-{len(made)}.jsonl"
-        path.write_text("".join(json.dumps(one) + "\n" for one in prompts))
+        path.write_text("".join(json.dumps(item) + "\n" for item in prompts))
         pipeline.things["prompts"] = PromptsInput(name="mine", path=str(path), prompts=len(prompts))
         folder = pipeline.prepare(f"answers-{len(made)}", config, {"model": model, "prompts": "prompts", **inputs})
         made.append(folder)
@@ -53,19 +53,19 @@ def responses(folder):
     (output,) = last["outputs"]
     rows = [json.loads(line) for line in (folder / output["path"]).read_text().splitlines()]
     assert output["rows"] == len(rows)
-    found = {(row["position"], row["sample"]): row for row in rows}
-    assert len(found) == len(rows)
-    return found
+    by_place = {(row["position"], row["sample"]): row for row in rows}
+    assert len(by_place) == len(rows)
+    return by_place
 
 
-def texts(found):
-    return {place: row["turns"] for place, row in found.items()}
+def texts(answers):
+    return {place: row["turns"] for place, row in answers.items()}
 
 
 def test_every_prompt_is_answered_in_all_its_turns(ask):
-    found = ask([prompt(0, QUESTIONS[0], "Why?"), prompt(1, QUESTIONS[1]), prompt(4, QUESTIONS[2], "A", "B")], GREEDY)
-    assert {place: len(row["turns"]) for place, row in found.items()} == {(0, 0): 2, (1, 0): 1, (4, 0): 3}
-    assert all(len(row["tokens"]) == len(row["finished"]) == len(row["turns"]) for row in found.values())
+    answers = ask([prompt(0, QUESTIONS[0], "Why?"), prompt(1, QUESTIONS[1]), prompt(4, QUESTIONS[2], "A", "B")], GREEDY)
+    assert {place: len(row["turns"]) for place, row in answers.items()} == {(0, 0): 2, (1, 0): 1, (4, 0): 3}
+    assert all(len(row["tokens"]) == len(row["finished"]) == len(row["turns"]) for row in answers.values())
 
 
 def test_the_second_answer_follows_from_the_first(ask):
@@ -110,10 +110,10 @@ def test_the_turns_of_a_sample_have_randomness_of_their_own(ask):
 
 def test_a_category_may_have_a_temperature_of_its_own(ask):
     prompts = [prompt(0, QUESTIONS[0], category="math"), prompt(1, QUESTIONS[1], category="writing")]
-    found = texts(ask(prompts, {**SAMPLED, "temperatures": {"math": 0.0}}))
+    answers = texts(ask(prompts, {**SAMPLED, "temperatures": {"math": 0.0}}))
     greedy = texts(ask(prompts, GREEDY))
-    assert found[(0, 0)] == found[(0, 1)] == greedy[(0, 0)]
-    assert found[(1, 0)] != found[(1, 1)]
+    assert answers[(0, 0)] == answers[(0, 1)] == greedy[(0, 0)]
+    assert answers[(1, 0)] != answers[(1, 1)]
 
 
 def test_a_score_decides_the_answers_and_others_refuse_it(ask):
@@ -160,24 +160,24 @@ def test_log_ratios_average_to_the_exact_divergence_of_a_token(ask, pipeline, te
     """Each model is asked as itself: the policy for its score, the other one for none."""
     prompts = [prompt(at, question) for at, question in enumerate(QUESTIONS)]
     decoding = {"temperature": temperature, "max_new_tokens": 1}
-    found = ask(prompts, {**SAMPLED, "decoding": decoding, "samples": 64, "score": -5.0}, "dt", kl_to="sft")
-    for one in prompts:
+    answers = ask(prompts, {**SAMPLED, "decoding": decoding, "samples": 64, "score": -5.0}, "dt", kl_to="sft")
+    for given in prompts:
         log_p, log_q = (
-            (next_logits(pipeline, name, one, text) / temperature).log_softmax(-1)
+            (next_logits(pipeline, name, given, text) / temperature).log_softmax(-1)
             for name, text in (("dt", "-5.00"), ("sft", None))
         )
         ratio = log_p - log_q
         exact = float((log_p.exp() * ratio).sum())
         spread = float((log_p.exp() * (ratio - exact) ** 2).sum().sqrt())
-        drawn = [found[(one["position"], sample)]["log_ratio"] for sample in range(64)]
+        drawn = [answers[(given["position"], sample)]["log_ratio"] for sample in range(64)]
         assert exact > 0.001
         assert abs(sum(drawn) / 64 - exact) < 4 * spread / 8
         assert all(float((ratio - value).abs().min()) < 1e-4 for value in drawn), "each is that of a token"
 
 
-def next_logits(pipeline, name, one, text):
+def next_logits(pipeline, name, given, text):
     policy = load_policy(pipeline.things[name].path, "fp32", "cpu")
-    ids = policy.renderer.prompt_ids(one["messages"], text)
+    ids = policy.renderer.prompt_ids(given["messages"], text)
     with torch.no_grad():
         return policy.model(torch.tensor([ids])).logits[0, -1].double()
 
@@ -186,10 +186,10 @@ def test_a_log_ratio_is_of_all_turns_and_a_second_attempt_computes_none_again(as
     prompts = [prompt(0, QUESTIONS[0], "Why?"), prompt(1, QUESTIONS[1])]
     monkeypatch.setattr(log_ratios, "BATCH_TOKENS", 90)
     folder = ask(prompts, SAMPLED, "dt", start=False, kl_to="sft")
-    found = responses(folder)
+    answers = responses(folder)
     drawn = [json.loads(line) for line in (folder / "checkpoints" / "a1-rows.jsonl").read_text().splitlines() if line]
     ids = {(row["position"], row["sample"], row["turn"]): row["ids"] for row in drawn}
-    for (position, sample), row in found.items():
+    for (position, sample), row in answers.items():
         messages, ratio = list(prompts[position]["messages"]), 0.0
         for turn, text in enumerate(row["turns"]):
             for name, score, sign in (("dt", "5.00", 1), ("sft", None, -1)):
@@ -207,7 +207,7 @@ def test_a_log_ratio_is_of_all_turns_and_a_second_attempt_computes_none_again(as
     passes = []
     real = AnswerLogProbs.read
     monkeypatch.setattr(AnswerLogProbs, "read", lambda *given: passes.append(given[2]) or real(*given))
-    assert responses(folder) == found
+    assert responses(folder) == answers
     assert len(passes) == 1
     assert len(passes[0]) < len(ids)
     itself = ask([prompts[0]], SAMPLED, "sft", kl_to="sft")
@@ -254,16 +254,16 @@ def test_answers_have_the_log_prob_that_plain_transformers_give_them(ask, pipeli
     later = () if "best_of" in config else ("Why?",)
     prompts = [prompt(0, QUESTIONS[0], *later), prompt(1, QUESTIONS[1]), prompt(2, QUESTIONS[2])]
     folder = ask(prompts, config, model, start=False, kl_to="sft", **inputs)
-    found, drawn = responses(folder), kept_rows(folder)
-    assert ("log_ratio" in next(iter(found.values()))) == config.get("estimates_kl", True)
-    for (position, sample), row in found.items():
+    answers, drawn = responses(folder), kept_rows(folder)
+    assert ("log_ratio" in next(iter(answers.values()))) == config.get("estimates_kl", True)
+    for (position, sample), row in answers.items():
         samples = range(4) if "best_of" in config else [sample]
         # The chosen one is the drawn one of the same text.
         n = next(n for n in samples if drawn[(position, n, 0)]["text"] == row["turns"][0])
         ids = [drawn[(position, n, turn)]["ids"] for turn in range(len(row["turns"]))]
         log_prob, tokens = by_plain_transformers(pipeline, "sft", prompts[position], row["turns"], ids)
         assert row["log_prob_tokens"] == tokens
-        perplexity, expected = (math.exp(-one / tokens) for one in (row["log_prob"], log_prob))
+        perplexity, expected = (math.exp(-total / tokens) for total in (row["log_prob"], log_prob))
         assert perplexity == pytest.approx(expected, rel=1e-4)
         # The token that ends an answer counts, and is not there where the limit ended it.
         ends = sum(tokens_ == len(own) - 1 for tokens_, own in zip(row["tokens"], ids, strict=True))
@@ -275,11 +275,11 @@ def test_an_empty_answer_is_as_likely_as_its_end(ask, pipeline, monkeypatch):
     prompts = [prompt(0, QUESTIONS[0]), prompt(1, QUESTIONS[1])]
     end = load_policy(pipeline.things["sft"].path, "fp32", "cpu").renderer.end_id
     monkeypatch.setattr(answer, "_drawn", lambda completion: [] if completion.row else [end])
-    found = ask(prompts, {**GREEDY, **NO_KL}, "dt", kl_to="sft")
+    answers = ask(prompts, {**GREEDY, **NO_KL}, "dt", kl_to="sft")
     expected, _ = by_plain_transformers(pipeline, "sft", prompts[0], [""], [[end]])
-    assert found[(0, 0)]["log_prob"] == pytest.approx(expected, abs=1e-4)
-    assert found[(0, 0)]["log_prob_tokens"] == 1
-    assert "log_prob" not in found[(1, 0)]
+    assert answers[(0, 0)]["log_prob"] == pytest.approx(expected, abs=1e-4)
+    assert answers[(0, 0)]["log_prob_tokens"] == 1
+    assert "log_prob" not in answers[(1, 0)]
 
 
 def test_only_the_chosen_answer_is_read(ask, monkeypatch):

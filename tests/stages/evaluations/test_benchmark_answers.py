@@ -9,7 +9,7 @@ from collections import defaultdict
 import pytest
 from hand_pipeline import HandPipeline
 
-from benchmark_numbers.figures_runner import figures, write
+from figures.figures_runner import figures, write
 from steerboard_contracts.stage.events import Failed, Succeeded
 from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS, TIES, best_of
 from steerboard_workers.stages.models.model_io import load_reward_model
@@ -58,10 +58,10 @@ def scores_of(pipeline, rows):
     """By the very model, in one go, right answers first: by group."""
     engine = reward_engine(load_reward_model(pipeline.things["reward"].path))
     texts = [Scorable([{"role": "user", "content": row["prompt"]}], row["response"]) for row in rows]
-    found = defaultdict(list)
+    scores = defaultdict(list)
     for row, score in zip(rows, score_texts(engine, texts, 2048), strict=True):
-        found[row["group"]].append(float(score))
-    return found
+        scores[row["group"]].append(float(score))
+    return scores
 
 
 def test_rewardbench_2_is_what_the_figures_command_finds_in_the_same_scores(pipeline: HandPipeline, tmp_path):
@@ -69,7 +69,7 @@ def test_rewardbench_2_is_what_the_figures_command_finds_in_the_same_scores(pipe
     rows = rows_of(prompts)
     pipeline.dataset("bench", "labelled", rows)
     result = pipeline.run("benchmark", CONFIG, INPUTS)
-    found = finished(result)
+    benchmark = finished(result)
     scores = scores_of(pipeline, rows)
     expected = figures(
         write(
@@ -80,17 +80,19 @@ def test_rewardbench_2_is_what_the_figures_command_finds_in_the_same_scores(pipe
             ),
         )
     )
-    bench = found["rewardbench2"]
+    bench = benchmark["rewardbench2"]
     assert bench["domains"] == pytest.approx(expected["domains"])
     assert len({round(share, 6) for share in bench["domains"].values()}) > 2
     assert bench["ties"] == pytest.approx(expected["ties"])
     assert bench["overall"] == pytest.approx(expected["overall"])
     assert bench["missing"] == []
     won = [best_of(scores[group], len(right)) for group, (_, _, right, _) in enumerate(prompts)]
-    assert found["accuracy"]["value"] == pytest.approx(sum(won) / len(won))
-    assert (found["pairs"], found["prompts"], found["left_out"]) == (0, len(prompts), 0)
-    assert found["chance"] == pytest.approx((30 / 4 + 4 / 2 + 4 * 2 / 3) / 38)
-    assert {one["source"]: one["accuracy"]["n"] for one in found["sources"]} == dict.fromkeys(DOMAINS, 6) | {TIES: 8}
+    assert benchmark["accuracy"]["value"] == pytest.approx(sum(won) / len(won))
+    assert (benchmark["pairs"], benchmark["prompts"], benchmark["left_out"]) == (0, len(prompts), 0)
+    assert benchmark["chance"] == pytest.approx((30 / 4 + 4 / 2 + 4 * 2 / 3) / 38)
+    assert {source["source"]: source["accuracy"]["n"] for source in benchmark["sources"]} == dict.fromkeys(
+        DOMAINS, 6
+    ) | {TIES: 8}
     summary = result.last.summary
     assert (summary["prompts"], summary["rewardbench2"]) == (38, bench["overall"])
     assert summary["rewardbench2_precise_if"] == bench["domains"]["Precise IF"]
@@ -99,7 +101,7 @@ def test_rewardbench_2_is_what_the_figures_command_finds_in_the_same_scores(pipe
     (pipeline.directory / "again" / "checkpoints").mkdir(parents=True)
     (pipeline.directory / "again" / "checkpoints" / "a1-rows.jsonl").write_bytes(kept.read_bytes())
     again = pipeline.run("again", CONFIG, INPUTS)
-    assert finished(again) == found
+    assert finished(again) == benchmark
     assert again.last.summary["resumed_rows"] == len({(row["prompt"], row["response"]) for row in rows})
 
 
@@ -109,20 +111,20 @@ def test_the_right_answers_have_the_highest_grade_and_prompts_without_a_wrong_on
     for row in rows:
         row["reward"] = 4.5 if row["reward"] else 1.0 + row["candidate"]
     pipeline.dataset("bench", "labelled", rows)
-    found = finished(pipeline.run("benchmark", CONFIG, INPUTS))
+    benchmark = finished(pipeline.run("benchmark", CONFIG, INPUTS))
     scores = scores_of(pipeline, rows)
-    assert (found["prompts"], found["left_out"]) == (2, 1)
-    assert found["accuracy"]["value"] == (best_of(scores[0], 2) + best_of(scores[1], 1)) / 2
-    assert found["chance"] == (2 / 3 + 1 / 3) / 2
+    assert (benchmark["prompts"], benchmark["left_out"]) == (2, 1)
+    assert benchmark["accuracy"]["value"] == (best_of(scores[0], 2) + best_of(scores[1], 1)) / 2
+    assert benchmark["chance"] == (2 / 3 + 1 / 3) / 2
     # One source of that name is not yet the benchmark.
-    assert found["rewardbench2"] is None
+    assert benchmark["rewardbench2"] is None
 
 
 def test_equal_answers_share_a_prompt(pipeline: HandPipeline):
     same = watered(3)
     pipeline.dataset("bench", "labelled", rows_of([("a", None, same, same * 3)]))
-    found = finished(pipeline.run("benchmark", CONFIG, INPUTS))
-    assert (found["accuracy"]["value"], found["ties"]) == (0.25, 1)
+    benchmark = finished(pipeline.run("benchmark", CONFIG, INPUTS))
+    assert (benchmark["accuracy"]["value"], benchmark["ties"]) == (0.25, 1)
 
 
 def test_answers_that_are_in_no_group_or_all_right_are_refused(pipeline: HandPipeline):

@@ -70,14 +70,14 @@ def test_accuracies_and_sections_are_those_of_the_published_weights(pipeline, in
     if not WEIGHTS.is_file():
         pytest.skip(f"RewardBench's weights are not at {WEIGHTS}")
     result = pipeline.run("benchmark", CONFIG, inputs)
-    found = finished(result)
+    benchmark = finished(result)
     wins = known_wins(pipeline, "bench")
     assert {row["split"] for row in pipeline.rows("bench")} == {"train", "held_out"}
-    assert (found["pairs"], found["ties"]) == (len(wins), len(SUBSETS))
-    assert found["accuracy"]["value"] == sum(won for _, won in wins) / len(wins)
+    assert (benchmark["pairs"], benchmark["ties"]) == (len(wins), len(SUBSETS))
+    assert benchmark["accuracy"]["value"] == sum(won for _, won in wins) / len(wins)
     shares = {name: [won for source, won in wins if source == name] for name in SUBSETS}
     shares = {name: sum(won) / len(won) for name, won in shares.items()}
-    assert {one["source"]: one["accuracy"]["value"] for one in found["sources"]} == shares
+    assert {source["source"]: source["accuracy"]["value"] for source in benchmark["sources"]} == shares
     assert len(set(shares.values())) > 2
     text = WEIGHTS.read_text()
     published = json.loads(text[text.index("{") :])
@@ -86,7 +86,7 @@ def test_accuracies_and_sections_are_those_of_the_published_weights(pipeline, in
         section: sum(shares[name] * count[name] for name in names) / sum(count[name] for name in names)
         for section, names in published["SUBSET_MAPPING"].items()
     }
-    bench = found["rewardbench"]
+    bench = benchmark["rewardbench"]
     assert bench["sections"] == pytest.approx(by_hand)
     assert bench["overall"] == pytest.approx(sum(by_hand.values()) / 4)
     assert (bench["incomplete"], bench["unknown"]) == ({}, [])
@@ -97,18 +97,18 @@ def test_accuracies_and_sections_are_those_of_the_published_weights(pipeline, in
 def test_equal_texts_tie_and_a_tie_is_lost(pipeline):
     same = {"prompt": "Hi", "chosen": "Yes.", "rejected": "Yes."}
     pipeline.dataset("same", "preferences", [same, {**same, "prompt": "Hello"}])
-    found = finished(pipeline.run("benchmark", CONFIG, {"reward": "reward", "pairs": "same"}))
-    assert (found["pairs"], found["ties"], found["accuracy"]["value"]) == (2, 2, 0.0)
-    assert (found["sources"], found["rewardbench"]) == ([], None)
+    benchmark = finished(pipeline.run("benchmark", CONFIG, {"reward": "reward", "pairs": "same"}))
+    assert (benchmark["pairs"], benchmark["ties"], benchmark["accuracy"]["value"]) == (2, 2, 0.0)
+    assert (benchmark["sources"], benchmark["rewardbench"]) == ([], None)
 
 
 def test_an_unknown_subset_counts_among_all_and_stands_in_no_section(pipeline):
     pipeline.dataset("some", "preferences", rows_of(["mt-bench-hard", "mine"]))
-    found = finished(pipeline.run("benchmark", CONFIG, {"reward": "reward", "pairs": "some"}))
-    assert found["pairs"] == 10
-    assert found["rewardbench"]["unknown"] == ["mine"]
-    assert list(found["rewardbench"]["sections"]) == ["Chat Hard"]
-    assert found["rewardbench"]["overall"] is None
+    benchmark = finished(pipeline.run("benchmark", CONFIG, {"reward": "reward", "pairs": "some"}))
+    assert benchmark["pairs"] == 10
+    assert benchmark["rewardbench"]["unknown"] == ["mine"]
+    assert list(benchmark["rewardbench"]["sections"]) == ["Chat Hard"]
+    assert benchmark["rewardbench"]["overall"] is None
 
 
 def test_what_was_scored_before_a_kill_is_not_scored_again(pipeline, inputs):

@@ -148,7 +148,7 @@ def test_the_metric_of_the_tasks_runs_the_code_there() -> None:
     )
     # The first problem has one of two right: a chance of 1/2 with one try, 1 with two. There are no three.
     assert shares == {"pass@1": 0.75, "pass@2": 1.0}
-    assert [[one["passed"] for _, one in results[at]] for at in (0, 1)] == [[False, True], [True, True]]
+    assert [[verdict["passed"] for _, verdict in results[at]] for at in (0, 1)] == [[False, True], [True, True]]
 
 
 def test_where_it_cannot_be_confined_no_code_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def answered(folder: Path, pin: PinnedEndpoint | None, by: str, requests: Sequen
         answers = RecordedAnswers(kept, lambda done, total: None, pin)
 
         def ask(missing: list[Missing]) -> list[str]:
-            return [f"{by} to {one.request.args[0]}" for one in missing]
+            return [f"{by} to {asked.request.args[0]}" for asked in missing]
 
         return answers.fill("generate_until", [Request((text,)) for text in requests], ask)
 

@@ -29,7 +29,7 @@ def score(pipeline):
 
     def scored(rows, **inputs):
         path = pipeline.directory / f"responses-{len(made)}.jsonl"
-        path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         pipeline.things["responses"] = ResponsesInput(name="mine", path=str(path), responses=len(rows))
         named = {"reward": "reward", "responses": "responses", **inputs}
         folder = pipeline.prepare(f"rewards-{len(made)}", CONFIG, named)
@@ -60,30 +60,30 @@ def test_equal_texts_get_equal_rewards_and_an_empty_one_gets_one_too(score):
 
 
 def test_without_pairs_nothing_is_claimed_about_the_model(score):
-    _, found, _ = score([response("a", 0, "Yes.")])
-    assert (found["pairs"], found["margins"], found["normaliser"], found["dataset"]) == (0, [], None, None)
+    _, figures, _ = score([response("a", 0, "Yes.")])
+    assert (figures["pairs"], figures["margins"], figures["normaliser"], figures["dataset"]) == (0, [], None, None)
 
 
 def test_held_out_pairs_give_accuracy_and_z_units(score, pipeline):
-    _, found, summary = score([response("a", 0, "Yes.")], preferences="$preferences")
+    _, figures, summary = score([response("a", 0, "Yes.")], preferences="$preferences")
     held_out = [row for row in pipeline.rows("$preferences") if row["split"] == "held_out"]
     model = load_reward_model(pipeline.things["reward"].path)
     chosen = score_texts(reward_engine(model), [Scorable(row["prompt"], row["chosen"]) for row in held_out], 2048)
     rejected = score_texts(reward_engine(model), [Scorable(row["prompt"], row["rejected"]) for row in held_out], 2048)
     margins = [a - b for a, b in zip(chosen, rejected, strict=True)]
-    assert found["pairs"] == len(held_out) > 5
-    assert found["margins"] == pytest.approx(margins, abs=1e-5)
-    assert found["correct"] == sum(margin > 0 for margin in margins)
-    assert summary["held_out_accuracy"] == found["correct"] / found["pairs"]
-    assert found["normaliser"]["mean"] == pytest.approx(Normaliser.fit(chosen + rejected, "x").mean, abs=1e-5)
-    assert found["normalised_by"] == "the held-out pairs of $preferences"
+    assert figures["pairs"] == len(held_out) > 5
+    assert figures["margins"] == pytest.approx(margins, abs=1e-5)
+    assert figures["correct"] == sum(margin > 0 for margin in margins)
+    assert summary["held_out_accuracy"] == figures["correct"] / figures["pairs"]
+    assert figures["normaliser"]["mean"] == pytest.approx(Normaliser.fit(chosen + rejected, "x").mean, abs=1e-5)
+    assert figures["normalised_by"] == "the held-out pairs of $preferences"
 
 
 def test_labelled_rows_make_the_z_units_where_there_are_some(score, pipeline):
-    _, found, _ = score([response("a", 0, "Yes.")], preferences="$preferences", labelled="labelled")
+    _, figures, _ = score([response("a", 0, "Yes.")], preferences="$preferences", labelled="labelled")
     rewards = [row["reward"] for row in pipeline.rows("labelled")]
-    assert found["normaliser"]["mean"] == pytest.approx(sum(rewards) / len(rewards), abs=1e-5)
-    assert found["normalised_by"] == "labelled"
+    assert figures["normaliser"]["mean"] == pytest.approx(sum(rewards) / len(rewards), abs=1e-5)
+    assert figures["normalised_by"] == "labelled"
 
 
 def test_where_the_labelled_rewards_lie_is_told_in_the_models_own_rewards(score, pipeline):
@@ -92,13 +92,13 @@ def test_where_the_labelled_rewards_lie_is_told_in_the_models_own_rewards(score,
     _, other, _ = score([response("a", 0, "Yes.")], labelled="labelled", reward="independent")
     independent = load_reward_model(pipeline.things["independent"].path)
     texts = [Scorable(row["prompt"], row["response"]) for row in rows]
-    for found, rewards in (
+    for figures, rewards in (
         (own, [row["reward"] for row in rows]),
         (other, score_texts(reward_engine(independent), texts, 2048)),
     ):
-        told = found["labelled"]
+        told = figures["labelled"]
         wanted = np.percentile(rewards, [0.1, 20, 50, 80, 99.9])
         assert [told[name] for name in ("p0_1", "p20", "p50", "p80", "p99_9")] == pytest.approx(wanted, abs=1e-4)
         assert told["n"] == len(rows) == 300
-        assert found["normaliser"]["mean"] == pytest.approx(np.mean(rewards), abs=1e-4)
+        assert figures["normaliser"]["mean"] == pytest.approx(np.mean(rewards), abs=1e-4)
     assert score([response("a", 0, "Yes.")])[1]["labelled"] is None

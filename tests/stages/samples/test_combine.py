@@ -51,41 +51,41 @@ def z(values):
 
 
 def test_rewards_are_z_scored_over_their_dataset_and_then_weighted(stages):
-    values, found, last = combine(stages, weights=[1.0, -0.5])
+    values, figures, last = combine(stages, weights=[1.0, -0.5])
     expected = z(HELPFUL) - 0.5 * z(HARMLESS)
     assert values == pytest.approx(expected)
-    assert [one["weight"] for one in found["rewards"]] == [1.0, -0.5]
-    for one, rewards in zip(found["rewards"], (HELPFUL, HARMLESS), strict=True):
-        assert (one["mean"], one["sd"], one["n"]) == (
+    assert [source["weight"] for source in figures["rewards"]] == [1.0, -0.5]
+    for source, rewards in zip(figures["rewards"], (HELPFUL, HARMLESS), strict=True):
+        assert (source["mean"], source["sd"], source["n"]) == (
             pytest.approx(np.mean(rewards)),
             pytest.approx(np.std(rewards)),
             6,
         )
-        assert sum(bin_["n"] for bin_ in one["histogram"]) == 6
-    assert (found["mean"], found["sd"]) == (pytest.approx(0), pytest.approx(np.std(expected)))
-    assert last.summary["reward_sd"] == found["sd"]
+        assert sum(bin_["n"] for bin_ in source["histogram"]) == 6
+    assert (figures["mean"], figures["sd"]) == (pytest.approx(0), pytest.approx(np.std(expected)))
+    assert last.summary["reward_sd"] == figures["sd"]
     # Without weights each counts 1, however large its numbers are.
     assert combine(stages)[0] == pytest.approx(z(HELPFUL) + z(HARMLESS))
 
 
 def test_the_pinned_mean_and_sd_count_rather_than_those_of_the_rows_given(stages):
     stages.dataset("pinned", "labelled", rows(HELPFUL), Normaliser(mean=1.0, sd=4.0, n=900, reward_source="judge"))
-    values, found, _ = combine(stages, "pinned", "harmless")
+    values, figures, _ = combine(stages, "pinned", "harmless")
     assert values == pytest.approx((np.array(HELPFUL) - 1) / 4 + z(HARMLESS))
-    assert (found["rewards"][0]["mean"], found["rewards"][0]["sd"], found["rewards"][0]["n"]) == (1.0, 4.0, 900)
+    assert (figures["rewards"][0]["mean"], figures["rewards"][0]["sd"], figures["rewards"][0]["n"]) == (1.0, 4.0, 900)
 
 
 def test_correlations_are_scipys_with_their_n_and_the_sum_is_the_last(stages):
-    values, found, _ = combine(stages, weights=[2.0, 1.0])
-    together = found["correlations"]
+    values, figures, _ = combine(stages, weights=[2.0, 1.0])
+    together = figures["correlations"]
     assert (together["names"], together["n"]) == (["helpful", "harmless", "sum"], 6)
     every = [HELPFUL, HARMLESS, values]
     for name, of in (("pearson", scipy.stats.pearsonr), ("spearman", scipy.stats.spearmanr)):
         assert np.array(together[name]) == pytest.approx(np.array([[of(a, b)[0] for b in every] for a in every]))
     # What each reward has of the sum's variance.
-    shares = [one["share"] for one in found["rewards"]]
+    shares = [source["share"] for source in figures["rewards"]]
     weighted = (2 * z(HELPFUL), z(HARMLESS))
-    assert shares == pytest.approx([np.cov(one, values, ddof=0)[0, 1] / np.var(values) for one in weighted])
+    assert shares == pytest.approx([np.cov(column, values, ddof=0)[0, 1] / np.var(values) for column in weighted])
     assert sum(shares) == pytest.approx(1)
 
 

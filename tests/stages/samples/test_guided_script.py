@@ -42,7 +42,7 @@ def module_of(script: Path):
 def by_script(script: Path, prompt: str, score: str, guidance: float) -> list[int]:
     module = module_of(script)
     tokenizer, model = module.load(script.parent)
-    prompts = [module.prompt_ids(tokenizer, prompt, one) for one in (score, "")]
+    prompts = [module.prompt_ids(tokenizer, prompt, written) for written in (score, "")]
     assert len(prompts[0][0]) > len(prompts[1][0])
     return module.sample(model, prompts, module.end_ids(tokenizer, model), guidance, 0.0, 24)
 
@@ -76,9 +76,9 @@ def test_the_exported_script_draws_no_token_of_a_score(pipeline, tmp_path):
     info = policy.info.model_copy(update={"role": "policy", "condition": form})
     save_model(tmp_path / "tokens", policy.model, policy.tokenizer, info)
     script = exported(tmp_path / "tokens", tmp_path / "exported")
-    found = by_script(script, PROMPTS[0], "5.00", 1.5)
-    assert found == by_engine(script.parent, PROMPTS[0], "5.00", 1.5)
-    assert not set(found) & set(silent)
+    drawn = by_script(script, PROMPTS[0], "5.00", 1.5)
+    assert drawn == by_engine(script.parent, PROMPTS[0], "5.00", 1.5)
+    assert not set(drawn) & set(silent)
 
 
 def test_guidance_of_the_script_changes_what_it_writes(pipeline, tmp_path):
@@ -95,12 +95,12 @@ def test_an_exported_adapter_is_guided_over_its_base(pipeline, tmp_path):
     condition = json.loads((source / "steerboard.json").read_text())["condition"]
     path.write_text(json.dumps({**json.loads(path.read_text()), "condition": condition}))
     script = exported(tmp_path / "adapted", tmp_path / "exported")
-    found = by_script(script, PROMPTS[1], "5.00", 1.5)
-    assert found == by_engine(script.parent, PROMPTS[1], "5.00", 1.5)
+    drawn = by_script(script, PROMPTS[1], "5.00", 1.5)
+    assert drawn == by_engine(script.parent, PROMPTS[1], "5.00", 1.5)
     base = script.parent / "base"
     load_tokenizer(source).save_pretrained(base)
     alone = shutil.copyfile(script, base / script.name)
-    assert found != by_script(alone, PROMPTS[1], "5.00", 1.5), "the base alone answers otherwise"
+    assert drawn != by_script(alone, PROMPTS[1], "5.00", 1.5), "the base alone answers otherwise"
 
 
 def test_the_script_runs_by_itself_and_prints_an_answer(pipeline, tmp_path):

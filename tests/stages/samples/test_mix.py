@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from steerboard_contracts.configs.mix import MixConfig
+from steerboard_contracts.run_kinds.mix import MixConfig
 from steerboard_contracts.stage.events import Failed, Log, Succeeded
 from steerboard_workers.stages.mix import quotas
 

@@ -98,9 +98,9 @@ def test_all_answers_are_labelled_with_their_score_or_that_less_their_groups_mea
 
 
 def test_groups_that_teach_nothing_are_dropped_and_counted(stages):
-    result, found = select(stages)
-    assert found["dropped"] == {"single": 1, "equal_texts": 1, "tied": 1}
-    assert (found["groups"], found["answers"], found["kept_groups"], found["rows"]) == (6, 16, 3, 3)
+    result, figures = select(stages)
+    assert figures["dropped"] == {"single": 1, "equal_texts": 1, "tied": 1}
+    assert (figures["groups"], figures["answers"], figures["kept_groups"], figures["rows"]) == (6, 16, 3, 3)
     assert isinstance(result.last, Succeeded)
     assert {name: value for name, value in result.last.summary.items() if name.startswith("dropped")} == {
         "dropped_single": 1,
@@ -112,53 +112,53 @@ def test_groups_that_teach_nothing_are_dropped_and_counted(stages):
 
 
 def test_a_small_margin_counts_as_a_tie_when_asked_to(stages):
-    _, found = select(stages, scale="raw", min_margin=1.5)
-    assert found["dropped"]["tied"] == 2
+    _, figures = select(stages, scale="raw", min_margin=1.5)
+    assert figures["dropped"]["tied"] == 2
     assert [row["response"] for row in kept(stages)] == ["bbbb", "best"]
 
 
 def test_figures_are_those_of_the_groups_by_hand(stages):
-    _, found = select(stages, scale="raw")
+    _, figures = select(stages, scale="raw")
     # Groups of two answers or more: means 2, -0.5, 8/3, 2, 1; bests 3, 0.5, 4, 2, 1.
-    assert found["mean"]["value"] == pytest.approx((2 - 0.5 + 8 / 3 + 2 + 1) / 5)
-    assert found["best"]["value"] == pytest.approx((3 + 0.5 + 4 + 2 + 1) / 5)
-    assert found["unique_texts"]["value"] == pytest.approx((1 + 1 + 2 / 3 + 1 + 1 / 3) / 5)
+    assert figures["mean"]["value"] == pytest.approx((2 - 0.5 + 8 / 3 + 2 + 1) / 5)
+    assert figures["best"]["value"] == pytest.approx((3 + 0.5 + 4 + 2 + 1) / 5)
+    assert figures["unique_texts"]["value"] == pytest.approx((1 + 1 + 2 / 3 + 1 + 1 / 3) / 5)
     gaps = [4 - 7 / 3, 2 - 4 / 3, 4 - 13 / 3, 0, 0]
-    assert found["length_gap"]["value"] == pytest.approx(sum(gaps) / 5)
-    (reward,) = found["rewards"]
+    assert figures["length_gap"]["value"] == pytest.approx(sum(gaps) / 5)
+    (reward,) = figures["rewards"]
     assert (reward["dataset"], reward["weight"]) == ("scored", 1.0)
-    assert reward["best"]["value"] == found["best"]["value"]
-    curve = {point["k"]: point for point in found["curve"]}
-    assert found["curve_groups"] == 5
+    assert reward["best"]["value"] == figures["best"]["value"]
+    curve = {point["k"]: point for point in figures["curve"]}
+    assert figures["curve_groups"] == 5
     assert sorted(curve) == [1, 2, 3]
-    assert curve[1]["score"]["value"] == pytest.approx(found["mean"]["value"])
-    assert curve[3]["score"]["value"] == pytest.approx(found["best"]["value"])
+    assert curve[1]["score"]["value"] == pytest.approx(figures["mean"]["value"])
+    assert curve[3]["score"]["value"] == pytest.approx(figures["best"]["value"])
     twos = [(3 + 3 + 2) / 3, (0.5 + 0.5 - 1) / 3, 4, 2, 1]
     assert curve[2]["score"]["value"] == pytest.approx(sum(twos) / 5)
     assert curve[2]["rewards"] == [pytest.approx(sum(twos) / 5)]
     assert curve[2]["kl"] == pytest.approx(np.log(2) - 0.5)
-    assert sum(one["n"] for one in found["margins"]) == 5
+    assert sum(bin_["n"] for bin_ in figures["margins"]) == 5
 
 
 def test_z_scores_are_those_of_the_labelled_dataset(stages):
     normaliser = Normaliser(mean=1.0, sd=2.0, n=100, reward_source="judge")
     stages.dataset("normalised", "labelled", answers(), normaliser)
-    _, found = select(stages, inputs={"data.0": "normalised"})
+    _, figures = select(stages, inputs={"data.0": "normalised"})
     assert [row["score"] for row in kept(stages)] == [1.0, -0.25, 1.5]
-    assert found["rewards"][0]["source"] == "judge"
-    assert found["rewards"][0]["best"]["value"] == pytest.approx((3 + 0.5 + 4 + 2 + 1) / 5), "rewards are raw"
+    assert figures["rewards"][0]["source"] == "judge"
+    assert figures["rewards"][0]["best"]["value"] == pytest.approx((3 + 0.5 + 4 + 2 + 1) / 5), "rewards are raw"
 
 
 def test_a_penalty_on_characters_changes_which_answer_is_best(stages):
-    _, found = select(stages, scale="raw", penalty=0.6)
+    _, figures = select(stages, scale="raw", penalty=0.6)
     # bbbb: 3 - 2.4, cc: 2 - 1.2; of the tied group all lose the same.
     assert [(row["response"], row["score"]) for row in kept(stages)] == [
         ("cc", pytest.approx(0.8)),
         ("zz", pytest.approx(-0.7)),
         ("best", pytest.approx(1.6)),
     ]
-    assert found["penalty"] == 0.6
-    assert found["rewards"][0]["best"]["value"] == pytest.approx((2 + 0.5 + 4 + 2 + 1) / 5), "rewards are unpenalised"
+    assert figures["penalty"] == 0.6
+    assert figures["rewards"][0]["best"]["value"] == pytest.approx((2 + 0.5 + 4 + 2 + 1) / 5), "rewards are unpenalised"
 
 
 def test_several_rewards_are_z_scored_before_they_are_weighted(stages):
@@ -172,22 +172,22 @@ def test_several_rewards_are_z_scored_before_they_are_weighted(stages):
     inputs = {"data.0": "one", "data.1": "two"}
 
     def chosen(**config):
-        _, found = select(stages, inputs=inputs, **config)
-        return [row["response"] for row in kept(stages)], found
+        _, figures = select(stages, inputs=inputs, **config)
+        return [row["response"] for row in kept(stages)], figures
 
     assert chosen()[0] == ["c", "e"]
     assert chosen(weights=[3.0, 1.0])[0] == ["c", "d"]
     assert chosen(weights=[1.0, -1.0])[0] == ["a", "d"]
-    texts, found = chosen(scale="raw")
+    texts, figures = chosen(scale="raw")
     assert texts == ["b", "e"]
-    assert [one["source"] for one in found["rewards"]] == ["helpful", "harmless"]
+    assert [source["source"] for source in figures["rewards"]] == ["helpful", "harmless"]
     r = np.corrcoef([1, 0, 0.9, 2, 0, 0], [0, 100, 90, 0, 300, 0])[0, 1]
-    together = found["correlations"]
+    together = figures["correlations"]
     assert (together["names"], together["n"]) == (["helpful", "harmless"], 6)
     assert together["pearson"] == [[pytest.approx(1), pytest.approx(r)], [pytest.approx(r), pytest.approx(1)]]
     rho = scipy.stats.spearmanr([1, 0, 0.9, 2, 0, 0], [0, 100, 90, 0, 300, 0])[0]
     assert together["spearman"][0][1] == pytest.approx(rho)
-    last = found["curve"][-1]
+    last = figures["curve"][-1]
     assert last["rewards"] == [pytest.approx(0), pytest.approx((100 + 300) / 2)]
 
 

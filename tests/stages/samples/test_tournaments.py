@@ -62,7 +62,7 @@ def stages(tmp_path, things):
 
 
 def select(pipeline, data=("answers",), name="selected", **config):
-    inputs = {f"data.{place}": one for place, one in enumerate(data)} | {"judge": "comparing"}
+    inputs = {f"data.{place}": name for place, name in enumerate(data)} | {"judge": "comparing"}
     result = pipeline.run(name, {"run": "select", **config}, inputs)
     if isinstance(result.last, Failed):
         return result.last
@@ -73,40 +73,40 @@ def select(pipeline, data=("answers",), name="selected", **config):
 def preferences(judge, texts=TEXTS):
     """By group, the preference of each pair of different texts, the earlier one first."""
     engine = preference_engine(load_comparing_model(Path(judge.path), "fp32", "cpu"))
-    found = []
+    by_prompt = []
     for number, group in enumerate(texts):
         pairs = list(combinations(dict.fromkeys(group), 2))
         prompt = [{"role": "user", "content": f"Question {number}?"}]
-        found.append(dict(zip(pairs, compare(engine, [Comparison(prompt, *pair) for pair in pairs]), strict=True)))
-    return found
+        by_prompt.append(dict(zip(pairs, compare(engine, [Comparison(prompt, *pair) for pair in pairs]), strict=True)))
+    return by_prompt
 
 
-def rates(found):
+def rates(compared):
     """Mean probability to win, by text."""
     points: dict[str, list[float]] = {}
-    for (one, other), preference in found.items():
+    for (one, other), preference in compared.items():
         points.setdefault(one, []).append(preference.p)
         points.setdefault(other, []).append(1 - preference.p)
     return {text: sum(p) / len(p) for text, p in points.items()}
 
 
 def test_the_best_and_the_worst_are_those_that_comparisons_in_both_orders_make(stages, judge):
-    result, found = select(stages, keep="best_and_worst")
+    result, figures = select(stages, keep="best_and_worst")
     asked = preferences(judge)
-    rated = [rates(one) for one in asked[:2]]
+    rated = [rates(group) for group in asked[:2]]
     assert [(row["chosen"], row["rejected"]) for row in stages.rows("selected")] == [
-        (max(one, key=one.__getitem__), min(one, key=one.__getitem__)) for one in rated
+        (max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)) for shares in rated
     ]
     assert [row["margin"] for row in stages.rows("selected")] == pytest.approx(
-        [max(one.values()) - min(one.values()) for one in rated], abs=1e-5
+        [max(shares.values()) - min(shares.values()) for shares in rated], abs=1e-5
     )
-    every = [preference for one in asked for preference in one.values()]
-    held = found["tournament"]
+    every = [preference for group in asked for preference in group.values()]
+    held = figures["tournament"]
     assert (held["judge"], held["opponents"], held["comparisons"], held["ties"]) == ("comparing", 7, 6, 0)
-    assert held["flips"] == sum(one.flips for one in every)
+    assert held["flips"] == sum(preference.flips for preference in every)
     assert held["flip_rate"]["value"] == pytest.approx(held["flips"] / 6)
-    assert found["dropped"] == {"single": 1, "equal_texts": 1, "tied": 0}
-    assert (found["scale"], found["rewards"]) == ("probability", [])
+    assert figures["dropped"] == {"single": 1, "equal_texts": 1, "tied": 0}
+    assert (figures["scale"], figures["rewards"]) == ("probability", [])
     assert result.last.summary["comparisons"] == 6
     assert result.last.summary["flip_rate"] == held["flip_rate"]["value"]
 
@@ -120,23 +120,23 @@ def test_all_answers_are_labelled_with_their_rate_and_equal_texts_share_it(stage
 
 
 def test_a_second_attempt_asks_nothing_again_and_finds_the_same(stages, monkeypatch):
-    first, found = select(stages, keep="best")
+    first, figures = select(stages, keep="best")
     rows = stages.rows("selected")
     monkeypatch.delattr(TransformersPreferences, "_first")
     again, same = select(stages, keep="best")
     said = [event.message for event in again.events if isinstance(event, Log)]
     assert "resuming: 6 rows are already done" in said
     assert not any("resuming" in event.message for event in first.events if isinstance(event, Log))
-    assert same == found
+    assert same == figures
     assert stages.rows("selected") == rows
 
 
 def test_rewards_are_reported_of_the_answers_that_the_judge_chose(stages, judge):
     rows = [{**row, "reward": float(len(row["response"]))} for row in answers()]
     stages.dataset("scored", "labelled", rows)
-    _, found = select(stages, data=("scored",))
-    best = [max(one, key=one.__getitem__) for one in (rates(group) for group in preferences(judge)[:2])]
-    (reward,) = found["rewards"]
+    _, figures = select(stages, data=("scored",))
+    best = [max(shares, key=shares.__getitem__) for shares in (rates(group) for group in preferences(judge)[:2])]
+    (reward,) = figures["rewards"]
     assert reward["weight"] == 0
     assert reward["best"]["value"] == pytest.approx((len(best[0]) + len(best[1]) + len("same")) / 3)
 
@@ -144,10 +144,10 @@ def test_rewards_are_reported_of_the_answers_that_the_judge_chose(stages, judge)
 def test_more_answers_than_opponents_allow_meet_in_a_circle(stages):
     texts = [[f"answer {number} of {at}" for at in range(6)] for number in range(2)]
     stages.dataset("many", "instructions", answers(texts))
-    _, found = select(stages, data=("many",), opponents=2)
-    assert found["tournament"]["comparisons"] == 12
+    _, figures = select(stages, data=("many",), opponents=2)
+    assert figures["tournament"]["comparisons"] == 12
     other = select(stages, data=("many",), name="other", opponents=2, seed=1)[1]
-    assert other["best"] != found["best"]
+    assert other["best"] != figures["best"]
 
 
 def test_what_no_preference_model_can_judge_is_refused(stages):

@@ -138,11 +138,11 @@ def write_tasks(folder: Path) -> Path:
 
 def table() -> dict[str, str]:
     """What follows what."""
-    found = {}
+    answers = {}
     for n in range(ITEMS):
-        found[f"q{n}"] = f"#{n}" if n % 5 < 3 else str(n) if n % 5 == 3 else f"#{n + 1}"
-        found[f"c{n}"] = "yes" if n % 4 else "no"
-    return found
+        answers[f"q{n}"] = f"#{n}" if n % 5 < 3 else str(n) if n % 5 == 3 else f"#{n + 1}"
+        answers[f"c{n}"] = "yes" if n % 4 else "no"
+    return answers
 
 
 def write_lookup_model(folder: Path, follows: Mapping[str, str] | None = None, role: ModelRole = "policy") -> Path:

@@ -244,9 +244,9 @@ def tokenizer_of(name: str) -> Any:
     family = FAMILIES[name]
     backend = _sentencepiece() if family.sentencepiece else _byte_level()
     backend.add_special_tokens(
-        [AddedToken(one, normalized=False, special=True, rstrip=one in family.rstrip) for one in family.control]
+        [AddedToken(token, normalized=False, special=True, rstrip=token in family.rstrip) for token in family.control]
     )
-    backend.add_tokens([AddedToken(one, normalized=False, special=False) for one in family.plain_added])
+    backend.add_tokens([AddedToken(token, normalized=False, special=False) for token in family.plain_added])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,
         eos_token=family.eos,
@@ -284,5 +284,5 @@ def _sentencepiece() -> Tokenizer:
     backend.train_from_iterator(words * 20, trainers.BpeTrainer(vocab_size=600, special_tokens=special))
     # Only the first three are control tokens; those of bytes are ordinary ones.
     written = json.loads(backend.to_str())
-    written["added_tokens"] = [one for one in written["added_tokens"] if one["content"] in _SENTENCEPIECE]
+    written["added_tokens"] = [token for token in written["added_tokens"] if token["content"] in _SENTENCEPIECE]
     return Tokenizer.from_str(json.dumps(written))

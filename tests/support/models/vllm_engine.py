@@ -21,8 +21,8 @@ def write_models(folder: Path, tokenizer: Any) -> None:
     import torch
     from transformers import LlamaForSequenceClassification
 
-    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
+    from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama
     from steerboard_workers.stages.models.model_io import save_model
 

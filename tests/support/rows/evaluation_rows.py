@@ -218,7 +218,7 @@ class Evaluated:
                     campaign_id=id_,
                     position=position,
                     place=place,
-                    gold=null() if known is None else {str(self.ids[one]): rank for one, rank in known.items()},
+                    gold=null() if known is None else {str(self.ids[entrant]): rank for entrant, rank in known.items()},
                 )
                 session.add(items[position])
             session.flush()
@@ -268,7 +268,7 @@ class Evaluated:
             session.add(made)
         return made
 
-    def seen(self, *found: Mapping[str, Any], checked: Sequence[str] = ("things",)) -> None:
+    def seen(self, *matches: Mapping[str, Any], checked: Sequence[str] = ("things",)) -> None:
         """What the check found, for the first prompts."""
         with transaction(self.sessions) as session:
             session.execute(
@@ -276,11 +276,11 @@ class Evaluated:
                 .where(Evaluation.id == self.id)
                 .values(checked_against=[{"id": str(new_id()), "name": name, "rows": 1} for name in checked])
             )
-            for position, one in enumerate(found):
+            for position, match in enumerate(matches):
                 session.execute(
                     update(EvaluationPrompt)
                     .where(EvaluationPrompt.evaluation_id == self.id, EvaluationPrompt.position == position)
-                    .values(seen=dict(one))
+                    .values(seen=dict(match))
                 )
 
     def changed(self) -> None:

@@ -16,17 +16,20 @@ from steerboard.arena import tables as arena
 from steerboard.datasets import tables as datasets
 from steerboard.datasets.collections.tables import Collection, CollectionRow
 from steerboard.datasets.imports.tables import Import
+from steerboard.datasets.review.tables import RowChange, RowComment, RowFlag
 from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as ranking
 from steerboard.evaluation.report.tables import ReportLink
+from steerboard.marks.tables import SavedView
+from steerboard.notices import tables as notices
+from steerboard.platform.database import new_id
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.playground import tables as playground
 from steerboard.registry.service import register_model
 from steerboard.registry.tables import Endpoint as ModelEndpoint
 from steerboard.registry.tables import ModelUpload
 from steerboard.runs import tables as runs
-from steerboard.webhooks import tables as webhooks
 from support.models.model_folders import write_model
 from support.rows.ended_run import ended_run
 
@@ -35,9 +38,11 @@ SHARED = {
     "kind": "mix",
     "name": "demo",
     "path": "config.json",
+    "number": "0",
     "place": "0",
     "position": "0",
     "step": "1",
+    "type": "run",
     "pool": "default",
     "code": "x",
 }
@@ -72,6 +77,9 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     made.add(session, "dataset", data, name=True)
     sample = {"prompt": CHAT, "response": "A drink.", "source": "x"}
     session.add(datasets.SampleRow(dataset_id=data.id, row=0, prompt_hash=1, held_out=False, sample=sample))
+    session.add(RowFlag(dataset_id=data.id, row=0, reason="", actor=who))
+    session.add(RowChange(dataset_id=data.id, row=0, sample=None, flips=False, revision=new_id(), actor=who))
+    made.add(session, "comment", RowComment(dataset_id=data.id, row=0, text="Why?", actor=who))
     source = datasets.RewardSource(project_id=project.id, name=f"{who}-grades", kind="imported")
     made.add(session, "source", source, name=True)
     session.add(datasets.Reward(dataset_id=data.id, reward_source_id=source.id, row=0, value=1.0))
@@ -127,6 +135,10 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     )
     made.add(session, "run", run)
     made.refs["run"].append(f"{pipeline.name}.report")
+    made.refs["item"] = made.refs["run"]
+    view = SavedView(name=f"{who}-view", query={"filter": "", "sort": "-created", "columns": []}, **common)
+    made.add(session, "view", view, name=True)
+    made.refs["view"] = [view.name]
 
     now = func.clock_timestamp()
     comparison = playground.Comparison(prompt=CHAT, seed=1, attempt=1, ended_at=now, **common)
@@ -193,10 +205,10 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     session.add(arena.Turn(battle_id=battle.id, place=0, prompt="What is tea?", comparison_id=hidden.id))
 
     told = {"url": "http://127.0.0.1:1/", "events": ["run.failed"], "secret_sealed": "x", "active": True}
-    hook = webhooks.Webhook(project_id=project.id, name=f"{who}-hook", **told)
-    made.add(session, "webhook", hook, name=True)
+    hook = notices.NoticeRule(project_id=project.id, name=f"{who}-hook", **told)
+    made.add(session, "rule", hook, name=True)
     sent = {"event": "run.failed", "payload": {}, "state": "failed", "attempt": 10, "tries_left": 0}
-    made.add(session, "delivery", webhooks.WebhookDelivery(webhook_id=hook.id, **sent))
+    made.add(session, "delivery", notices.NoticeDelivery(rule_id=hook.id, **sent))
 
     prompts = [{"question_id": "q", "category": None, "messages": CHAT, "follow_ups": [], "reference": None}]
     prompt_set = evaluation.PromptSet(name=f"{who}-prompts", format="own", prompts=prompts, **common)

@@ -24,7 +24,7 @@ GENERATE = {"run": "generate"}
 
 def decision(*, fell: bool) -> dict[str, Any]:
     after = 0.12 if fell else 0.4
-    found = RoundDecision(
+    document = RoundDecision(
         judge="referee",
         units="raw",
         prompts=100,
@@ -34,7 +34,7 @@ def decision(*, fell: bool) -> dict[str, Any]:
         p=0.003,
         fell=fell,
     )
-    return found.model_dump(mode="json")
+    return document.model_dump(mode="json")
 
 
 class Rounds:
@@ -115,7 +115,7 @@ class Rounds:
         """The entrants of the report: what each reads, and the score that its config gives it."""
         given = self.inputs("report")
         config = self.world.get(self.runs["report"]).config["entrants"]
-        return [given[f"entrants.{n}"] for n in range(len(config))], [one["scores"][0] for one in config]
+        return [given[f"entrants.{n}"] for n in range(len(config))], [entry["scores"][0] for entry in config]
 
     def pipeline(self) -> Any:
         with transaction(self.world.sessions) as session:

@@ -6,12 +6,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 
 @contextmanager
@@ -39,11 +38,7 @@ def running_up(home: Path) -> Iterator[dict[str, str]]:
     with (home / "up.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=home.parent)
     try:
-        deadline = time.monotonic() + PATIENCE
-        while not ready.is_file():
-            assert process.poll() is None, (home / "up.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(ready.is_file, (home / "up.log").read_text, pause=0.1, process=process)
         yield environment | {"STEERBOARD_URL": json.loads(ready.read_text())["url"]}
     finally:
         process.terminate()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from steerboard.app.connections import server_config
-from support.patience import PATIENCE
+from support.patience import PATIENCE, wait_until
 
 
 @contextmanager
@@ -25,9 +24,8 @@ def served(app: FastAPI) -> Iterator[str]:
     server = uvicorn.Server(server_config(app, log_level="critical", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
+    wait_until(lambda: server.started or not thread.is_alive(), pause=0.01)
+    assert server.started
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     app.state.stopping.set()
     server.should_exit = True
@@ -35,7 +33,7 @@ def served(app: FastAPI) -> Iterator[str]:
 
 
 class Client:
-    """A connection of which each byte is the test's own."""
+    """A connection whose every byte is the test's own."""
 
     def __init__(self, url: str, receive_buffer: int | None = None) -> None:
         self.socket = socket.socket()

@@ -103,7 +103,7 @@ def test_the_base_stays_as_it_was_and_is_stored_once(trained, base_model, tmp_pa
     assert (folder / "base" / "model.safetensors").read_bytes() == weights
     store = ArtifactStore(f"file://{tmp_path / 'store'}")
     first, second = (store.put_folder(trained(method, False)) for method in ("sft", "rwr"))
-    blobs = {file["sha256"] for one in (first, second) for file in one.files}
+    blobs = {file["sha256"] for saved in (first, second) for file in saved.files}
     on_disk = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert len(on_disk) == len(blobs) < len(first.files) + len(second.files)
     assert sum(path.stat().st_size == len(weights) for path in on_disk) == 1
@@ -191,7 +191,7 @@ def in_bf16():
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_frozen_base_in_bf16_stays_so_and_gives_the_same_numbers(make_stage, bf16_model, monkeypatch, method, merge):
     config = {**CONFIG, "method": method, "precision": "bf16", "lora": {**LORA, "merge": merge}, "max_steps": 3}
-    found = []
+    outcomes = []
     for change in (True, False):
         if not change:
             monkeypatch.setattr(setup, "keep_bf16", lambda model: None)
@@ -200,8 +200,8 @@ def test_a_frozen_base_in_bf16_stays_so_and_gives_the_same_numbers(make_stage, b
         train.run(stage)
         folder = stage.directory / "outputs" / "model"
         weights = load_file(folder / ("model.safetensors" if merge else "adapter_model.safetensors"))
-        found.append((metrics_of(stage._events.events), weights))
-    (metrics, weights), (expected, others) = found
+        outcomes.append((metrics_of(stage._events.events), weights))
+    (metrics, weights), (expected, others) = outcomes
     assert {step: values["loss"] for step, values in metrics.items()} == {
         step: values["loss"] for step, values in expected.items()
     }

@@ -60,15 +60,15 @@ def test_adapters_over_a_4_bit_base_need_a_fraction():
     load = TrainingLoad(positions=2048, mixed=True, gradient_checkpointing=True)
     adapted = load.model_copy(update={"trained": shape.adapters(LoraConfig())})
     quantised = adapted.model_copy(update={"quantised": True})
-    whole, over_bf16, over_nf4 = (training_memory(shape, one).total / GIB for one in (load, adapted, quantised))
+    whole, over_bf16, over_nf4 = (training_memory(shape, way).total / GIB for way in (load, adapted, quantised))
     assert over_nf4 < 9 < over_bf16 < 20 < 60 < whole
 
 
 def test_a_frozen_base_stored_in_float32_is_held_in_it_and_as_autocast_rounds_it():
     shape = ModelShape.of(LLAMA_8B)
     load = TrainingLoad(positions=2048, mixed=True, trained=shape.adapters(LoraConfig()))
-    found = [training_memory(one, load).weights for one in (shape, shape.model_copy(update={"bf16": False}))]
-    assert found[1] - found[0] == 4 * shape.parameters
+    weights = [training_memory(each, load).weights for each in (shape, shape.model_copy(update={"bf16": False}))]
+    assert weights[1] - weights[0] == 4 * shape.parameters
     whole = load.model_copy(update={"trained": shape.parameters})
     assert training_memory(shape, whole) == training_memory(shape, load.model_copy(update={"trained": None}))
     exact = load.model_copy(update={"mixed": False})
@@ -136,9 +136,9 @@ def test_offload_moves_states_to_the_host():
 
 
 def test_a_key_value_cache_is_two_tensors_a_layer():
-    found = generation_memory(ModelShape.of(LLAMA_8B), sequences=64, tokens=1024, mixed=True)
-    assert found.kv_cache == 64 * 1024 * 32 * 2 * 8 * 128 * 2  # 128 KiB a token
-    assert found.weights == 2 * 8_030_261_248
+    estimate = generation_memory(ModelShape.of(LLAMA_8B), sequences=64, tokens=1024, mixed=True)
+    assert estimate.kv_cache == 64 * 1024 * 32 * 2 * 8 * 128 * 2  # 128 KiB a token
+    assert estimate.weights == 2 * 8_030_261_248
 
 
 def test_sampling_in_training_counts_where_it_needs_more_than_the_step():
@@ -146,9 +146,9 @@ def test_sampling_in_training_counts_where_it_needs_more_than_the_step():
     step = TrainingLoad(positions=2048, mixed=True)
     few, many = (step.model_copy(update={"sampled": sampled, "window": 2048}) for sampled in (1, 64))
     assert training_memory(shape, few) == training_memory(shape, step)
-    found = training_memory(shape, many)
-    assert found.kv_cache == 64 * 2048 * 32 * 2 * 8 * 128 * 2
-    assert found.total > training_memory(shape, step).total
+    estimate = training_memory(shape, many)
+    assert estimate.kv_cache == 64 * 2048 * 32 * 2 * 8 * 128 * 2
+    assert estimate.total > training_memory(shape, step).total
 
 
 def test_logits_are_a_chunk_and_its_gradient_and_on_a_gpu_a_float32_copy():
@@ -163,10 +163,10 @@ def test_logits_are_a_chunk_and_its_gradient_and_on_a_gpu_a_float32_copy():
 
 def test_scoring_needs_weights_and_no_layer_but_one():
     shape = ModelShape.of(LLAMA_8B)
-    found = scoring_memory(shape, positions=8192, mixed=True)
-    assert found.weights == 2 * 8_030_261_248
-    assert found.kv_cache == found.optimiser == found.gradients == found.logits == 0
-    assert 0 < found.activations < training_memory(shape, TrainingLoad(positions=8192, mixed=True)).activations / 8
+    estimate = scoring_memory(shape, positions=8192, mixed=True)
+    assert estimate.weights == 2 * 8_030_261_248
+    assert estimate.kv_cache == estimate.optimiser == estimate.gradients == estimate.logits == 0
+    assert 0 < estimate.activations < training_memory(shape, TrainingLoad(positions=8192, mixed=True)).activations / 8
 
 
 def test_smaller_ways_keep_the_cheapest_first_and_end():
@@ -209,10 +209,10 @@ def test_the_scaling_page_shows_the_estimates_of_sampling_in_training(config, pr
     shape = ModelShape.of(config)
     common = TrainingLoad(processes=processes, positions=4096, mixed=True, gradient_checkpointing=True, frozen=2)
     ways = [{"further": further, "strategy": strategy} for further in (0, 1) for strategy in ("zero2", "zero3")]
-    found = [training_memory(shape, common.model_copy(update={**way, "samples_apart": True})) for way in ways]
-    assert [round(one.total / GIB) for one in found] == cells(row)
+    estimates = [training_memory(shape, common.model_copy(update={**way, "samples_apart": True})) for way in ways]
+    assert [round(estimate.total / GIB) for estimate in estimates] == cells(row)
     # What the engines get passes through the host's memory.
-    assert {one.host for one in found} == {2 * shape.parameters}
+    assert {estimate.host for estimate in estimates} == {2 * shape.parameters}
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,9 @@ def test_the_scaling_page_shows_the_plan_for_70b(method, nodes, engines):
         placement={"rollout": engines},
     )
     machines = Machines(nodes=nodes, devices=8, device_bytes=int(74.5 * GIB))
-    found = plan(config, ModelShape.of(LLAMA_70B), machines, {"model", "data", "reward"}, 4096)
-    assert found.fits
-    training, engine = (one.needs for one in found.roles)
+    planned = plan(config, ModelShape.of(LLAMA_70B), machines, {"model", "data", "reward"}, 4096)
+    assert planned.fits
+    training, engine = (role.needs for role in planned.roles)
     main = [training.weights, training.gradients, training.optimiser]
     sums = [*main, training.total - sum(main), training.total]
     row = next(
@@ -238,7 +238,7 @@ def test_the_scaling_page_shows_the_plan_for_70b(method, nodes, engines):
     )
     assert f"{{rollout: {engines}}}" in row
     shown = [int(number) for number in re.findall(r"\d+", row.split("|", 3)[3])]
-    assert shown == [round(one / GIB) for one in (*sums, engine.weights, engine.kv_cache)]
+    assert shown == [round(size / GIB) for size in (*sums, engine.weights, engine.kv_cache)]
 
 
 @pytest.mark.parametrize(("config", "column"), [(LLAMA_8B, 0), (LLAMA_70B, 1)])

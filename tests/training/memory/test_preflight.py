@@ -121,7 +121,7 @@ def test_a_step_that_fails_later_says_what_fits_too(make_stage, base_model, monk
         raise error
 
     def tried(self: Update, batcher: Batcher) -> None:
-        still_held.extend(one() is not None for one in held)
+        still_held.extend(weak() is not None for weak in held)
         rehearse(self, batcher)
 
     monkeypatch.setattr(Trainer, "run", full)

@@ -66,14 +66,14 @@ def started(make_stage, base_model):
 def test_its_phases_are_those_of_online_training(started):
     stage = started(max_steps=2, kl_weight=0.05, evaluate_every=1)
     ran(stage)
-    found = stage.phases.so_far()
-    assert set(found) == {"load", "generate", "score", "reference", "update", "evaluate", "checkpoint"}
+    phases = stage.phases.so_far()
+    assert set(phases) == {"load", "generate", "score", "reference", "update", "evaluate", "checkpoint"}
     steps = [event.values for event in stage._events.events if event.type == "metrics"]
     for phase in ("generate", "score", "reference", "update"):
         # What an evaluation samples and scores is of the evaluation.
-        assert found[phase].tokens == sum(values[f"{phase}_tokens"] for values in steps)
-        assert found[phase].seconds == pytest.approx(sum(values[f"{phase}_seconds"] for values in steps))
-    assert found["evaluate"].tokens > 0
+        assert phases[phase].tokens == sum(values[f"{phase}_tokens"] for values in steps)
+        assert phases[phase].seconds == pytest.approx(sum(values[f"{phase}_seconds"] for values in steps))
+    assert phases["evaluate"].tokens > 0
 
 
 @pytest.mark.parametrize("method", ["rloo", pytest.param("grpo", marks=pytest.mark.long), "reinforce_pp"])
@@ -177,8 +177,8 @@ def test_a_sampler_that_is_another_policy_fails_the_update_that_finds_it(started
     stage = started("grpo", max_steps=3)
     draw = SampledPolicy._rollout
 
-    def shifted(self, prompts, one):
-        place, rollout = draw(self, prompts, one)
+    def shifted(self, prompts, answer):
+        place, rollout = draw(self, prompts, answer)
         return place, replace(rollout, log_probs=rollout.log_probs - (0.5 if metrics else 0.0))
 
     metrics: list[int] = []
@@ -202,8 +202,8 @@ def test_what_is_rehearsed_has_the_answers_of_a_prompt_behind_it(started):
     renderer = SimpleNamespace(max_length=32)
     source = method.source(SourceContext(prompts, [], renderer, None, Phases(), SimpleNamespace()))
     (rehearsed,) = source.rehearsal()
-    assert [one.row for one in rehearsed] == [5] * 4 + [4] * 4
-    assert {len(one.responses[0]) for one in rehearsed} == {8}
+    assert [example.row for example in rehearsed] == [5] * 4 + [4] * 4
+    assert {len(example.responses[0]) for example in rehearsed} == {8}
 
 
 def test_a_policy_that_moved_too_far_samples_again(started):

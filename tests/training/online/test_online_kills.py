@@ -51,11 +51,11 @@ def dying_in(monkeypatch, phase: str, occurrence: int, seconds: float) -> None:
 
     @contextmanager
     def measured(self, name):
-        with measure(self, name) as found:
+        with measure(self, name) as peak:
             entered.extend([name] * (name == phase))
             if name == phase and len(entered) == occurrence:
                 threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
-            yield found
+            yield peak
 
     monkeypatch.setattr(Phases, "measure", measured)
 
@@ -83,8 +83,8 @@ def survives(make_stage, base_model, reward_model, monkeypatch):
                 forked(stage, 1, None, draw, kills_itself=True)
             assert metrics_of(forked(stage, 2, None, draw)) == metrics, phase
             for output in outputs:
-                found, wanted = weights_of(stage, output), weights_of(plain, output)
-                assert all(torch.equal(tensor, found[name]) for name, tensor in wanted.items()), phase
+                weights, wanted = weights_of(stage, output), weights_of(plain, output)
+                assert all(torch.equal(tensor, weights[name]) for name, tensor in wanted.items()), phase
 
     return check
 

@@ -193,16 +193,16 @@ def test_a_reward_model_of_the_same_tokens_reads_an_answer_as_it_was_trained_to(
     values = ran(stage)[1]
     loaded = load_reward_model(judge, device="cpu")
     rows = [json.loads(line) for line in (data_folder / "labelled.jsonl").read_text().splitlines()]
-    found = []
-    for group in (one.group for one in recorded(stage, "sampled")):
+    scores = []
+    for group in (event.group for event in recorded(stage, "sampled")):
         for answer in group.answers:
             rendered = loaded.renderer.render(rows[group.row]["prompt"], answer.text)
             ids = rendered.ids if answer.finished else rendered.ids[:-1]
             with torch.no_grad():
                 expected = loaded.model(input_ids=torch.tensor([ids])).logits.item()
             assert answer.sources["model"] == pytest.approx(expected, abs=1e-4)
-            found.append(expected)
-    assert len(found) == 32
+            scores.append(expected)
+    assert len(scores) == 32
     assert values["unscored"] == 0
     said = "another template" if window == 128 else "reads at most 40 tokens, and the model to train 96"
     assert any(said in event.message and "as text" in event.message for event in recorded(stage, "log"))
@@ -220,8 +220,8 @@ def test_what_the_engine_samples_is_compared_with_the_policy_at_the_temperature_
 
     def other(self, answers, prompts, temperature):
         begin(self, answers, prompts, temperature)
-        for one in answers:
-            one.log_probs = [log_prob - 0.5 for log_prob in one.log_probs]
+        for answer in answers:
+            answer.log_probs = [log_prob - 0.5 for log_prob in answer.log_probs]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ModuleSampler, "begin", other)
@@ -231,8 +231,8 @@ def test_what_the_engine_samples_is_compared_with_the_policy_at_the_temperature_
 
 def test_beta_is_that_of_its_reduction_where_none_is_given():
     config = needed_method("online_dpo").config
-    found = [config.model_validate({"method": "online_dpo", "reduction": one}) for one in ("sum", "mean")]
-    assert [training_of(one).objective()._method.config.strength for one in found] == [0.1, 5.0]
+    configs = [config.model_validate({"method": "online_dpo", "reduction": reduction}) for reduction in ("sum", "mean")]
+    assert [training_of(config).objective()._method.config.strength for config in configs] == [0.1, 5.0]
 
 
 def test_pairs_that_are_labelled_by_their_chances_lead_to_the_best_policy():

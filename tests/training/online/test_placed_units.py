@@ -51,7 +51,7 @@ class Placed:
 
         return SimpleNamespace(do=SimpleNamespace(remote=remote))
 
-    def found(self, pending: object, asked: str) -> object:
+    def result(self, pending: object, asked: str) -> object:
         if isinstance(pending, Exception):
             raise pending
         return pending
@@ -93,7 +93,7 @@ class TestMemory:
 
     def test_one_that_ray_has_killed_for_memory_says_so(self):
         placed = Placed(0)
-        placed.found = lambda pending, asked: (_ for _ in ()).throw(Killed("node is low"))
+        placed.result = lambda pending, asked: (_ for _ in ()).throw(Killed("node is low"))
         with pytest.raises(OutOfMemory, match="rollout 1 was killed for memory"):
             PlacedUnit(placed, UNIT).ask("draw").answer()
 
@@ -133,7 +133,7 @@ class TestNodes:
         made.check()
         there.remove(1)
         with pytest.raises(NodeMissing, match="node 1 of this worker is gone") as lost:
-            made.found(object(), "reference 1: read")
+            made.result(object(), "reference 1: read")
         assert (lost.value.code, lost.value.retryable) == ("node_missing", True)
 
     def test_one_that_does_not_come_is_named(self, pair, monkeypatch):
@@ -146,7 +146,7 @@ class TestNodes:
     def test_an_answer_that_never_comes_ends_the_attempt(self, pair, monkeypatch):
         monkeypatch.setattr(cluster, "_ANSWER_SECONDS", 0.01)
         with pytest.raises(EngineFailed, match="rollout 1: draw took more than"):
-            pair[0].found(object(), "rollout 1: draw")
+            pair[0].result(object(), "rollout 1: draw")
 
     def test_the_end_of_this_nodes_ray_ends_whatever_waits(self, pair):
         def ended() -> None:
@@ -154,7 +154,7 @@ class TestNodes:
 
         pair[0]._node.check = ended
         with pytest.raises(EngineFailed, match="status 1"):
-            pair[0].found(object(), "rollout 1: draw")
+            pair[0].result(object(), "rollout 1: draw")
 
 
 class TestAddresses:
@@ -165,8 +165,8 @@ class TestAddresses:
         assert "--node-ip-address=127.0.0.1" in ray_node.node_options(roles, address, Path("/tmp/x"), 1)
 
     def test_an_address_that_others_reach_goes_before_a_loopback_one(self, monkeypatch):
-        found = [(0, 0, 0, "", (ip, 7001)) for ip in ("127.0.1.1", "10.0.0.5")]
-        monkeypatch.setattr(ray_node.socket, "getaddrinfo", lambda *asked: found)
+        addresses = [(0, 0, 0, "", (ip, 7001)) for ip in ("127.0.1.1", "10.0.0.5")]
+        monkeypatch.setattr(ray_node.socket, "getaddrinfo", lambda *asked: addresses)
         assert ray_node.resolved("head:7001") == "10.0.0.5:7001"
 
     def test_a_name_without_an_address_is_an_error_of_its_own(self):

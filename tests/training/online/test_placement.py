@@ -55,7 +55,7 @@ class TestAssign:
         training = [share.training for share in shares]
         assert training[0] >= 1
         # Processes that train are the first ones, as torchrun counts them.
-        assert [bool(one) for one in training] == sorted((bool(one) for one in training), reverse=True)
+        assert [bool(count) for count in training] == sorted((bool(count) for count in training), reverse=True)
         if devices:
             for share in shares:
                 assert share.training + sum(unit.devices for unit in share.units) == devices
@@ -166,9 +166,9 @@ class TestPlan:
         return plan(grpo(**fields), ModelShape.of(shape), machines, {"model", "data", "reward"}, 4096)
 
     def test_an_engine_on_the_same_device_takes_what_training_leaves(self):
-        found = self.planned(LLAMA_8B, 1, **self.ONLINE)
-        assert found.fits
-        training, engine = found.roles
+        placed = self.planned(LLAMA_8B, 1, **self.ONLINE)
+        assert placed.fits
+        training, engine = placed.roles
         resting = training.needs.total - training.needs.activations - training.needs.logits
         assert 0 <= int(74.5 * GIB) - resting - engine.needs.total < 2 * GIB
         assert 0.4 < engine.needs.total / (74.5 * GIB) < 0.9
@@ -191,15 +191,15 @@ class TestPlan:
         assert not engine.fits
         fields = {**self.ONLINE, "vllm": {"tensor_parallel": 8}}
         assert "devices of its own" in self.planned(LLAMA_70B, 8, **fields).problem
-        found = self.planned(LLAMA_70B, 8, **fields, placement={"rollout": 1})
-        assert found.fits
-        assert [(one.role, one.devices) for one in found.roles] == [("training", 56), ("rollout", 8)]
-        assert found.host == 2 * ModelShape.of(LLAMA_70B).parameters
+        placed = self.planned(LLAMA_70B, 8, **fields, placement={"rollout": 1})
+        assert placed.fits
+        assert [(role.role, role.devices) for role in placed.roles] == [("training", 56), ("rollout", 8)]
+        assert placed.host == 2 * ModelShape.of(LLAMA_70B).parameters
 
     def test_what_is_proposed_fits(self):
-        found = self.planned(LLAMA_70B, 4)
-        assert not found.fits
-        changes = dict(found.changes)
+        placed = self.planned(LLAMA_70B, 4)
+        assert not placed.fits
+        changes = dict(placed.changes)
         nodes = changes.pop("nodes", 4)
         fields: dict = {}
         for name, value in changes.items():
@@ -213,7 +213,7 @@ class TestPlan:
     def test_a_reference_of_its_own_is_no_longer_with_those_that_train(self):
         with_all = self.planned(LLAMA_8B, 1, **self.ONLINE).roles[0].needs
         apart = self.planned(LLAMA_8B, 1, **self.ONLINE, placement={"reference": 1, "rewards": 1})
-        assert {one.role: one.devices for one in apart.roles} == {
+        assert {role.role: role.devices for role in apart.roles} == {
             "training": 6,
             "rollout": 6,
             "rewards": 1,
@@ -224,6 +224,6 @@ class TestPlan:
         assert apart.roles[3].needs.weights == 2 * ModelShape.of(LLAMA_8B).parameters
 
     def test_more_devices_than_there_are_is_a_problem_with_a_way_out(self):
-        found = self.planned(LLAMA_8B, 1, **self.ONLINE, placement={"rollout": 8})
-        assert "1 x 8 have no room" in found.problem
-        assert found.changes
+        placed = self.planned(LLAMA_8B, 1, **self.ONLINE, placement={"rollout": 8})
+        assert "1 x 8 have no room" in placed.problem
+        assert placed.changes

@@ -79,18 +79,18 @@ def started(make_stage, base_model, texts):
 
 def gradients_of(stage: Stage, monkeypatch) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
     """The gradients of the first step, before they are clipped, by name; and its metrics."""
-    found: dict[str, torch.Tensor] = {}
+    gradients: dict[str, torch.Tensor] = {}
     step = DDPStrategy.step
 
     def recorded(self, lr, held=()):
         # The last one: the step before is the rehearsal's.
-        found.update({name: p.grad.clone() for name, p in self._own.items()})
+        gradients.update({name: p.grad.clone() for name, p in self._own.items()})
         return step(self, lr, held)
 
     with monkeypatch.context() as patch:
         patch.setattr(DDPStrategy, "step", recorded)
         metrics = ran(stage)
-    return found, metrics[1]
+    return gradients, metrics[1]
 
 
 def likelihood_of(model: Path, texts: Path) -> tuple[dict[str, torch.Tensor], float]:
@@ -151,9 +151,9 @@ def test_a_killed_run_learns_the_same_texts_bit_for_bit(started):
 def test_each_text_comes_once_in_a_pass_and_passes_go_on_for_as_long_as_the_steps():
     config = needed_method("ppo").config.model_validate({"method": "ppo", "ptx_coefficient": 1, "ptx_batch": 3})
     ids = np.arange(4, dtype=np.int32)
-    found = PretrainingTexts([Example(row, ids, (ids,)) for row in range(8)], config, steps=9)
-    rows = [[e.row for e in found.step(step).examples] for step in range(9)]
-    assert [len(one) for one in rows] == [3] * 9
+    texts = PretrainingTexts([Example(row, ids, (ids,)) for row in range(8)], config, steps=9)
+    rows = [[e.row for e in texts.step(step).examples] for step in range(9)]
+    assert [len(part) for part in rows] == [3] * 9
     drawn = list(itertools.chain.from_iterable(rows))
     assert [sorted(drawn[start : start + 8]) for start in (0, 8, 16)] == [list(range(8))] * 3
     assert drawn[:8] != drawn[8:16]

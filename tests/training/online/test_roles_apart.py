@@ -118,7 +118,7 @@ class UnitsHere:
 
         return SimpleNamespace(do=SimpleNamespace(remote=remote))
 
-    def found(self, pending: Any, asked: str) -> Any:
+    def result(self, pending: Any, asked: str) -> Any:
         return pending
 
     def log(self, text: str) -> None: ...
@@ -146,8 +146,8 @@ def test_units_compute_what_training_does_without_them(placed, monkeypatch):
 @pytest.mark.parametrize("placement", [{"rollout": 1, "rewards": 1}, ALL], ids=["some", "all"])
 def test_roles_apart_make_the_same_model_bit_for_bit(placed, together, placement):
     apart, (other, expected) = placed(placement), together()
-    found = finished(apart)
-    assert told(found) == told(expected)
+    done = finished(apart)
+    assert told(done) == told(expected)
     assert_same_run(apart, other)
     assert not units(apart)
 
@@ -165,8 +165,8 @@ def test_a_killed_unit_is_replaced_and_the_run_stays_the_same(placed, together, 
             # Units that sample were started first.
             both = units(apart)
             assert len(both) == 4
-            for one in both[:2] if killed == "rollout" else both[2:]:
-                one.send_signal(signal.SIGKILL)
+            for unit in both[:2] if killed == "rollout" else both[2:]:
+                unit.send_signal(signal.SIGKILL)
     assert process.wait() == 0
     events = [STAGE_EVENT.validate_json(line) for line in seen.splitlines()]
     assert any("was lost, and is being restarted" in event.message for event in events if event.type == "log")
@@ -179,8 +179,8 @@ def test_a_unit_that_dies_again_and_again_ends_the_attempt(placed):
     process = begun(stage)
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
-        for one in units(stage):
-            one.send_signal(signal.SIGKILL)
+        for unit in units(stage):
+            unit.send_signal(signal.SIGKILL)
         time.sleep(0.5)
     assert process.wait(10) == 1
     last = STAGE_EVENT.validate_json(process.stdout.read().splitlines()[-1])
@@ -191,11 +191,11 @@ def test_a_unit_that_dies_again_and_again_ends_the_attempt(placed):
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", ["ddp", "zero3"])
 def test_two_processes_train_and_share_the_roles_apart(placed, together, strategy):
-    found, (_, expected) = finished(placed(ALL, strategy=strategy), torchrun(2)), together()
+    steps, (_, expected) = finished(placed(ALL, strategy=strategy), torchrun(2)), together()
     for step, values in expected.items():
         for name in ("loss", "reward", "kl"):
             if name in values:
-                assert found[step][name] == pytest.approx(values[name], rel=1e-3, abs=1e-4), (step, name)
+                assert steps[step][name] == pytest.approx(values[name], rel=1e-3, abs=1e-4), (step, name)
 
 
 @pytest.mark.long
@@ -237,7 +237,7 @@ def begun(stage: Stage) -> subprocess.Popen[bytes]:
 def units(stage: Stage) -> list[psutil.Process]:
     """Processes of units of this stage, the oldest first. Ray's own, without which a node dies, have such names too."""
     mark = f"STEERBOARD_ROLE_STAGE={stage.directory}".encode()
-    found = []
+    processes = []
     for process in psutil.process_iter(["pid", "cmdline"]):
         if not " ".join(process.info["cmdline"] or []).startswith("ray::RoleProcess"):
             continue
@@ -246,5 +246,5 @@ def units(stage: Stage) -> list[psutil.Process]:
         except OSError:
             continue
         if mark in variables:
-            found.append(process)
-    return sorted(found, key=lambda one: one.create_time())
+            processes.append(process)
+    return sorted(processes, key=lambda process: process.create_time())

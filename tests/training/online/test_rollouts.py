@@ -172,7 +172,7 @@ class Live:
 
 
 def ids_of(groups) -> list[list[list[int]]]:
-    return [[one.ids.tolist() for one in group] for group in groups]
+    return [[rollout.ids.tolist() for rollout in group] for group in groups]
 
 
 def test_log_probs_and_draws_are_those_of_the_module_at_the_sampling_temperature(started):
@@ -182,33 +182,35 @@ def test_log_probs_and_draws_are_those_of_the_module_at_the_sampling_temperature
     ends = {*live.start.renderer.stop_ids, *range(300, 400, 5)}
     live.module.model.generation_config.eos_token_id = sorted(ends)
     groups = live.policy.sample(3, live.prompts, answers=2, temperature=0.7, max_new_tokens=9)
-    assert {one.finished for group in groups for one in group} == {True, False}
+    assert {rollout.finished for group in groups for rollout in group} == {True, False}
     for prompt, group in zip(live.prompts, groups, strict=True):
-        for one in group:
-            whole = torch.from_numpy(np.concatenate([prompt.prompt, one.ids]).astype(np.int64))[None]
+        for rollout in group:
+            whole = torch.from_numpy(np.concatenate([prompt.prompt, rollout.ids]).astype(np.int64))[None]
             with torch.no_grad():
                 logits = live.module.model(whole).logits[0, len(prompt.prompt) - 1 : -1].float() / 0.7
-            expected = logits.log_softmax(-1).gather(1, torch.from_numpy(one.ids.astype(np.int64))[:, None])[:, 0]
-            torch.testing.assert_close(torch.from_numpy(one.log_probs), expected, rtol=1e-4, atol=1e-4)
-            places = torch.arange(len(one.ids))
-            keys = torch.full_like(places, stream_key(0, 3, prompt.row, one.n))
+            expected = logits.log_softmax(-1).gather(1, torch.from_numpy(rollout.ids.astype(np.int64))[:, None])[:, 0]
+            torch.testing.assert_close(torch.from_numpy(rollout.log_probs), expected, rtol=1e-4, atol=1e-4)
+            places = torch.arange(len(rollout.ids))
+            keys = torch.full_like(places, stream_key(0, 3, prompt.row, rollout.n))
             drawn = (logits + gumbel_noise(keys, places, logits.shape[1])).argmax(-1)
-            assert drawn.tolist() == one.ids.tolist()
-            assert one.finished == (one.ids[-1] in ends)
-            assert one.finished or len(one.ids) == 9
-            assert one.text == live.start.renderer.response_text(one.ids[:-1] if one.finished else one.ids)
+            assert drawn.tolist() == rollout.ids.tolist()
+            assert rollout.finished == (rollout.ids[-1] in ends)
+            assert rollout.finished or len(rollout.ids) == 9
+            assert rollout.text == live.start.renderer.response_text(
+                rollout.ids[:-1] if rollout.finished else rollout.ids
+            )
     # As the training's own passes have them at that temperature.
     live.module.temperature = 0.7
     passes = ForwardPasses(live.sharing)
     passes.read_from(Batcher("packed", "labels", 256, live.start.tokenizer.pad_token_id))
     learned = [
-        replace(prompt, responses=tuple(one.ids for one in group))
+        replace(prompt, responses=tuple(rollout.ids for rollout in group))
         for prompt, group in zip(live.prompts, groups, strict=True)
     ]
-    for group, found in zip(groups, passes.per_label(learned), strict=True):
-        for one, log_probs in zip(group, found, strict=True):
-            np.testing.assert_allclose(log_probs, one.log_probs, rtol=1e-3, atol=1e-3)
-    assert live.phases.take()["generate_tokens"] == sum(len(one.ids) for group in groups for one in group)
+    for group, labels in zip(groups, passes.per_label(learned), strict=True):
+        for rollout, log_probs in zip(group, labels, strict=True):
+            np.testing.assert_allclose(log_probs, rollout.log_probs, rtol=1e-3, atol=1e-3)
+    assert live.phases.take()["generate_tokens"] == sum(len(rollout.ids) for group in groups for rollout in group)
 
 
 def test_neither_batching_nor_dropout_nor_a_repeated_row_changes_an_answer(started, monkeypatch):

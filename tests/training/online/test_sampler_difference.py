@@ -38,8 +38,8 @@ def test_a_token_weighs_its_ratio_up_to_the_cap_and_the_difference_is_in_nats():
     first, second = sampler_weights(rollouts, trained, 2.0)
     assert first.tolist() == pytest.approx([math.exp(-0.5), 1.0])
     assert second.tolist() == pytest.approx([2.0])  # exp(2), capped
-    found = sampler_metrics(rollouts, trained, 1.0)
-    assert (found["sampler_difference"], found["sampler_difference_max"]) == pytest.approx((2.5 / 3, 2.0))
+    metrics = sampler_metrics(rollouts, trained, 1.0)
+    assert (metrics["sampler_difference"], metrics["sampler_difference_max"]) == pytest.approx((2.5 / 3, 2.0))
     with pytest.raises(SamplerDiffers, match=r"0\.833 nats .* max_sampler_difference is 0\.8"):
         sampler_metrics(rollouts, trained, 0.8)
 
@@ -52,8 +52,8 @@ class TestRuns:
 
         def drawn(self, answers, prompts, temperature):
             begin(self, answers, prompts, temperature)
-            for one in answers:
-                one.log_probs = [log_prob - math.log(1.5) for log_prob in one.log_probs]
+            for answer in answers:
+                answer.log_probs = [log_prob - math.log(1.5) for log_prob in answer.log_probs]
 
         monkeypatch.setattr(ModuleSampler, "begin", drawn)
 

@@ -87,9 +87,9 @@ class TestTraining:
     def test_two_processes_sample_by_an_engine_each(self, started, strategy):
         code, events, log = run_process(started(max_steps=2, strategy=strategy), torchrun(2))
         assert code == 0, log[-3000:]
-        found = [event.values for event in events if event.type == "metrics"]
-        assert found
-        assert all(values["sampler_difference_max"] < 1e-3 for values in found)
+        steps = [event.values for event in events if event.type == "metrics"]
+        assert steps
+        assert all(values["sampler_difference_max"] < 1e-3 for values in steps)
 
     def test_without_vllm_the_run_fails_at_once(self, started):
         stage = started()
@@ -164,13 +164,13 @@ def test_weights_are_read_as_they_were_written_last_and_by_any_process(device):
     weights["a.weight"] += 1
     layout = shared.write(weights.items, torch.float32)
     assert layout == first
-    found = dict(layout.read())
-    assert {name: tensor.dtype for name, tensor in found.items()} == {
+    tensors = dict(layout.read())
+    assert {name: tensor.dtype for name, tensor in tensors.items()} == {
         "a.weight": torch.float32,
         "b": torch.int64,
         "c": torch.float32,
     }
     for name, tensor in weights.items():
-        assert torch.equal(found[name], tensor.to("cpu", found[name].dtype))
-    found["a.weight"].zero_()
+        assert torch.equal(tensors[name], tensor.to("cpu", tensors[name].dtype))
+    tensors["a.weight"].zero_()
     assert dict(layout.read())["a.weight"].count_nonzero(), "a reader changed the memory of others"

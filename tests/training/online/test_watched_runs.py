@@ -100,7 +100,7 @@ def test_a_killed_run_changes_at_the_same_step_again(started, kill_after):
     forked(stage, 1, kill_after, random.Random(2))
     last = forked(stage, 2, None, random.Random(3))
     assert metrics_of(last) == metrics
-    assert [one.step for one in last if one.type == "changed"] == [4]
+    assert [event.step for event in last if event.type == "changed"] == [4]
     weights = final_weights(whole)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(stage).items())
 
@@ -133,8 +133,8 @@ def test_a_rule_stops_the_run_which_is_no_success_unless_asked(started):
     stage = started(health=[rule])
     with pytest.raises(StoppedByHealthRule, match=r"stopped after step 2 by the rule kl: KL above 1e-09 nats, once"):
         ran(stage)
-    (found,) = recorded(stage, "health")
-    assert (found.step, found.action) == (2, "stop")
+    (finding,) = recorded(stage, "health")
+    assert (finding.step, finding.action) == (2, "stop")
     asked = started(health=[{**rule, "succeed": True}])
     ended = run_once(asked, 1)
     assert (ended.type, ended.summary["steps"], ended.summary["stopped_by"]) == ("succeeded", 2, "kl")
@@ -144,15 +144,15 @@ def test_a_rule_stops_the_run_which_is_no_success_unless_asked(started):
 # -- rules by their figures -------------------------------------------------------------------------------------------
 
 
-def found(rule: object, lines: list[dict[str, float]]) -> list[int]:
+def alarms(rule: object, lines: list[dict[str, float]]) -> list[int]:
     watch = HealthWatch([rule])
-    return [one.step for step, values in enumerate(lines, 1) for one in watch.add(step, values)]
+    return [finding.step for step, values in enumerate(lines, 1) for finding in watch.add(step, values)]
 
 
 def test_a_rule_is_found_once_each_time_that_it_comes_to_hold():
     values = [9, 11, 11, 11, 11, 9, 11, 11]
-    lines = [one for value in values for one in ({"kl": value}, {"loss": 1.0})]  # every other step samples
-    assert found(KlRule(above=10, steps=2), lines) == [5, 15]
+    lines = [line for value in values for line in ({"kl": value}, {"loss": 1.0})]  # every other step samples
+    assert alarms(KlRule(above=10, steps=2), lines) == [5, 15]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_rule_is_found_once_each_time_that_it_comes_to_hold():
     ],
 )
 def test_each_rule_reads_its_figure(rule, name, values, step):
-    assert found(TypeAdapter(HealthRule).validate_python(rule), [{name: value} for value in values]) == [step]
+    assert alarms(TypeAdapter(HealthRule).validate_python(rule), [{name: value} for value in values]) == [step]
 
 
 def test_a_reward_that_rises_while_the_judge_falls_is_found():
@@ -174,9 +174,9 @@ def test_a_reward_that_rises_while_the_judge_falls_is_found():
 
     rule = JudgeRule(judge="eval_reward_model_2", falls=2)
     rising = [line(1), line(1, 5), line(2), line(2, 4), line(3), line(3, 3)]
-    assert found(rule, rising) == [6]
-    assert found(rule, [*rising[:-2], line(0), line(0, 3)]) == []  # the reward falls, too
-    assert found(rule, [*rising[:-1], line(3, 4)]) == []  # the judge no longer falls
+    assert alarms(rule, rising) == [6]
+    assert alarms(rule, [*rising[:-2], line(0), line(0, 3)]) == []  # the reward falls, too
+    assert alarms(rule, [*rising[:-1], line(3, 4)]) == []  # the judge no longer falls
 
 
 SIDES = ("eval_chosen_log_prob", "eval_rejected_log_prob")
@@ -184,7 +184,7 @@ SIDES = ("eval_chosen_log_prob", "eval_rejected_log_prob")
 
 def evaluated(*figures: tuple[float, float, float], of: str = "eval_pair_accuracy") -> list[dict[str, float]]:
     """Evaluations every other step: log-probs of chosen and rejected answers, and a figure of the pairs."""
-    looks = ({"loss": 1.0, **dict(zip((*SIDES, of), one, strict=True))} for one in figures)
+    looks = ({"loss": 1.0, **dict(zip((*SIDES, of), row, strict=True))} for row in figures)
     return [line for look in looks for line in ({"loss": 1.0}, look)]
 
 
@@ -192,26 +192,26 @@ def test_sides_that_both_fall_past_the_floor_while_pairs_are_told_apart_less_wel
     rule = BothFallRule(floor=10, steps=2)
     start = (-50.0, -60.0, 0.7)
     falling = [start, (-55, -65, 0.8), (-61, -71, 0.7), (-62, -72, 0.6)]
-    assert found(rule, evaluated(*falling, (-63, -73, 0.5))) == [8]
-    assert found(rule, evaluated(*falling[:3])) == []  # the accuracy fell only once
-    assert found(rule, evaluated(*falling[:-1], (-62, -72, 0.7))) == []  # it does not fall
+    assert alarms(rule, evaluated(*falling, (-63, -73, 0.5))) == [8]
+    assert alarms(rule, evaluated(*falling[:3])) == []  # the accuracy fell only once
+    assert alarms(rule, evaluated(*falling[:-1], (-62, -72, 0.7))) == []  # it does not fall
     for side in range(2):  # one side alone falls, or is not past the floor each time
         for kept in (-50.0, -59.0):
-            one = [tuple(kept if place == side else value for place, value in enumerate(line)) for line in falling]
-            assert found(rule, evaluated(falling[0], *one[1:])) == []
+            pinned = [tuple(kept if place == side else value for place, value in enumerate(line)) for line in falling]
+            assert alarms(rule, evaluated(falling[0], *pinned[1:])) == []
     early = [start, (-55, -65, 0.8), (-59, -71, 0.7), (-62, -72, 0.6)]
-    assert found(rule, evaluated(*early)) == []
-    assert found(rule, evaluated(*early, (-63, -73, 0.5))) == [10]
+    assert alarms(rule, evaluated(*early)) == []
+    assert alarms(rule, evaluated(*early, (-63, -73, 0.5))) == [10]
 
 
 def test_sides_that_both_fall_can_be_judged_by_the_margin():
     lines = evaluated((-50, -60, 1.0), (-90, -99, 0.9), (-95, -99, 0.8), of="eval_margin")
-    assert found(BothFallRule(figure="eval_margin"), lines) == [6]
-    assert found(BothFallRule(), lines) == []
+    assert alarms(BothFallRule(figure="eval_margin"), lines) == [6]
+    assert alarms(BothFallRule(), lines) == []
 
 
 def test_sides_without_log_probs_as_of_a_reward_model_are_never_found_to_fall():
-    assert found(BothFallRule(), [{"eval_pair_accuracy": value} for value in (0.7, 0.6, 0.5, 0.4)]) == []
+    assert alarms(BothFallRule(), [{"eval_pair_accuracy": value} for value in (0.7, 0.6, 0.5, 0.4)]) == []
 
 
 def gains(*lows: float | None, ends: bool = False) -> list[dict[str, float]]:
@@ -235,12 +235,12 @@ def gains(*lows: float | None, ends: bool = False) -> list[dict[str, float]]:
     ],
 )
 def test_a_condition_whose_gain_may_be_nothing_from_the_third_evaluation_on_or_in_the_end_is_unused(lines, steps):
-    assert found(UnusedConditionRule(), lines) == steps
+    assert alarms(UnusedConditionRule(), lines) == steps
 
 
 def test_from_which_evaluation_on_a_condition_should_be_used_can_be_set():
-    assert found(UnusedConditionRule(from_evaluation=1), gains(-0.1, -0.1)) == [1]
-    assert found(UnusedConditionRule(from_evaluation=4), gains(-0.1, -0.1, -0.1, 0.1, -0.1)) == [5]
+    assert alarms(UnusedConditionRule(from_evaluation=1), gains(-0.1, -0.1)) == [1]
+    assert alarms(UnusedConditionRule(from_evaluation=4), gains(-0.1, -0.1, -0.1, 0.1, -0.1)) == [5]
 
 
 def test_every_conditional_method_watches_whether_its_condition_is_used():
@@ -254,10 +254,10 @@ def test_a_held_out_loss_that_rises_so_many_times_in_a_row_is_found():
         return [line for value in values for line in ({"loss": 1.0}, {"loss": 1.0, "eval_loss": value})]
 
     rule = HeldOutLossRule(rises=2)
-    assert found(rule, losses(3.0, 2.0, 2.1, 2.2, 2.3)) == [8]
-    assert found(rule, losses(3.0, 2.0, 2.1, 2.1, 2.2)) == []
-    assert found(rule, losses(2.0, 2.1)) == []
-    assert found(HeldOutLossRule(rises=1), losses(2.0, 2.1, 2.0, 2.1)) == [4, 8]
+    assert alarms(rule, losses(3.0, 2.0, 2.1, 2.2, 2.3)) == [8]
+    assert alarms(rule, losses(3.0, 2.0, 2.1, 2.1, 2.2)) == []
+    assert alarms(rule, losses(2.0, 2.1)) == []
+    assert alarms(HeldOutLossRule(rises=1), losses(2.0, 2.1, 2.0, 2.1)) == [4, 8]
 
 
 def test_methods_of_pairs_watch_both_sides_and_kto_its_z_by_default():

@@ -45,9 +45,9 @@ def prepared(monkeypatch):
     prepare = KtoObjective.prepare
 
     def keep(self, examples, passes):
-        found = prepare(self, examples, passes)
-        seen.append((list(examples), found))
-        return found
+        result = prepare(self, examples, passes)
+        seen.append((list(examples), result))
+        return result
 
     monkeypatch.setattr(KtoObjective, "prepare", keep)
     return seen
@@ -69,9 +69,9 @@ def test_a_z_of_0_is_found(stage_of):
     """As in the first step, where the policy is its reference."""
     stage = stage_of(max_steps=1, health=[{"kind": "zero_z", "steps": 1}])
     assert ran(stage)[1]["z"] == 0
-    (found,) = recorded(stage, "health")
-    assert (found.step, found.action) == (1, "note")
-    assert found.reason == "z is 0, once: each answer is learned by its own log-ratio alone"
+    (finding,) = recorded(stage, "health")
+    assert (finding.step, finding.action) == (1, "note")
+    assert finding.reason == "z is 0, once: each answer is learned by its own log-ratio alone"
 
 
 def test_dropout_of_the_model_is_off(stage_of, base_model, tmp_path):
@@ -100,13 +100,13 @@ def test_companions_are_read_as_the_model_reads_them_where_they_alone_are_longer
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     config = {"data": str(path), "model": window, "batch": 4, "max_steps": 5, "lr": 1e-6}
     stage = stage_of(reference, **config)
-    found = ran(stage)
+    steps = ran(stage)
     assert [e for e in recorded(stage, "log") if "attention sees 24 of them at most" in e.message]
     monkeypatch.setattr(Kto, "shares_prompt", False)
     plain = ran(stage_of(reference, batching="padded", **config))
     assert abs(plain[1]["kl"]) > 0.1
     for step, values in plain.items():
-        assert found[step]["kl"] == pytest.approx(values["kl"], rel=1e-5), step
+        assert steps[step]["kl"] == pytest.approx(values["kl"], rel=1e-5), step
 
 
 def test_it_learns_what_is_desirable(stage_of):
@@ -137,7 +137,7 @@ def test_rows_of_either_class_are_counted(stage_of, data_folder):
 def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_model, base_model, prepared, reduction):
     """As transformers reads both models: of the start, which the first step has, against another reference."""
     steps = ran(stage_of(other_model, data="preferences", max_steps=1, reduction=reduction, beta=0.1))
-    examples, found = [one for one in prepared if len(one[0]) == 8][-1]  # after those that are rehearsed
+    examples, values = [item for item in prepared if len(item[0]) == 8][-1]  # after those that are rehearsed
     policy, reference = (AutoModelForCausalLM.from_pretrained(path) for path in (base_model, other_model))
 
     def log_prob(model, example) -> float:
@@ -157,7 +157,7 @@ def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_mod
         ratios.append(ratio / len(other.responses[0]) if reduction == "mean" else ratio)
     kl = math.fsum(ratios) / len(ratios)
     assert abs(kl) > 0.005
-    assert float(found["kl"]) == pytest.approx(kl, rel=1e-3)
+    assert float(values["kl"]) == pytest.approx(kl, rel=1e-3)
     assert steps[1]["kl"] == pytest.approx(kl, rel=1e-3)
     assert steps[1]["z"] == max(0.0, steps[1]["kl"])
 
@@ -232,6 +232,6 @@ def test_sharing_prompts_changes_no_step_beyond_rounding(stage_of, prepared, mon
     for step, values in shared.items():
         for figure in ("loss", "grad_norm", "kl"):
             assert values[figure] == pytest.approx(apart[step][figure], rel=2e-4, abs=1e-4), (step, figure)
-    examples, _ = [one for one in prepared if len(one[0]) == 8][-1]  # after those that are rehearsed
-    assert [one.row for one in examples[::2]] == [one.row for one in examples[1::2]]
+    examples, _ = [item for item in prepared if len(item[0]) == 8][-1]  # after those that are rehearsed
+    assert [example.row for example in examples[::2]] == [example.row for example in examples[1::2]]
     assert all(one.weight > 0 > other.weight for one, other in zip(examples[::2], examples[1::2], strict=True))

@@ -65,8 +65,8 @@ def test_margins_of_the_held_out_pairs_are_those_of_the_metrics(run, data_folder
     held_out = [place for place, pair in enumerate(index.pairs) if pair.split == "held_out"]
     assert (len(held_out), len(index.pairs) - len(held_out)) == (20, 64)
     assert list(steps) == [2, 4]
-    for step, found in steps.items():
-        margins = np.array(found.chosen_rewards) - np.array(found.rejected_rewards)
+    for step, pairs in steps.items():
+        margins = np.array(pairs.chosen_rewards) - np.array(pairs.rejected_rewards)
         assert margins[held_out].mean() == pytest.approx(metrics[step]["eval_margin"], rel=1e-4, abs=1e-6)
         right = (margins[held_out] > 0).mean()
         assert right == pytest.approx(metrics[step]["eval_pair_accuracy"], abs=1e-6)
@@ -97,11 +97,15 @@ def test_a_single_answer_s_margin_is_its_log_ratio_turned_where_it_is_undesirabl
     rows = [json.loads(line) for line in (data_folder / f"{data}.jsonl").read_text().splitlines()]
     assert index.compared_with == "reference"
     assert {pair.split for pair in index.pairs} == {"held_out", "train"}
-    for step, found in steps.items():
-        good = [one for pair, one in zip(index.pairs, found.chosen_rewards, strict=True) if pair.split == "held_out"]
-        bad = [one for pair, one in zip(index.pairs, found.rejected_rewards, strict=True) if pair.split == "held_out"]
+    for step, pairs in steps.items():
+        good = [
+            reward for pair, reward in zip(index.pairs, pairs.chosen_rewards, strict=True) if pair.split == "held_out"
+        ]
+        bad = [
+            reward for pair, reward in zip(index.pairs, pairs.rejected_rewards, strict=True) if pair.split == "held_out"
+        ]
         for kind, rewards in (("desirable", good), ("undesirable", bad)):
-            given = [one for one in rewards if one is not None]
+            given = [reward for reward in rewards if reward is not None]
             assert bool(given) == (f"eval_reward_{kind}" in metrics[step])
             if given:
                 expected = metrics[step][f"eval_reward_{kind}"]
@@ -136,11 +140,11 @@ def test_the_newest_step_is_told_pair_by_pair_while_the_run_goes_on(run):
     stage = run("dpo", inspect_pairs=3)
     index, steps = kept(stage)
     told = [Inspected.model_validate(event.model_dump()) for event in recorded(stage, "inspected")]
-    assert [(one.step, one.place) for one in told] == [(step, place) for step in (2, 4) for place in range(6)]
-    for one in told:
-        assert one.found.pair == index.pairs[one.place]
-        assert one.found.chosen_reward == steps[one.step].chosen_rewards[one.place]
-        assert one.found.rejected_log_ratios == steps[one.step].rejected_log_ratios[one.place]
+    assert [(event.step, event.place) for event in told] == [(step, place) for step in (2, 4) for place in range(6)]
+    for event in told:
+        assert event.found.pair == index.pairs[event.place]
+        assert event.found.chosen_reward == steps[event.step].chosen_rewards[event.place]
+        assert event.found.rejected_log_ratios == steps[event.step].rejected_log_ratios[event.place]
 
 
 def test_a_run_that_resumes_has_the_steps_before_and_changes_none(run):
@@ -152,7 +156,7 @@ def test_a_run_that_resumes_has_the_steps_before_and_changes_none(run):
     assert any("resumed from step 3" in event.message for event in recorded(again, "log"))
     assert kept(again) == whole
     # What was known when it resumed comes first.
-    assert [one.step for one in recorded(again, "inspected")][-2 * 84 :: 84] == [2, 4]
+    assert [event.step for event in recorded(again, "inspected")][-2 * 84 :: 84] == [2, 4]
 
 
 def test_what_is_kept_is_bounded(run):

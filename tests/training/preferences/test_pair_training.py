@@ -50,8 +50,8 @@ def trained(make_stage, base_model):
         caches = {"reference": str(cache)} if cache else {}
         stage = make_stage({**QUICK, "method": method, **config}, model=model, data=data, caches=caches, run_id=run_id)
         if reference:
-            found = ModelInput(name="reference", path=str(reference), content_hash="f")
-            inputs = {**stage.spec.inputs, "reference": found}
+            given = ModelInput(name="reference", path=str(reference), content_hash="f")
+            inputs = {**stage.spec.inputs, "reference": given}
             stage = Stage(stage.directory, stage.spec.model_copy(update={"inputs": inputs}), stage._events)
         return stage, train.run(stage)
 
@@ -146,8 +146,8 @@ def test_splitting_a_batch_changes_no_step_beyond_rounding(trained, method):
         for split in ({}, {"micro_batch": 1, "batching": "padded", **apart}, {"batching": "packed"})
     )
     for step, name in itertools.product((1, 2), ("loss", "grad_norm")):
-        found = [part[step][name] for part in parts]
-        assert found == pytest.approx([whole[step][name]] * 2, rel=2e-4, abs=1e-5), (step, name)
+        both = [part[step][name] for part in parts]
+        assert both == pytest.approx([whole[step][name]] * 2, rel=2e-4, abs=1e-5), (step, name)
 
 
 def test_pairs_of_which_nothing_can_be_learned_are_left_out_and_counted(trained, data_folder, tmp_path):

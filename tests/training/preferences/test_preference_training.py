@@ -57,11 +57,11 @@ def test_the_runs_figures_are_those_of_the_saved_model_in_both_orders(learned, d
     rows = [json.loads(line) for line in (data_folder / "preferences.jsonl").read_text().splitlines()]
     held_out = [row for row in rows if row["split"] == "held_out"]
     engine = preference_engine(load_comparing_model(folder, "fp32", "cpu"))
-    found = compare(engine, [Comparison(row["prompt"], row["chosen"], row["rejected"]) for row in held_out])
-    p = [one.p for one in found]
+    preferences = compare(engine, [Comparison(row["prompt"], row["chosen"], row["rejected"]) for row in held_out])
+    p = [preference.p for preference in preferences]
     last = steps[60]
     assert last["eval_pair_accuracy"] == pytest.approx(sum(value > 0.5 for value in p) / len(p))
-    assert last["eval_flip_rate"] == pytest.approx(sum(one.flips for one in found) / len(p))
+    assert last["eval_flip_rate"] == pytest.approx(sum(preference.flips for preference in preferences) / len(p))
     assert last["eval_calibration_error"] == pytest.approx(calibration_error(p), abs=1e-4)
     assert info["summary"]["held_out_accuracy"] == last["eval_pair_accuracy"]
     assert info["summary"]["pairs"] == len(held_out)
@@ -116,21 +116,23 @@ def test_a_benchmark_asks_it_in_both_orders(learned, tmp_path):
     rows = [{"prompt": prompt, "chosen": a, "rejected": b, "source": subset} for subset, a, b in sides]
     done = benchmarked(folder, tmp_path, "preferences", rows, times=2)
     engine = preference_engine(load_comparing_model(folder, "fp32", "cpu"))
-    found = compare(engine, [Comparison(prompt, a, b) for _, a, b in sides])
+    preferences = compare(engine, [Comparison(prompt, a, b) for _, a, b in sides])
     summary = done[0].summary
-    assert summary["accuracy"] == pytest.approx(sum(one.p > 0.5 for one in found) / len(rows))
+    assert summary["accuracy"] == pytest.approx(sum(preference.p > 0.5 for preference in preferences) / len(rows))
     assert (summary["pairs"], summary["ties"]) == (len(rows), sum(a == b for _, a, b in sides))
-    assert summary["flip_rate"] == pytest.approx(sum(one.flips for one in found) / len(rows))
-    assert summary["calibration_error"] == pytest.approx(calibration_error([one.p for one in found]), abs=1e-5)
+    assert summary["flip_rate"] == pytest.approx(sum(preference.flips for preference in preferences) / len(rows))
+    assert summary["calibration_error"] == pytest.approx(
+        calibration_error([preference.p for preference in preferences]), abs=1e-5
+    )
     assert (summary["resumed_rows"], done[1].summary["resumed_rows"]) == (0, len(rows))
 
     wins = {
-        subset: [one.p > 0.5 for (of, _, _), one in zip(sides, found, strict=True) if of == subset]
+        subset: [preference.p > 0.5 for (of, _, _), preference in zip(sides, preferences, strict=True) if of == subset]
         for subset in WEIGHTS
     }
     shares = {subset: sum(won) / len(won) for subset, won in wins.items()}
     by_hand = {
-        section: sum(shares[one] * WEIGHTS[one] for one in subsets) / sum(WEIGHTS[one] for one in subsets)
+        section: sum(shares[name] * WEIGHTS[name] for name in subsets) / sum(WEIGHTS[name] for name in subsets)
         for section, subsets in SECTIONS.items()
     }
     assert len(set(by_hand.values())) == 4
@@ -157,18 +159,18 @@ def test_a_benchmark_of_several_answers_is_a_tournament_of_them(learned, tmp_pat
     done = benchmarked(folder, tmp_path, "labelled", rows, times=2)
     pairs = list(combinations(range(4), 2))
     engine = preference_engine(load_comparing_model(folder, "fp32", "cpu"))
-    found = compare(engine, [Comparison(prompt, answers[a], answers[b]) for a, b in pairs])
+    preferences = compare(engine, [Comparison(prompt, answers[a], answers[b]) for a, b in pairs])
     wins = [0.0] * 4
-    for (a, b), one in zip(pairs, found, strict=True):
-        wins[a] += one.p
-        wins[b] += 1 - one.p
+    for (a, b), compared in zip(pairs, preferences, strict=True):
+        wins[a] += compared.p
+        wins[b] += 1 - compared.p
     assert len(set(wins)) == 4
     summary = done[0].summary
     # One of the four is the favourite, whatever is asked.
     assert (summary["prompts"], summary["accuracy"], summary["ties"]) == (4, 0.25, 0)
     best = wins.index(max(wins))
-    one = [row for row in rows if row["group"] == best]
+    candidates = [row for row in rows if row["group"] == best]
     (tmp_path / "one").mkdir()
-    assert benchmarked(folder, tmp_path / "one", "labelled", one, times=1)[0].summary["accuracy"] == 1
-    assert summary["flip_rate"] == pytest.approx(sum(one.flips for one in found) / len(found))
+    assert benchmarked(folder, tmp_path / "one", "labelled", candidates, times=1)[0].summary["accuracy"] == 1
+    assert summary["flip_rate"] == pytest.approx(sum(preference.flips for preference in preferences) / len(preferences))
     assert (summary["resumed_rows"], done[1].summary["resumed_rows"]) == (0, 24)

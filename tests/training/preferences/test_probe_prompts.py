@@ -49,25 +49,25 @@ def generated(make_stage, model, prompts: list[str], score: float | None) -> lis
     inputs = {"model": ModelInput(name="m", path=str(model), content_hash="m")}
     stage = Stage(stage.directory, stage.spec.model_copy(update={"inputs": inputs}), stage._events)
     generate.run(stage)
-    return [one["text"] for one in json.loads((stage.directory / "outputs" / "answers.json").read_text())]
+    return [answer["text"] for answer in json.loads((stage.directory / "outputs" / "answers.json").read_text())]
 
 
 @pytest.mark.parametrize("method", CONFIGS)
 def test_answers_at_each_evaluation_are_those_of_the_weights_at_that_step(run, make_stage, base_model, method):
     stage = run(method)
-    found = probed(stage)
-    assert list(found) == [0, 2, 4]
+    by_step = probed(stage)
+    assert list(by_step) == [0, 2, 4]
     # The start model knows no score; the policy that comes out is asked with its default, the highest.
     asked = 5.0 if method == "decision_transformer" else None
-    conditions = [one.condition and one.condition.score for one in found.values()]
+    conditions = [probe.condition and probe.condition.score for probe in by_step.values()]
     assert conditions == [None, asked, asked]
-    prompts = found[4].prompts
+    prompts = by_step[4].prompts
     assert [prompt.row is None for prompt in prompts] == [False] * 3 + [True]
     own = [(place, prompt.messages[0]["content"]) for place, prompt in enumerate(prompts) if len(prompt.messages) == 1]
     for step, folder in ((0, base_model), (4, stage.directory / "outputs" / "model")):
         texts = generated(make_stage, folder, [text for _, text in own], asked if step else None)
-        assert texts == [found[step].answers[place].text for place, _ in own]
-    assert found[0].answers != found[4].answers
+        assert texts == [by_step[step].answers[place].text for place, _ in own]
+    assert by_step[0].answers != by_step[4].answers
 
 
 def test_a_probe_changes_nothing_of_the_model(run):

@@ -42,7 +42,8 @@ def padding_free_attention(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """An attention function of transformers. Without `segments` it is its `sdpa`.
+    """An attention function of transformers: query (1, heads, T, d), key and value (1, key heads, T, d) to
+    (1, T, heads, d). Without `segments` it is its `sdpa`.
 
     Raises NotImplementedError for what only other attention functions compute.
     """
@@ -53,7 +54,7 @@ def padding_free_attention(
         return attended
     unknown = [name for name in ("softcap", "s_aux", "position_bias") if options.get(name) is not None]
     if unknown:
-        raise NotImplementedError(f"padding-free attention knows no {', '.join(unknown)}")
+        raise NotImplementedError(f"padding-free attention does not support {', '.join(unknown)}")
     # For each grid that asks: itself, what it sees, and what to add to the scores of padded rows.
     parts = [(segments.first, segments.first, segments.causal)]
     if segments.further is not None:

@@ -44,8 +44,8 @@ def fit_attribute(name: str, rows: Sequence[Mapping[str, Any]], dataset: str, de
             code="constant_attribute",
             hint="Leave it out of `attributes`.",
         )
-    found = Attribute(name=name, low=low, high=high, step=step, decimals=decimals)
-    return found if default is None else found.model_copy(update={"default": found.value(default)})
+    attribute = Attribute(name=name, low=low, high=high, step=step, decimals=decimals)
+    return attribute if default is None else attribute.model_copy(update={"default": attribute.value(default)})
 
 
 def described(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -67,7 +67,7 @@ def _step(values: Sequence[float]) -> tuple[float, int]:
 
 
 def _unknown(name: str, rows: Sequence[Mapping[str, Any]], dataset: str) -> BadInput:
-    known = sorted({one for row in rows if row["split"] == "train" for one in row.get("attributes") or {}})
+    known = sorted({attribute for row in rows if row["split"] == "train" for attribute in row.get("attributes") or {}})
     if not known:
         return BadInput(
             f"no training row of {dataset} has attributes, and {name} is to be learned",

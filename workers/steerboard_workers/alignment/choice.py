@@ -41,5 +41,5 @@ def nested_pairs(
     falling = sorted(range(len(scores)), key=lambda place: -scores[place])
     # The lowest first; of equal ones the first, as `choose` takes them.
     rising = sorted(range(len(scores)), key=scores.__getitem__)
-    found = zip(falling[: len(scores) // 2][:most], rising, strict=False)
-    return [(a, b) for a, b in found if scores[a] - scores[b] > min_margin and texts[a] != texts[b]]
+    candidates = zip(falling[: len(scores) // 2][:most], rising, strict=False)
+    return [(a, b) for a, b in candidates if scores[a] - scores[b] > min_margin and texts[a] != texts[b]]

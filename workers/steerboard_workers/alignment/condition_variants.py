@@ -57,15 +57,15 @@ def variants_of(
     if len(given) < 2:
         return None
     rows, own = [row for row, _ in given], [asked for _, asked in given]
-    by_text = {form.text(one): one for one in own}
-    mixed = mixture([form.text(one) for one in own])
-    conditions = [own, shuffled(own, random), [form.opposite(one) for one in own]]
+    by_text = {form.text(condition): condition for condition in own}
+    mixed = mixture([form.text(condition) for condition in own])
+    conditions = [own, shuffled(own, random), [form.opposite(condition) for condition in own]]
     conditions += [[by_text[text]] * len(rows) for text in mixed]
     rendered = [method.recondition(renderer, rows, part) for part in conditions]
     kept = [
         (row, examples)
         for row, examples in zip(rows, map(_comparable, zip(*rendered, strict=True)), strict=True)
-        if examples and (method.config.too_long == "truncate" or not any(one.truncated for one in examples))
+        if examples and (method.config.too_long == "truncate" or not any(example.truncated for example in examples))
     ]
     if len(kept) < 2:
         return None
@@ -96,12 +96,14 @@ def _values(text: str) -> list[tuple[str, float]]:
 
 
 def _comparable(examples: Sequence[Example | None]) -> list[Example] | None:
-    there = [one for one in examples if one is not None]
+    there = [example for example in examples if example is not None]
     first = there[0] if there else None
     if first is None or len(there) < len(examples):
         return None
     same = all(
-        len(one.responses) == 1 and np.array_equal(one.responses[0], first.responses[0]) and one.leads == first.leads
-        for one in there
+        len(example.responses) == 1
+        and np.array_equal(example.responses[0], first.responses[0])
+        and example.leads == first.leads
+        for example in there
     )
     return there if same else None

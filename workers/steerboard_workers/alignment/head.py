@@ -62,12 +62,12 @@ def read_head(
 class _ReadLogits(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, temperature: float, entropic: bool) -> tuple[Tensor, ...]:
-        found = _Found(len(logits), logits.device, entropic)
-        found.read(logits, labels, temperature)
+        reading = _Reading(len(logits), logits.device, entropic)
+        reading.read(logits, labels, temperature)
         ctx.temperature = temperature
-        ctx.save_for_backward(logits, labels, found.normalisers, found.entropies)
-        ctx.mark_non_differentiable(found.correct)
-        return found.log_probs, found.correct, found.entropies
+        ctx.save_for_backward(logits, labels, reading.normalisers, reading.entropies)
+        ctx.mark_non_differentiable(reading.correct)
+        return reading.log_probs, reading.correct, reading.entropies
 
     @staticmethod
     @once_differentiable
@@ -95,19 +95,19 @@ class _ReadHead(torch.autograd.Function):
         cast = copied(weight, dtype) if weight.dtype is not dtype else None
         states, matrix = hidden.to(dtype), weight if cast is None else cast.tensor
         shift = None if bias is None else bias.to(dtype)
-        found = _Found(len(states), states.device, entropic)
+        reading = _Reading(len(states), states.device, entropic)
         loan = Loan((min(rows, len(states)), len(matrix)), dtype, states.device)
         for part in _parts(len(states), rows):
             chunk = _logits(states[part], matrix, shift, loan.tensor)
-            found.read(chunk, labels[part], temperature, part)
+            reading.read(chunk, labels[part], temperature, part)
         ctx.temperature, ctx.rows = temperature, rows
         if any(ctx.needs_input_grad):
             # A single chunk stays, and becomes its gradient.
             ctx.loan, ctx.cast = loan if len(states) <= rows else None, cast
             kept = None if cast is not None else weight
-            ctx.save_for_backward(states, kept, shift, labels, found.normalisers, found.entropies)
-        ctx.mark_non_differentiable(found.correct)
-        return found.log_probs, found.correct, found.entropies
+            ctx.save_for_backward(states, kept, shift, labels, reading.normalisers, reading.entropies)
+        ctx.mark_non_differentiable(reading.correct)
+        return reading.log_probs, reading.correct, reading.entropies
 
     @staticmethod
     @once_differentiable
@@ -138,7 +138,7 @@ class _ReadHead(torch.autograd.Function):
         return of_states, of_matrix, of_shift, None, None, None, None
 
 
-class _Found:
+class _Reading:
     """What is read of N rows of logits, each (N,). Without `entropic`, `entropies` has no elements."""
 
     def __init__(self, count: int, device: torch.device, entropic: bool) -> None:

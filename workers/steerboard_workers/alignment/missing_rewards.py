@@ -12,10 +12,9 @@ _NAMED = 5
 def rows_without_reward(dataset: str, rows: Sequence[int]) -> BadInput:
     """Names the first of `rows` (by number)."""
     named = ", ".join(str(row) for row in rows[:_NAMED]) + (", ..." if len(rows) > _NAMED else "")
-    one = len(rows) == 1
+    noun, verb = ("row", "has") if len(rows) == 1 else ("rows", "have")
     return BadInput(
-        f"{len(rows):,} {'row' if one else 'rows'} of {dataset} {'has' if one else 'have'} attributes and no reward: "
-        f"{'row' if one else 'rows'} {named}",
+        f"{len(rows):,} {noun} of {dataset} {verb} attributes and no reward: {noun} {named}",
         code="rows_without_reward",
         hint="Score the dataset with a reward model first, or train a method by its attributes alone.",
     )

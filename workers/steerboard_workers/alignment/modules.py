@@ -15,7 +15,7 @@ from steerboard_workers.alignment.head import chunk_rows, is_plain, read_head, r
 from steerboard_workers.alignment.segments import Segments
 
 # What a forward returns instead, to see whether two ways to compute the same agree: the hidden states (N, hidden), or
-# log-probs by the model's own full forward. Asked of the wrapped module, since ZeRO-3 brings weights in from outside.
+# log-probs by the model's own full forward. Asked of the wrapped module, since ZeRO-3 gathers weights from outside.
 Probe = Literal["hidden", "whole_head"]
 
 
@@ -125,14 +125,14 @@ def without_dropout(model: nn.Module) -> bool:
     Architectures have it as modules, or as numbers that go to a function: `attention_dropout` of Llama, `resid_pdrop`
     of DBRX, `layerdrop` of OPT.
     """
-    found = False
+    drops = False
     for part in model.modules():
         names = ["p"] if isinstance(part, nn.Dropout) else []
         names += [name for name, value in vars(part).items() if "drop" in name and isinstance(value, float)]
         for name in names:
-            found |= getattr(part, name) > 0
+            drops |= getattr(part, name) > 0
             setattr(part, name, 0.0)
-    return found
+    return drops
 
 
 def read_hidden(model: Any, inputs: dict[str, Any], read: Tensor) -> Tensor:
@@ -150,6 +150,7 @@ def body_of(model: Any) -> Any:
 def model_inputs(
     input_ids: Tensor, position_ids: Tensor | None, attention_mask: Tensor | None, segments: Segments | None
 ) -> dict[str, Any]:
+    """What a model of transformers is called with: input_ids and position_ids (B, T), attention_mask (B, 1, T, T)."""
     # use_cache=False also makes transformers tell packed sequences apart by their position ids.
     inputs = {
         "input_ids": input_ids,

@@ -64,26 +64,26 @@ class Responses:
     def of_labels(cls, examples: Sequence[Example], labels: Sequence[Sequence[NDArray[np.float32]]]) -> Responses:
         """`labels`: of each example, log-probs (labels,) of each sequence."""
         pairs = [(example, side) for example in examples for side in range(len(example.responses))]
-        values = [found for sides in labels for found in sides]
+        values = [log_probs for sides in labels for log_probs in sides]
         lengths = [example.response_lengths[side] for example, side in pairs]
         reference = [example.frozen_log_probs.get(REFERENCE.name) for example in examples]
-        known = [one for one in reference if one is not None]
+        known = [log_probs for log_probs in reference if log_probs is not None]
         return cls(
-            torch.tensor([float(one[-n:].sum()) for one, n in zip(values, lengths, strict=True)]),
+            torch.tensor([float(log_probs[-n:].sum()) for log_probs, n in zip(values, lengths, strict=True)]),
             torch.tensor(lengths, dtype=torch.float32),
-            torch.tensor([float(one[:-n].sum()) for one, n in zip(values, lengths, strict=True)]),
-            torch.tensor([float(len(one) - n) for one, n in zip(values, lengths, strict=True)]),
+            torch.tensor([float(log_probs[:-n].sum()) for log_probs, n in zip(values, lengths, strict=True)]),
+            torch.tensor([float(len(log_probs) - n) for log_probs, n in zip(values, lengths, strict=True)]),
             torch.from_numpy(np.concatenate(known)) if len(known) == len(examples) and known else None,
         )
 
     @property
     def means(self) -> Tensor:
-        """m = l / tokens."""
+        """(S,) m = l / tokens."""
         return self.log_probs / self.lengths
 
     @property
     def log_ratios(self) -> Tensor:
-        """l less the reference's."""
+        """(S,) l less the reference's."""
         assert self.reference is not None
         return self.log_probs - self.reference
 

@@ -42,16 +42,16 @@ def _take(needed: int) -> Tensor:
     """Bytes: at least `needed`, and at most a quarter more than any ever asked for."""
     enough = [whole for whole in _free if len(whole) >= needed]
     if enough:
-        found = min(enough, key=len)
-        _free[:] = [whole for whole in _free if whole is not found]
-        return found
+        smallest = min(enough, key=len)
+        _free[:] = [whole for whole in _free if whole is not smallest]
+        return smallest
     _free.clear()  # each is too small, and would only add to the new one
     step = 1 << max(0, needed.bit_length() - 3)
     return torch.empty(-(-needed // step) * step, dtype=torch.uint8)
 
 
 def copied(tensor: Tensor, dtype: torch.dtype) -> Loan:
-    """The tensor in another dtype."""
+    """The tensor, of any shape, in another dtype."""
     loan = Loan(tensor.shape, dtype, tensor.device)
     loan.tensor.copy_(tensor)
     return loan

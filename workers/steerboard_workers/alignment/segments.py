@@ -112,12 +112,12 @@ class Segments:
         return Segments(self.first.to(device), None if self.further is None else self.further.to(device))
 
     def causal(self, dtype: torch.dtype) -> Tensor:
-        """What to add to scores of `first`: 0 where a token is seen. The same for every layer."""
+        """(width, width) to add to scores of `first`: 0 where a token is seen. The same for every layer."""
         width, device = self.first.width, self.first.places.device
         return self._bias_of("first", dtype, lambda: torch.ones(width, width, dtype=torch.bool, device=device).tril())
 
     def masked(self, dtype: torch.dtype) -> Tensor:
-        """The same of `further`."""
+        """(M, 1, R, P + R), the same of `further`."""
         assert self.further is not None
         return self._bias_of("further", dtype, self.further.visible)
 
@@ -179,8 +179,8 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        found = []
+        gradients = []
         for layout, size in zip(ctx.layouts, ctx.sizes, strict=True):
             out = gradient.new_zeros(size, *gradient.shape[1:])
-            found.append(out.index_copy_(0, layout.places, layout.of(gradient)))
-        return None, *found
+            gradients.append(out.index_copy_(0, layout.places, layout.of(gradient)))
+        return None, *gradients

@@ -13,11 +13,11 @@ _UNFINISHED = "\ufffd"
 
 def token_texts(tokenizer: Any, ids: Ids) -> list[str]:
     """The text that each token adds. Where tokens are parts of a character, the last of them has it."""
-    given, texts, start = [int(one) for one in ids], [], 0
+    given, texts, start = [int(token) for token in ids], [], 0
 
     def text(part: list[int]) -> str:
-        found: str = tokenizer.decode(part, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        return found
+        decoded: str = tokenizer.decode(part, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return decoded
 
     for end in range(1, len(given) + 1):
         # Behind the token before it: alone, some tokenizers take its leading space away.

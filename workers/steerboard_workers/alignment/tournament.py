@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-Pair = tuple[int, int]
+IndexPair = tuple[int, int]
 
 
-def schedule(answers: int, opponents: int, seed: int, group: int) -> list[Pair]:
+def schedule(answers: int, opponents: int, seed: int, group: int) -> list[IndexPair]:
     """Places of the answers that meet, the lower one first: all pairs of up to `opponents + 1` answers.
 
     More of them form a circle in an order that (seed, group) draws, and each meets those nearest to it on either
@@ -29,7 +29,7 @@ def schedule(answers: int, opponents: int, seed: int, group: int) -> list[Pair]:
     return sorted((min(pair), max(pair)) for pair in met)
 
 
-def win_rates(answers: int, pairs: Sequence[Pair], p: Sequence[float]) -> NDArray[np.float64]:
+def win_rates(answers: int, pairs: Sequence[IndexPair], p: Sequence[float]) -> NDArray[np.float64]:
     """The mean probability of each answer that it is better than those it met: (answers,); 1/2 where it met none.
 
     `p`: that the first of a pair is. Over all pairs this orders the answers as the Bradley-Terry model would.

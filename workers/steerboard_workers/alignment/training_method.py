@@ -99,7 +99,7 @@ class TrainingMethod(Generic[C]):
         """The examples of rows whose answers are asked for by `conditions`, one a row, instead of their own. None: it
         does not fit. Only with a `condition_format`, whose resolved conditions these are."""
         assert self.condition_format is not None
-        groups = self._rendered(renderer, rows, [self.condition_format.text(one) for one in conditions])
+        groups = self._rendered(renderer, rows, [self.condition_format.text(condition) for condition in conditions])
         return [
             None if group is None else self.example(int(row.get("row", place)), row, group)
             for place, (row, group) in enumerate(zip(rows, groups, strict=True))
@@ -113,7 +113,7 @@ class TrainingMethod(Generic[C]):
         self, renderer: Renderer, rows: list[Row], conditions: Sequence[str | None]
     ) -> list[RenderedGroup | None]:
         prompts = [row["prompt"] for row in rows]
-        given = conditions if any(one is not None for one in conditions) else None
+        given = conditions if any(condition is not None for condition in conditions) else None
         if self.condition_format is not None:
             renderer = renderer.writing(self.condition_format)
         if self.sides:
@@ -148,7 +148,7 @@ class TrainingMethod(Generic[C]):
         log-probs with those of a frozen model, which are read without it: the differences would be noise, and the first
         step would not find the policy at its reference. Nor with a policy gradient, which compares those of two steps.
         """
-        return all(one.reads == "ends" for one in needed_method(self.config.method).frozen)
+        return all(model.reads == "ends" for model in needed_method(self.config.method).frozen)
 
     @property
     def needs_entropy(self) -> bool:

@@ -12,7 +12,7 @@ from steerboard_workers.engines.protocol import Completion, Delta, Request
 
 
 @dataclass(frozen=True)
-class Asked:
+class TokenisedRequest:
     """A request as token ids. `limit`: how many tokens each of its answers may have. `against`: its prompt without the
     condition, where answers are guided."""
 
@@ -33,7 +33,7 @@ class Answer:
     shown: str = ""
 
 
-def asked(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -> list[Asked]:
+def asked(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -> list[TokenisedRequest]:
     """The requests as token ids, the longest first, so that memory fails early or never. Prompts that leave no room
     are cut from the left. Equal lengths keep the order of their rows.
 
@@ -55,7 +55,7 @@ def asked(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -
         raise UnrenderableRows(rows, len(requests)) from error
     order = sorted(range(len(requests)), key=lambda i: -len(prompts[i]))
     return [
-        Asked(requests[i], prompts[i], min(most, window - len(prompts[i])), against[i] if against else None)
+        TokenisedRequest(requests[i], prompts[i], min(most, window - len(prompts[i])), against[i] if against else None)
         for i in order
     ]
 

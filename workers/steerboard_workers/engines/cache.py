@@ -21,6 +21,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[misc]
     _start = 0  # where the views begin
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Append keys and values of new tokens (B, heads, t, d); all of them (B, heads, T + t, d)."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
             self._key_buffer = key_states.new_empty(0)
@@ -39,7 +40,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[misc]
         return self.keys, self.values
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """Keep, repeat or reorder rows; finished ones are dropped this way."""
+        """Keep, repeat or reorder rows, by their indices (b,); finished ones are dropped this way."""
         end = self._start + self.get_seq_length()
         self._key_buffer = self._key_buffer.index_select(0, beam_idx)
         self._value_buffer = self._value_buffer.index_select(0, beam_idx)

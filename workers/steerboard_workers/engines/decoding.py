@@ -142,14 +142,14 @@ class Decoder:
         rows, waiting = self._prefill(streams, order[: self.width]), list(order[self.width :])
         least = max(1, int(LEAST_SHARE * min(self.width, len(order))))
         while True:
-            tokens, found = self._draw(rows, decoding, take)
-            yield from found
+            tokens, ended = self._draw(rows, decoding, take)
+            yield from ended
             free = rows.ended()
             while waiting and len(free) >= least:
                 new = self._prefill(streams, waiting[: len(free)])
                 waiting = waiting[len(free) :]
-                drawn, found = self._draw(new, decoding, take)
-                yield from found
+                drawn, ended = self._draw(new, decoding, take)
+                yield from ended
                 taken = free[: len(new.live)]
                 rows.replace(taken, new)
                 tokens[taken] = drawn
@@ -185,7 +185,7 @@ class Decoder:
     def _prefill(self, streams: Sequence[Stream], places: Sequence[int]) -> _Rows:
         longest = max(streams[place].room for place in places)
         rows = self._prefill_prompts(streams, places, [streams[place].prompt for place in places], longest)
-        against = [one for one in (streams[place].against for place in places) if one is not None]
+        against = [stream for stream in (streams[place].against for place in places) if stream is not None]
         if against:
             rows.against = self._prefill_prompts(streams, places, against, longest)
         return rows

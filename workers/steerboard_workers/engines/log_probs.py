@@ -40,8 +40,8 @@ class AnswerLogProbs:
         """(places, what `read` takes) of each pass over all of them, a prompt once for all its answers where the model
         allows it: what an answer gets depends on its pass, in the last bit."""
         examples = [
-            Example(place, np.array(one.prompt, dtype=np.int32), (np.array(one.answer, dtype=np.int32),))
-            for place, one in enumerate(drawn)
+            Example(place, np.array(sample.prompt, dtype=np.int32), (np.array(sample.answer, dtype=np.int32),))
+            for place, sample in enumerate(drawn)
         ]
         for batcher, some in self._passes.ways(examples, batch_tokens):
             for part in batcher.cut(some)[0]:
@@ -49,5 +49,5 @@ class AnswerLogProbs:
 
     def read(self, batcher: Batcher, part: Sequence[Example]) -> list[float]:
         """For each answer, the sum over its tokens of log softmax(logits / temperature), in nats."""
-        found = self._passes.forward(batcher, part)[0].double().cpu()
-        return [float(one.sum()) for one in found.split([example.labels for example in part])]
+        log_probs = self._passes.forward(batcher, part)[0].double().cpu()
+        return [float(values.sum()) for values in log_probs.split([example.labels for example in part])]

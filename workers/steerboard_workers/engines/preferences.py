@@ -60,7 +60,7 @@ class TransformersPreferences:
 
         Raises `BadRow` for two responses that fill the model's window, which `skip_unfit` leaves out.
         """
-        orders = [order for one in comparisons for order in (one, one.swapped)]
+        orders = [order for comparison in comparisons for order in (comparison, comparison.swapped)]
         questions = self.prompt.questions(orders)
         sequences: list[list[int]] = [question.ids if question else [] for question in questions]
         unfit = {place // 2 for place, question in enumerate(questions) if question is None}
@@ -82,14 +82,14 @@ class TransformersPreferences:
             leads = self._first(asked)
             if phase is not None:
                 phase.tokens += sum(map(len, asked))
-            found = zip(places, leads[::2], leads[1::2], strict=True)
+            results = zip(places, leads[::2], leads[1::2], strict=True)
             # Rounding must not decide between equal texts.
             tied = Preference(0.5, 0.5)
             yield (
                 places,
                 [
                     tied if comparisons[place].a == comparisons[place].b else Preference(forth, 1 - back)
-                    for place, forth, back in found
+                    for place, forth, back in results
                 ],
             )
 
@@ -112,6 +112,6 @@ class TransformersPreferences:
         """Whether the LM head's logits are the model's: some architectures do more to them."""
         read = torch.tensor([ids.shape[1] - 1] * 2, device=self._device)
         labels = torch.tensor(self.prompt.verdicts, device=self._device)
-        found = [self._module(ids, read, labels, probe=probe)[0].float() for probe in (None, "whole_head")]
-        self._module.whole_head = bool((found[0] - found[1]).abs().max() > AGREE)
+        logits = [self._module(ids, read, labels, probe=probe)[0].float() for probe in (None, "whole_head")]
+        self._module.whole_head = bool((logits[0] - logits[1]).abs().max() > AGREE)
         self._checked = True

@@ -50,20 +50,22 @@ class TransformersRewards:
         if self._device.type == "cpu":
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
         places: dict[tuple[bytes, int], list[int]] = {}
-        for place, one in enumerate(sequences):
-            places.setdefault((np.array(one.ids, dtype=np.int32).tobytes(), one.prompt_length), []).append(place)
+        for place, rendered in enumerate(sequences):
+            places.setdefault((np.array(rendered.ids, dtype=np.int32).tobytes(), rendered.prompt_length), []).append(
+                place
+            )
         of_each = list(places.values())
         examples = [_example(row, sequences[same[0]]) for row, same in enumerate(of_each)]
         for batcher, some in self._passes.ways(examples, batch_tokens):
             for part in batcher.cut(some)[0]:
                 values: list[float] = self._passes.forward(batcher, part).tolist()
-                found = [(place, value) for e, value in zip(part, values, strict=True) for place in of_each[e.row]]
-                yield [place for place, _ in found], [value for _, value in found]
+                scored = [(place, value) for e, value in zip(part, values, strict=True) for place in of_each[e.row]]
+                yield [place for place, _ in scored], [value for _, value in scored]
 
 
-def _example(row: int, one: Rendered) -> Example:
-    ids = np.array(one.ids, dtype=np.int32)
-    return Example(row, ids[: one.prompt_length], (ids[one.prompt_length :],))
+def _example(row: int, rendered: Rendered) -> Example:
+    ids = np.array(rendered.ids, dtype=np.int32)
+    return Example(row, ids[: rendered.prompt_length], (ids[rendered.prompt_length :],))
 
 
 def batches_by_tokens(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

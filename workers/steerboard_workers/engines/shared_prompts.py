@@ -28,7 +28,7 @@ class SharedPrompts:
         self._log = log
         self._reads: Reads = "ends" if isinstance(module, RewardModule) else "labels"
         self._own_attention = module.model.config._attn_implementation
-        # How answers to one prompt are computed together; None where that was tried in vain.
+        # How answers to one prompt are computed together; None where that attempt failed.
         self._together: list[Batcher | None] = []
         self._knows_head = False
         self._noted: set[str] = set()
@@ -87,8 +87,8 @@ class SharedPrompts:
             self._together.append(next((way for way in ways if prober.layout_agrees(way)), None))
             if self._together[0] is None:
                 self._note("this architecture cannot share prompts: each answer is computed with its own")
-        found = self._together[0]
-        return None if found is None else replace(found, micro_tokens=plain.micro_tokens)
+        batcher = self._together[0]
+        return None if batcher is None else replace(batcher, micro_tokens=plain.micro_tokens)
 
     def _note(self, line: str) -> None:
         if line not in self._noted:

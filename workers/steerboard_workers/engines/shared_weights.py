@@ -43,15 +43,15 @@ class Layout:
 
     @property
     def plain(self) -> tuple[str, list[tuple[Any, ...]]]:
-        return self.path, [astuple(one) for one in self.tensors]
+        return self.path, [astuple(placed) for placed in self.tensors]
 
     def read(self) -> Iterator[tuple[str, Tensor]]:
         """Each tensor, on the CPU. A change to one is no one else's."""
         with Path(self.path).open("rb") as file:
             memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         whole = torch.frombuffer(memory, dtype=torch.uint8)
-        for one in self.tensors:
-            yield one.name, _part(whole, one)
+        for placed in self.tensors:
+            yield placed.name, _part(whole, placed)
 
 
 class SharedWeights:
@@ -70,7 +70,7 @@ class SharedWeights:
             self._layout = self._allocate(weights(), dtype)
         assert self._memory is not None
         whole = torch.frombuffer(self._memory, dtype=torch.uint8)
-        places = {one.name: one for one in self._layout.tensors}
+        places = {placed.name: placed for placed in self._layout.tensors}
         for name, tensor in weights():
             part = _part(whole, places[name])
             if tensor.is_cuda and not self._pinned:
@@ -84,9 +84,9 @@ class SharedWeights:
         placed, end = [], 0
         for name, tensor in weights:
             stored = dtype if tensor.dtype.is_floating_point else tensor.dtype
-            one = Placed(name, str(stored).removeprefix("torch."), tuple(tensor.shape), end)
-            placed.append(one)
-            end += -(-_bytes(one) // _ALIGNMENT) * _ALIGNMENT
+            entry = Placed(name, str(stored).removeprefix("torch."), tuple(tensor.shape), end)
+            placed.append(entry)
+            end += -(-_bytes(entry) // _ALIGNMENT) * _ALIGNMENT
         os.ftruncate(self._file, max(end, 1))
         self._memory = mmap.mmap(self._file, 0)
         return Layout(f"/proc/{os.getpid()}/fd/{self._file}", tuple(placed))
@@ -113,9 +113,9 @@ def _pin(whole: Tensor, device: torch.device) -> None:
             torch.zeros(1, device=device)  # the next kernel reports the failure as its own
 
 
-def _bytes(one: Placed) -> int:
-    return int(math.prod(one.shape) * getattr(torch, one.dtype).itemsize)
+def _bytes(placed: Placed) -> int:
+    return int(math.prod(placed.shape) * getattr(torch, placed.dtype).itemsize)
 
 
-def _part(whole: Tensor, one: Placed) -> Tensor:
-    return whole[one.offset : one.offset + _bytes(one)].view(getattr(torch, one.dtype)).view(one.shape)
+def _part(whole: Tensor, placed: Placed) -> Tensor:
+    return whole[placed.offset : placed.offset + _bytes(placed)].view(getattr(torch, placed.dtype)).view(placed.shape)

@@ -50,14 +50,14 @@ class TransformersEngine:
         """
         answers = [
             _Drawn(
-                one.request.row,
+                tokenised.request.row,
                 n,
-                one.limit,
-                prompt=one.prompt,
-                key=stream_key(seed, one.request.row, n),
-                against=one.against,
+                tokenised.limit,
+                prompt=tokenised.prompt,
+                key=stream_key(seed, tokenised.request.row, n),
+                against=tokenised.against,
             )
-            for one in asked(self.renderer, requests, decoding)
+            for tokenised in asked(self.renderer, requests, decoding)
             for n in range(decoding.n)
         ]
         writer = Writer(self.renderer, self.stop_ids, decoding.stop, on_delta)

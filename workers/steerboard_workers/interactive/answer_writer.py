@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import transaction
-from steerboard.platform.texts import storable
 from steerboard.playground import claims
 from steerboard.playground.claims import Claim
 from steerboard.playground.tables import Comparison
+from steerboard_files.texts import storable
 from steerboard_workers.interactive.leases import Stopping, Wanted
 
 FLUSH_SECONDS = 0.1

@@ -32,7 +32,7 @@ from steerboard_statistics.bootstrap import Interval, Resamples
 from steerboard_statistics.correlation import spearman
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.interactive.errors import problem_of, with_memory
-from steerboard_workers.interactive.leases import Keeper, Stopping, Wanted
+from steerboard_workers.interactive.leases import LeaseHolder, Stopping, Wanted
 from steerboard_workers.interactive.models import HeldModel, ModelCache
 from steerboard_workers.interactive.rewards import own_units, rewards_of
 
@@ -73,11 +73,11 @@ class CurveServer:
     """At most one curve in hand. For one thread at a time."""
 
     def __init__(
-        self, sessions: sessionmaker[Session], models: ModelCache, keeper: Keeper, stopping: threading.Event
+        self, sessions: sessionmaker[Session], models: ModelCache, lease_holder: LeaseHolder, stopping: threading.Event
     ) -> None:
         self._sessions = sessions
         self._models = models
-        self._keeper = keeper
+        self._lease_holder = lease_holder
         self._stopping = stopping
         self._work: _Work | None = None
 
@@ -103,7 +103,7 @@ class CurveServer:
 
     def _take(self) -> _Work | None:
         with transaction(self._sessions) as session:
-            claim = claims.claim_next(session, Curve, self._keeper.owner, self._keeper.lease_seconds)
+            claim = claims.claim_next(session, Curve, self._lease_holder.owner, self._lease_holder.lease_seconds)
             if claim is None:
                 return None
             curve = session.get_one(Curve, claim.id, options=[undefer(Curve.prompts)], populate_existing=True)
@@ -117,14 +117,14 @@ class CurveServer:
         if form is None:
             self._fail(claim, problem_document(NotFound(f"{curve.model_name} was deleted", code="unknown_model")))
             return None
-        self._keeper.hold(claim)
+        self._lease_holder.hold(claim)
         normaliser = Normaliser.model_validate(given) if given else None
         wanted = Wanted(self._sessions, claim, self._stopping)
         return _Work(claim, curve, form, normaliser, list(curve.points), wanted)
 
     def _put_down(self, work: _Work) -> None:
         self._work = None
-        self._keeper.drop(work.claim)
+        self._lease_holder.drop(work.claim)
 
     def _advance(self, work: _Work) -> None:
         prompts = work.curve.prompts

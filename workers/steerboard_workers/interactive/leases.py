@@ -49,7 +49,7 @@ class Wanted:
             self._asked = time.monotonic()
 
 
-class Keeper:
+class LeaseHolder:
     """`hold` what is worked for as often as needed, `drop` it as often: its lease is renewed in between."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Keeper:
         self._lock = threading.Lock()
         self._now = threading.Event()
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name="leases", daemon=True)
 
     @property
     def owner(self) -> str:

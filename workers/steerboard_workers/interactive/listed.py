@@ -26,7 +26,7 @@ class ListedModels:
 
     def rows(self) -> list[dict[str, str]]:
         """As `workers.holds`."""
-        return [{"project_id": str(one.project_id), "name": one.name} for one in self._models.values()]
+        return [{"project_id": str(model.project_id), "name": model.name} for model in self._models.values()]
 
     def used(self, model_id: uuid.UUID, project_id: uuid.UUID, name: str, size: int, limit: int | None) -> None:
         """A model is in use; those used the longest ago leave where all together have more than `limit` bytes."""
@@ -42,4 +42,4 @@ class ListedModels:
         self._models.clear()
 
     def _bytes(self) -> int:
-        return sum(one.size for one in self._models.values())
+        return sum(model.size for model in self._models.values())

@@ -133,7 +133,7 @@ class ModelCache:
     def clear(self, *, blind: bool = False) -> None:
         """Forget all models that are not being used, and give their memory back; `blind` as for `using`."""
         with self._changed:
-            for held in [one for one in self._held.values() if not one.busy]:
+            for held in [model for model in self._held.values() if not model.busy]:
                 self._forget(held)
             if not blind:
                 self._listed.clear()
@@ -173,9 +173,9 @@ class ModelCache:
             if held is None:
                 if not load:
                     raise NotAtHand
-                found = self._load(model_id, wanted)
-                if found is not None:
-                    return found
+                model = self._load(model_id, wanted)
+                if model is not None:
+                    return model
             wanted()
 
     def _load(self, model_id: uuid.UUID | None, wanted: Wanted) -> HeldModel | None:
@@ -241,13 +241,13 @@ class ModelCache:
             )
         while True:
             with self._changed:
-                others = [one for one in self._held.values() if one is not held]
-                idle = [one for one in others if not one.busy]
-                while limit is not None and sum(one.size for one in others) + size > limit and idle:
+                others = [model for model in self._held.values() if model is not held]
+                idle = [model for model in others if not model.busy]
+                while limit is not None and sum(model.size for model in others) + size > limit and idle:
                     log.info("%s is unloaded to make room for %s", idle[0].name, held.name)
                     self._forget(idle[0])
                     others.remove(idle.pop(0))
-                if limit is None or wanted is None or sum(one.size for one in others) + size <= limit:
+                if limit is None or wanted is None or sum(model.size for model in others) + size <= limit:
                     held.size = size
                     return
                 self._changed.wait(LOOK_SECONDS)

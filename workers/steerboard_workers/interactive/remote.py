@@ -28,7 +28,7 @@ from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.prompts import Normaliser
 from steerboard_workers.interactive.answer_writer import AnswerWriter
 from steerboard_workers.interactive.errors import problem_of
-from steerboard_workers.interactive.leases import Keeper, Stopping
+from steerboard_workers.interactive.leases import LeaseHolder, Stopping
 
 log = logging.getLogger(__name__)
 
@@ -47,18 +47,18 @@ class RemoteAnswers:
         self,
         sessions: sessionmaker[Session],
         settings: Settings,
-        keeper: Keeper,
+        lease_holder: LeaseHolder,
         stopping: threading.Event,
     ) -> None:
         self._sessions = sessions
         self._settings = settings
-        self._keeper = keeper
+        self._lease_holder = lease_holder
         self._stopping = stopping
         self._slots = threading.BoundedSemaphore(_MOST_AT_ONCE)
 
     def start(self, claim: Claim[Comparison], comparison: Comparison, answer: PlaygroundAnswer, score: Score) -> None:
         """Begin to answer one column; its lease is kept until the answer has ended."""
-        self._keeper.hold(claim)
+        self._lease_holder.hold(claim)
         thread = threading.Thread(target=self._run, args=(claim, comparison, answer, score), daemon=True)
         thread.start()
 
@@ -72,7 +72,7 @@ class RemoteAnswers:
         except (LeaseLost, SQLAlchemyError) as error:
             # After an outage of the database the lease runs out, and the answer is started over.
             log.warning("an endpoint's answer was abandoned: %s", error)
-            self._keeper.drop(claim)
+            self._lease_holder.drop(claim)
             return
         except Exception as error:
             problem = problem_of(error)
@@ -88,7 +88,7 @@ class RemoteAnswers:
             return
         except (LeaseLost, SQLAlchemyError) as error:
             log.warning("an endpoint's answer was abandoned: %s", error)
-        self._keeper.drop(claim)
+        self._lease_holder.drop(claim)
 
     def _write(
         self, comparison: Comparison, answer: PlaygroundAnswer, writer: AnswerWriter

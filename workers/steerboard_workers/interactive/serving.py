@@ -21,7 +21,7 @@ from steerboard.playground.claims import Claim
 from steerboard.playground.tables import Comparison
 from steerboard_workers.interactive.comparisons import ComparisonServer
 from steerboard_workers.interactive.curves import CurveServer
-from steerboard_workers.interactive.leases import Keeper, Stopping
+from steerboard_workers.interactive.leases import LeaseHolder, Stopping
 from steerboard_workers.interactive.models import ModelCache
 from steerboard_workers.interactive.remote import RemoteAnswers
 
@@ -40,13 +40,13 @@ class Serving:
         self,
         settings: Settings,
         sessions: sessionmaker[Session],
-        keeper: Keeper,
+        lease_holder: LeaseHolder,
         stopping: threading.Event,
         wake: threading.Event,
     ) -> None:
         self._settings = settings
         self._sessions = sessions
-        self._keeper = keeper
+        self._lease_holder = lease_holder
         self._stopping = stopping
         self._wake = wake
         self._models = ModelCache(
@@ -55,11 +55,11 @@ class Serving:
             LocalCache(settings.home / "cache", settings.cache_mb),
             settings,
         )
-        self._models.on_change = keeper.beat_soon
-        keeper.holds = self._models.holds
-        remote = RemoteAnswers(sessions, settings, keeper, stopping)
+        self._models.on_change = lease_holder.beat_soon
+        lease_holder.holds = self._models.holds
+        remote = RemoteAnswers(sessions, settings, lease_holder, stopping)
         self._comparisons = ComparisonServer(sessions, self._models, remote, stopping)
-        self._curves = CurveServer(sessions, self._models, keeper, stopping)
+        self._curves = CurveServer(sessions, self._models, lease_holder, stopping)
         # Threads by project, and that of the curve. Each takes itself out before it wakes this one.
         self._lock = threading.Lock()
         self._threads: dict[uuid.UUID | None, threading.Thread] = {}
@@ -85,11 +85,11 @@ class Serving:
         """Begin with all that can be served now."""
         while len(served := [project for project in self._busy() if project is not None]) < _PROJECTS_AT_ONCE:
             with transaction(self._sessions) as session:
-                owner, seconds = self._keeper.owner, self._keeper.lease_seconds
+                owner, seconds = self._lease_holder.owner, self._lease_holder.lease_seconds
                 claim = claims.claim_next(session, Comparison, owner, seconds, beside=served)
             if claim is None:
                 return
-            self._keeper.hold(claim)
+            self._lease_holder.hold(claim)
             self._begin(claim.project_id, partial(self._serve, claim))
 
     def _busy(self) -> list[uuid.UUID | None]:
@@ -125,7 +125,7 @@ class Serving:
         except Stopping:
             raise  # still held, so that it is given back
         except BaseException:
-            self._keeper.drop(claim)  # its lease runs out, and it is taken up again
+            self._lease_holder.drop(claim)  # its lease runs out, and it is taken up again
             raise
-        self._keeper.drop(claim)
+        self._lease_holder.drop(claim)
         return True

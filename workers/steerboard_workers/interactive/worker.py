@@ -25,7 +25,7 @@ from steerboard.platform.processes import startup
 from steerboard.platform.settings import Settings
 from steerboard.playground import claims
 from steerboard.playground.claims import CHANNEL, POOL
-from steerboard_workers.interactive.leases import Keeper
+from steerboard_workers.interactive.leases import LeaseHolder
 from steerboard_workers.interactive.serving import Serving
 from steerboard_workers.worker import NO_SERVERS, begin, find_servers, parse_devices, survive, worker_engine
 
@@ -44,24 +44,24 @@ class InteractiveWorker:
         self.wake = threading.Event()
         self._settings = settings
         self._sessions = make_sessions(worker_engine(settings))
-        self._keeper = Keeper(self._sessions, settings, devices, name)
+        self._lease_holder = LeaseHolder(self._sessions, settings, devices, name)
 
     def run(self) -> None:
         """Until `stop`."""
-        self._keeper.start()
+        self._lease_holder.start()
         threading.Thread(target=self._listen, name="listener", daemon=True).start()
         try:
             self._serve()
         finally:
             survive(self._give_back)
-            self._keeper.close()
+            self._lease_holder.close()
 
     def stop(self) -> None:
         self.stopping.set()
         self.wake.set()
 
     def _serve(self) -> None:
-        serving = Serving(self._settings, self._sessions, self._keeper, self.stopping, self.wake)
+        serving = Serving(self._settings, self._sessions, self._lease_holder, self.stopping, self.wake)
         try:
             while not self.stopping.is_set():
                 try:
@@ -76,7 +76,7 @@ class InteractiveWorker:
             serving.close()
 
     def _give_back(self) -> None:
-        for claim in self._keeper.held():
+        for claim in self._lease_holder.held():
             with suppress(LeaseLost), transaction(self._sessions) as session:
                 claims.release(session, claim)
 

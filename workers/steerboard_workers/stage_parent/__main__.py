@@ -106,15 +106,15 @@ def _orphaned() -> bool:
 
 def _sources() -> dict[str, tuple[int, int]]:
     """The sources of our packages, and of whatever else is not installed once for all."""
-    found = {}
+    stamps = {}
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)
         if not path:
             continue
         installed = "site-packages" in path or path.startswith(sys.base_prefix)
         if name.partition(".")[0] in _OURS or not installed:
-            found[path] = stamp(path)
-    return found
+            stamps[path] = stamp(path)
+    return stamps
 
 
 def main(descriptor: int) -> int:

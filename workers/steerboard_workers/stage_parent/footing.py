@@ -14,7 +14,7 @@ _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 
 def footing() -> dict[str, Any]:
     """This process's user, limits, priority, processors, control groups and namespaces, as JSON can carry them."""
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "user": [*os.getresuid(), *os.getresgid(), *sorted(os.getgroups())],
         "limits": {name: list(resource.getrlimit(getattr(resource, name))) for name in _LIMITS},
         "priority": os.getpriority(os.PRIO_PROCESS, 0),
@@ -22,10 +22,10 @@ def footing() -> dict[str, Any]:
     }
     for name in _NAMESPACES:
         with contextlib.suppress(OSError):
-            found[name] = os.readlink(f"/proc/self/ns/{name}")
+            facts[name] = os.readlink(f"/proc/self/ns/{name}")
     with contextlib.suppress(OSError):
-        found["cgroups"] = Path("/proc/self/cgroup").read_text()
+        facts["cgroups"] = Path("/proc/self/cgroup").read_text()
     with contextlib.suppress(OSError):
         status = Path("/proc/self/status").read_text()
-        found["mask"] = next((line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), "")
-    return found
+        facts["mask"] = next((line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), "")
+    return facts

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from lm_eval.evaluator import evaluate
 
-from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.academic import AcademicResult, AcademicTask
+from steerboard_contracts.run_kinds.academic import AcademicConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import AcademicOutput
 from steerboard_workers.stages.harness.answers import KEY, RecordedAnswers
@@ -37,7 +37,7 @@ def run(stage: Stage) -> Succeeded:
     assert isinstance(config, AcademicConfig)
     stage.directory = stage.directory.resolve()
     folder = folder_of(config, stage.spec.folders)
-    found: list[AcademicTask] = []
+    evaluated: list[AcademicTask] = []
     # The paths of data files in a task's YAML are relative to its folder.
     with ExitStack() as stack:
         stack.enter_context(contextlib.chdir(folder or Path.cwd()))
@@ -51,18 +51,18 @@ def run(stage: Stage) -> Succeeded:
         )
         model = stack.enter_context(open_model(stage, config, answers))
         prompts = Prompts(model)
-        for one in tasks:
-            asking = one.name
+        for loaded in tasks:
+            asking = loaded.name
             with stage.phases.measure("generate"):
-                results = _evaluated(config, model, one)
-            found += tasks_of(results, one, prompts, config.asked_by_template)
-    result = AcademicResult(harness=importlib.metadata.version("lm_eval"), tasks=found)
+                results = _evaluated(config, model, loaded)
+            evaluated += tasks_of(results, loaded, prompts, config.asked_by_template)
+    result = AcademicResult(harness=importlib.metadata.version("lm_eval"), tasks=evaluated)
     with stage.output_file("academic.json") as path:
         path.write_text(result.model_dump_json(), encoding="utf-8")
-    figures = {f"{task.task}.{figure.name}": figure.value for task in found for figure in task.figures}
+    figures = {f"{task.task}.{figure.name}": figure.value for task in evaluated for figure in task.figures}
     return Succeeded(
         outputs=[AcademicOutput(path=stage.output_path("academic.json"))],
-        summary={"items": sum(task.items for task in found), "resumed_rows": before, **figures},
+        summary={"items": sum(task.items for task in evaluated), "resumed_rows": before, **figures},
     )
 
 
@@ -72,7 +72,7 @@ def _evaluated(config: AcademicConfig, model: Any, loaded: Loaded) -> dict[str, 
     np.random.seed(SEED)
     torch.manual_seed(SEED)
     try:
-        found = evaluate(
+        results = evaluate(
             lm=model,
             task_dict=loaded.as_dict(),
             limit=config.limit,
@@ -88,5 +88,5 @@ def _evaluated(config: AcademicConfig, model: Any, loaded: Loaded) -> dict[str, 
             code="bad_benchmark_task",
             hint="A model with a short window may need fewer shots. The run's log has the traceback.",
         ) from error
-    assert found is not None
-    return dict(found)
+    assert results is not None
+    return dict(results)

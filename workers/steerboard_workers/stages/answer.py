@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard_contracts.configs.answer import AnswerConfig
 from steerboard_contracts.decoding import MOST_SAMPLES, Decoding
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.resumable_rows import ResumableRows
+from steerboard_contracts.run_kinds.answer import AnswerConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ResponsesOutput
 from steerboard_workers.engines.protocol import Completion, Engine, Request
@@ -106,8 +106,8 @@ def _add_log_ratios(
     """To each row `log_ratio`, the sum over its turns; none to one with an answer that has no token to read."""
     ratios = log_ratios(stage, config, _answered(prompts, partial, rows))
     for row in rows:
-        found = [ratios.get((row["position"], row["sample"], turn)) for turn in range(len(row["turns"]))]
-        row["log_ratio"] = None if None in found else sum(one for one in found if one is not None)
+        turn_ratios = [ratios.get((row["position"], row["sample"], turn)) for turn in range(len(row["turns"]))]
+        row["log_ratio"] = None if None in turn_ratios else sum(ratio for ratio in turn_ratios if ratio is not None)
 
 
 def _add_log_probs(
@@ -136,14 +136,14 @@ def _answered(
 ) -> dict[Place, Answered]:
     """The turns of `rows` that have a token to read."""
     by_position = {prompt.position: prompt for prompt in prompts}
-    found: dict[Place, Answered] = {}
+    answered: dict[Place, Answered] = {}
     for row in rows:
         at, n = row["position"], row["sample"]
         for turn in range(len(row["turns"])):
             ids = partial.rows[(at, n, turn)]["ids"]
             if ids:
-                found[(at, n, turn)] = _history(by_position[at], n, turn, partial), ids
-    return found
+                answered[(at, n, turn)] = _history(by_position[at], n, turn, partial), ids
+    return answered
 
 
 def _answers(

@@ -16,7 +16,6 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from steerboard_contracts.conditions.format import SCORE_MARKER
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.files.base_sources import (
     GGUF,
@@ -29,6 +28,7 @@ from steerboard_contracts.files.base_sources import (
 from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.files.local_folders import LocalFolders, ModelFolder
 from steerboard_contracts.models import MODEL_INFO_FILE, SCALARS, ModelInfo, ModelRole
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.stage.spec import UPLOADED
@@ -160,14 +160,14 @@ def _existing(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
     lineage = {"source": config.source}
     disk = Disk(folder, "the model", stage.spec.disk_reserve_mb)
     unread: list[str] = []
-    with _opened(stage, config.source, lineage) as found:
-        file = found.check(base_place(config.source).file)
+    with _opened(stage, config.source, lineage) as model:
+        file = model.check(base_place(config.source).file)
         stage.progress(0, 2, "parts", "copying")
         if file is not None:
             with stage.using_model(UPLOADED, "opening"):
-                header, unread = expand_gguf(found, file, folder, disk)
+                header, unread = expand_gguf(model, file, folder, disk)
             lineage |= {"file": file, **({"dequantised_from": ", ".join(header.quantised)} if header.quantised else {})}
-        elif left_out := copy_model(found, folder, disk):
+        elif left_out := copy_model(model, folder, disk):
             what = "; ".join(left_out)
             stage.log(f"left out: {what}. Code, kernels and files that a model folder names are never used.", "warning")
     stage.progress(1, 2, "parts", "checking")
@@ -199,9 +199,9 @@ def _opened(stage: Stage, source: str, lineage: dict[str, str]) -> AbstractConte
         raise _unknown(source)
     from huggingface_hub import constants
 
-    found, lineage["revision"] = _from_hub(stage, source)
+    folder, lineage["revision"] = _from_hub(stage, source)
     # The files of the hub's cache are links to where it keeps their contents.
-    return LocalFolders(roots=(Path(constants.HF_HUB_CACHE),)).open(str(found))
+    return LocalFolders(roots=(Path(constants.HF_HUB_CACHE),)).open(str(folder))
 
 
 def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
@@ -225,7 +225,7 @@ def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
             raise _not_downloaded(source, error) from error
         stage.log(f"the hub cannot be reached; using the copy of {source} in this machine's cache", "warning")
         return Path(path), Path(path).name
-    file = gguf_to_read([one.rfilename for one in about.siblings or []], name, file)
+    file = gguf_to_read([sibling.rfilename for sibling in about.siblings or []], name, file)
     what = file or "safetensors and tokenizer files only"
     stage.log(f"downloading {name} at {about.sha} ({what})")
     try:
@@ -279,7 +279,7 @@ def _role(own: ModelRole, wanted: ModelRole | None) -> ModelRole:
         raise BadInput(
             f"the model {what}, and cannot be of role {wanted}",
             code="wrong_role",
-            hint="Leave the role out: it is that of the files then.",
+            hint="Omit the role; it is then taken from the files.",
         )
     return wanted or own
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steerboard_contracts.configs.benchmark import BenchmarkConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.report.benchmark import BenchmarkResult
+from steerboard_contracts.run_kinds.benchmark import BenchmarkConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import BenchmarkOutput
 from steerboard_statistics.benchmarks.pairs import benchmark
+from steerboard_statistics.benchmarks.tally import item_hash
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.stages.models.model_io import read_info
@@ -21,7 +22,7 @@ from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.rows import benchmark_answers
 from steerboard_workers.stages.rows.cached_scoring import KEY, Scorer
-from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
+from steerboard_workers.stages.rows.kept_comparisons import ComparisonRequest, compared
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
 
@@ -58,7 +59,8 @@ def _rewarded(stage: Stage, config: BenchmarkConfig, total: int) -> tuple[Benchm
         scorer = Scorer(stage, rewards, config.batch_tokens, partial)
         texts = (side for _, chosen, rejected in _pairs(stage) for side in (chosen, rejected))
         scorer.score(texts, 2 * total, "texts")
-        result = benchmark((source, scorer.value(one), scorer.value(two)) for source, one, two in _pairs(stage))
+        rewarded = ((source, scorer.value(one), scorer.value(two)) for source, one, two in _pairs(stage))
+        result = benchmark(rewarded, _hashes(stage))
     return result, before
 
 
@@ -73,12 +75,13 @@ def _compared(stage: Stage, config: BenchmarkConfig, total: int) -> tuple[Benchm
         precision=config.precision,
         batch_tokens=config.batch_tokens,
     )
-    found = [preferences[(place,)] for place in range(total)]
+    verdicts = [preferences[(place,)] for place in range(total)]
     sources = (row.get("source") for row in stage.rows("pairs"))
-    result = benchmark((source, one.p, 1 - one.p) for source, one in zip(sources, found, strict=True))
+    judged = ((source, verdict.p, 1 - verdict.p) for source, verdict in zip(sources, verdicts, strict=True))
+    result = benchmark(judged, _hashes(stage))
     figures = {
-        "flip_rate": sum(one.flips for one in found) / total,
-        "calibration_error": calibration_error([one.p for one in found]),
+        "flip_rate": sum(preference.flips for preference in verdicts) / total,
+        "calibration_error": calibration_error([preference.p for preference in verdicts]),
     }
     return result.model_copy(update=figures), before
 
@@ -102,15 +105,15 @@ def _finished(stage: Stage, result: BenchmarkResult, before: int) -> Succeeded:
 def _parts(result: BenchmarkResult) -> dict[str, float]:
     """The published benchmarks' figures."""
     known: list[tuple[str, float | None, dict[str, float]]] = []
-    if (one := result.rewardbench) is not None:
-        known.append(("rewardbench", one.overall, one.sections))
+    if (rewardbench := result.rewardbench) is not None:
+        known.append(("rewardbench", rewardbench.overall, rewardbench.sections))
     if (two := result.rewardbench2) is not None:
         known.append(("rewardbench2", two.overall, two.domains))
-    found: dict[str, float] = {}
+    parts: dict[str, float] = {}
     for name, overall, shares in known:
-        found |= {} if overall is None else {name: overall}
-        found |= {f"{name}_{part.lower().replace(' ', '_')}": share for part, share in shares.items()}
-    return found
+        parts |= {} if overall is None else {name: overall}
+        parts |= {f"{name}_{part.lower().replace(' ', '_')}": share for part, share in shares.items()}
+    return parts
 
 
 def _pairs(stage: Stage) -> Iterator[tuple[str | None, Scorable, Scorable]]:
@@ -120,7 +123,12 @@ def _pairs(stage: Stage) -> Iterator[tuple[str | None, Scorable, Scorable]]:
         yield row.get("source"), Scorable(prompt, row["chosen"]), Scorable(prompt, row["rejected"])
 
 
-def _comparisons(stage: Stage) -> Iterator[Asked]:
+def _hashes(stage: Stage) -> Iterator[str]:
+    for row in stage.rows("pairs"):
+        yield item_hash(row.get("source"), row["prompt"], row["chosen"], row["rejected"])
+
+
+def _comparisons(stage: Stage) -> Iterator[ComparisonRequest]:
     for place, row in enumerate(stage.rows("pairs")):
         comparison = Comparison(row["prompt"], row["chosen"], row["rejected"])
-        yield Asked((place,), f"row {place} of {stage.dataset('pairs').name}", comparison)
+        yield ComparisonRequest((place,), f"row {place} of {stage.dataset('pairs').name}", comparison)

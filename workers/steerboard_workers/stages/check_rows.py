@@ -6,9 +6,9 @@ from typing import Any
 
 from transformers import AutoConfig
 
-from steerboard_contracts.configs.check_rows import CheckRowsConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.run_kinds.check_rows import CheckRowsConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.methods import training_of
@@ -55,6 +55,6 @@ def run(stage: Stage) -> Succeeded:
         "too_long_rows": len(too_long),
         "max_length": renderer.max_length,
         "refused_rows": len(refused),
-        "refused": [{"row": row, "message": one.detail} for row, one in sorted(refused.items())[:_NAMED]],
+        "refused": [{"row": row, "message": error.detail} for row, error in sorted(refused.items())[:_NAMED]],
     }
     return Succeeded(outputs=[], summary=summary)

@@ -13,10 +13,10 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.configs.combine import CombineConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.combination import CombinationResult, CombinedReward
+from steerboard_contracts.run_kinds.combine import CombineConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import CombinationOutput, RewardsOutput
 from steerboard_statistics.correlation import correlations
@@ -85,7 +85,7 @@ def _combined(stage: Stage, config: CombineConfig) -> Succeeded:
 
 def _titles(normalisers: list[Normaliser], datasets: list[str]) -> list[str]:
     """Who gave each reward; the dataset as well where that does not tell them apart."""
-    sources = [one.reward_source for one in normalisers]
+    sources = [normaliser.reward_source for normaliser in normalisers]
     return [
         source if sources.count(source) == 1 and source != SUM else f"{source} ({dataset})"
         for source, dataset in zip(sources, datasets, strict=True)

@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from steerboard_contracts.configs.compare import CompareConfig
+from steerboard_contracts.run_kinds.compare import CompareConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import VerdictsOutput
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
-from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
+from steerboard_workers.stages.rows.kept_comparisons import ComparisonRequest, compared
 from steerboard_workers.stages.runtime import Stage
 
 ITEM = ("position", "turn", "a", "b")
@@ -24,7 +24,7 @@ def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, CompareConfig)
     total = sum(1 for _ in stage.evaluated("comparisons"))
-    found, before = compared(
+    preferences, before = compared(
         stage,
         "judge",
         ITEM,
@@ -37,11 +37,11 @@ def run(stage: Stage) -> Succeeded:
     unfit = flips = 0
     with stage.output_file("verdicts.jsonl") as path, path.open("w") as file:
         for row in stage.evaluated("comparisons"):
-            one = found.get(_item(row))
-            verdict = {"forth": one.forth, "back": one.back} if one else {"detail": UNFIT}
+            preference = preferences.get(_item(row))
+            verdict = {"forth": preference.forth, "back": preference.back} if preference else {"detail": UNFIT}
             file.write(json.dumps({name: row[name] for name in ITEM} | verdict) + "\n")
-            unfit += one is None
-            flips += one is not None and one.flips
+            unfit += preference is None
+            flips += preference is not None and preference.flips
     if unfit:
         stage.log(f"{unfit} of {total} pairs do not fit into the model's window, and have no verdict", "warning")
     return Succeeded(
@@ -55,10 +55,10 @@ def run(stage: Stage) -> Succeeded:
     )
 
 
-def _asked(stage: Stage) -> Iterator[Asked]:
+def _asked(stage: Stage) -> Iterator[ComparisonRequest]:
     for row in stage.evaluated("comparisons"):
         name = f"the pair of prompt {row['position']}, turn {row['turn']}"
-        yield Asked(_item(row), name, Comparison(row["prompt"], *row["responses"]))
+        yield ComparisonRequest(_item(row), name, Comparison(row["prompt"], *row["responses"]))
 
 
 def _item(row: dict[str, Any]) -> tuple[Any, ...]:

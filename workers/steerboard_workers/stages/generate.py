@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.configs.generate import GenerateConfig
+from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.generation import check_written, sample_of, selected
 from steerboard_contracts.stage.outputs import Answer, AnswersOutput, DatasetOutput
@@ -30,7 +30,7 @@ def run(stage: Stage) -> Succeeded:
 def _inline(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succeeded:
     name = stage.model("model").name
     wanted: list[Condition | None] = [*config.scores] or [config.score]
-    scores = [resolved(policy.info, one, name) for one in wanted]
+    scores = [resolved(policy.info, condition, name) for condition in wanted]
     asked = [(prompt, score) for prompt in config.prompts for score in scores]
     requests = [
         Request(i, [{"role": "user", "content": prompt}], score_text(policy.info, score, name))

@@ -9,8 +9,8 @@ import json
 
 import numpy as np
 
-from steerboard_contracts.configs.grade import GradeConfig
 from steerboard_contracts.errors import EmptySelection
+from steerboard_contracts.run_kinds.grade import GradeConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import RewardsOutput
 from steerboard_workers.stages.rows.given_responses import scorable, summarised

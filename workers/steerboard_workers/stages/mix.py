@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from steerboard_contracts.configs.mix import MixConfig, MixPart
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.run_kinds.mix import MixConfig, MixPart
 from steerboard_contracts.samples import GROUP_FIELDS
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import DatasetOutput

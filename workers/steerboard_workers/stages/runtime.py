@@ -82,6 +82,7 @@ class Stage:
         self.spec = spec
         self._events = events
         self.phases = Phases()
+        self.started = time.monotonic()
         self._last_progress: tuple[str, float] = ("", 0.0)
         self._last_spent = 0.0
 
@@ -166,16 +167,16 @@ class Stage:
         return sorted(names, key=lambda name: int(name.rsplit(".", 1)[1]))
 
     def dataset(self, name: str) -> DatasetInput:
-        found = self._input(name)
-        if not isinstance(found, DatasetInput):
-            raise BadInput(f"input {name} must be a dataset, not {found.type}", code="wrong_input_type")
-        return found
+        given = self._input(name)
+        if not isinstance(given, DatasetInput):
+            raise BadInput(f"input {name} must be a dataset, not {given.type}", code="wrong_input_type")
+        return given
 
     def model(self, name: str) -> ModelInput:
-        found = self._input(name)
-        if not isinstance(found, ModelInput):
-            raise BadInput(f"input {name} must be a model, not {found.type}", code="wrong_input_type")
-        return found
+        given = self._input(name)
+        if not isinstance(given, ModelInput):
+            raise BadInput(f"input {name} must be a model, not {given.type}", code="wrong_input_type")
+        return given
 
     def path(self, path: str) -> Path:
         """Inputs may be given relative to the stage directory."""
@@ -190,10 +191,10 @@ class Stage:
 
     def evaluated(self, name: str) -> Iterator[dict[str, Any]]:
         """Lines of an input of prompts, responses or comparisons, likewise."""
-        found = self._input(name)
-        if not isinstance(found, PromptsInput | ResponsesInput | ComparisonsInput):
-            raise BadInput(f"input {name} must be of an evaluation, not a {found.type}", code="wrong_input_type")
-        return self._lines(found)
+        given = self._input(name)
+        if not isinstance(given, PromptsInput | ResponsesInput | ComparisonsInput):
+            raise BadInput(f"input {name} must be of an evaluation, not a {given.type}", code="wrong_input_type")
+        return self._lines(given)
 
     def _lines(self, given: DatasetInput | PromptsInput | ResponsesInput | ComparisonsInput) -> Rows:
         with self.path(given.path).open("rb") as file:

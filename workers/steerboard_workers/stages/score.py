@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 
-from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.files.resumable_rows import ResumableRows
+from steerboard_contracts.run_kinds.score import ScoreConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import RewardsOutput
 from steerboard_workers.engines.rewards import RewardEngine, RewardNotFinite

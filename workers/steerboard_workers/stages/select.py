@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from steerboard_contracts.configs.select import KEPT_AS, SelectConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult
 from steerboard_contracts.report.tournament import Tournament
+from steerboard_contracts.run_kinds.select import KEPT_AS, SelectConfig
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import DatasetOutput, SelectionOutput
 from steerboard_statistics.selection import AnswerGroups
@@ -188,13 +188,13 @@ def _result(
     several = [rows for rows in answers.groups if len(rows) > 1]
     names = [f"reward.{number}" for number in range(len(answers.rewards))]
     values = dict(zip(names, answers.rewards, strict=True))
-    found = AnswerGroups(
+    groups = AnswerGroups(
         several, answers.scores, answers.texts, {**values, _SCORE: answers.scores, _CHARACTERS: answers.characters}
     )
     datasets = [stage.dataset(slot).name for slot in answers.slots]
     known = zip(answers.normalisers, datasets, strict=True)
     sources = [normaliser.reward_source if normaliser else dataset for normaliser, dataset in known]
-    curve, curve_groups = found.curve(names, _CHARACTERS)
+    curve, curve_groups = groups.curve(names, _CHARACTERS)
     return SelectionResult(
         keep=config.keep,
         scale="probability" if held else config.scale,
@@ -204,23 +204,23 @@ def _result(
         kept_groups=len(choices) - dropped.total,
         rows=rows,
         dropped=dropped,
-        mean=found.mean(_SCORE),
-        best=found.best(_SCORE),
-        unique_texts=found.unique_texts(),
-        length_gap=found.gap(_CHARACTERS),
+        mean=groups.mean(_SCORE),
+        best=groups.best(_SCORE),
+        unique_texts=groups.unique_texts(),
+        length_gap=groups.gap(_CHARACTERS),
         rewards=[
             SelectedReward(
                 dataset=dataset,
                 source=source,
                 weight=weight,
-                mean=found.mean(name),
-                best=found.best(name),
+                mean=groups.mean(name),
+                best=groups.best(name),
             )
             for dataset, source, weight, name in zip(datasets, sources, answers.weights, names, strict=True)
         ],
-        correlations=found.correlations(names, sources) if len(names) > 1 else None,
+        correlations=groups.correlations(names, sources) if len(names) > 1 else None,
         tournament=held,
-        margins=found.margins(),
+        margins=groups.margins(),
         curve=curve,
         curve_groups=curve_groups,
     )

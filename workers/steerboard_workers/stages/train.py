@@ -104,7 +104,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         *(data.train, data.held_out, start.renderer, policy, stage.phases, passes),
         keep_group=sampled.keep,
         reward_access=stage.spec.reward_access,
-        further_data={name: one.train for name, one in further_data.items()},
+        further_data={name: data.train for name, data in further_data.items()},
         started_as={role: setup.info.role for role, setup in further.items()},
         mixed=sharing.mixed,
     )
@@ -134,8 +134,8 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     prober = None
     if config.probe is not None:
         prober = prober_of(stage, config, start, module, sharing, data)
-    found = {"pairs": inspector, "probed": prober, "sampled": sampled if policy is not None else None}
-    observers: dict[str, Observer] = {name: one for name, one in found.items() if one is not None}
+    optional = {"pairs": inspector, "probed": prober, "sampled": sampled if policy is not None else None}
+    observers: dict[str, Observer] = {name: observer for name, observer in optional.items() if observer is not None}
 
     def change(changed: TrainingConfig) -> None:
         method.change(changed)
@@ -167,7 +167,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     if not isinstance(config, OnlineConfig):
         _report_overfitted(stage, trainer, known, warnings)
     summary = _summary(method, data, trainer, evaluated)
-    summary |= {f"{name}_rows": len(one.train) for name, one in further_data.items()}
+    summary |= {f"{name}_rows": len(data.train) for name, data in further_data.items()}
     if trainer.progress.skipped:
         summary["skipped_updates"] = trainer.progress.skipped
     if trainer.stopped_by is not None:
@@ -198,7 +198,7 @@ def _report_prepared(
 ) -> list[RunWarning]:
     """How much of the model learns, and what the owner of the run must know before it ends. Returns the warnings."""
     warnings = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
-    warnings += {one.message: one for data in read for one in data.warnings}.values()
+    warnings += {warning.message: warning for data in read for warning in data.warnings}.values()
     device = pick_device(stage.spec.device)
     if pick_dtype(config.precision, device) is torch.bfloat16 and not multiplies_bf16(device):
         warnings.append(no_native_bf16())
@@ -208,17 +208,17 @@ def _report_prepared(
     stage.log(
         f"{start.trained:,} of {start.parameters:,} parameters are trained ({start.trained / start.parameters:.1%})"
     )
-    for one in warnings:
-        stage.log(one.message, "warning")
+    for warning in warnings:
+        stage.log(warning.message, "warning")
     stage.emit(Prepared(summary=summary, warnings=warnings))
     return warnings
 
 
 def _report_overfitted(stage: Stage, trainer: Trainer, summary: dict[str, Any], warnings: list[RunWarning]) -> None:
-    found = overfitted(trainer.progress.held_out_losses, best_kept=trainer.kept is not None)
-    if found is not None:
-        stage.log(found.message, "warning")
-        stage.emit(Prepared(summary=summary, warnings=[*warnings, found]))
+    warning = overfitted(trainer.progress.held_out_losses, best_kept=trainer.kept is not None)
+    if warning is not None:
+        stage.log(warning.message, "warning")
+        stage.emit(Prepared(summary=summary, warnings=[*warnings, warning]))
 
 
 def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:
@@ -229,7 +229,7 @@ def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:
     held_out = [e for e in data.held_out if e.responses]
     held_out += data.variants.all if data.variants is not None else ()
     companions = [e.companion for e in [*train, *held_out] if e.companion is not None]
-    return [one for part in (held_out, companions) for one in sorted(part, key=lambda e: max(e.lengths))[-1:]]
+    return [example for part in (held_out, companions) for example in sorted(part, key=lambda e: max(e.lengths))[-1:]]
 
 
 def _summary(

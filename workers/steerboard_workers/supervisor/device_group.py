@@ -10,7 +10,6 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.fields import Config
 from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, RoleNodes, assign
 from steerboard_contracts.run_config import stored_config
-from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.memory import stage_memory
@@ -66,7 +65,7 @@ class DeviceGroup:
 
         Only training uses several devices together; a larger generation is cut into shards instead.
         """
-        if not trains(run.kind) or not self.trains(run):
+        if run.kind != "train" or not self.trains(run):
             return []
         shares = self._training(run)
         if sum(shares) == 1 and run.config.get("strategy", "ddp") == "ddp":
@@ -87,7 +86,7 @@ class DeviceGroup:
 
     def processes(self, kind: str) -> int:
         """How many of a run of this kind may compute on this machine at the same time."""
-        return max(1, len(self.devices)) if trains(kind) else 1
+        return max(1, len(self.devices)) if kind == "train" else 1
 
     def trains(self, run: Run) -> bool:
         """Whether a process of this node trains."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import transaction
@@ -18,10 +20,11 @@ from steerboard.runs.results import outputs
 from steerboard.runs.state import claims, dependencies, oversight
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
-from steerboard_contracts.run_kinds import trains
+from steerboard.runs.tables import Run, RunAttempt
 from steerboard_contracts.stage.events import Paused, Succeeded
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.cpu_threads import settle_threads
+from steerboard_workers.gpus import GpuWatch
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
 from steerboard_workers.supervisor.attempts.attempt import Attempt
 from steerboard_workers.supervisor.attempts.failures import guarded
@@ -67,7 +70,7 @@ class Supervisor:
         self._stopping = stopping
         self._persistence = Persistence(sessions, store, retry_seconds=settings.retry_seconds, stopping=stopping)
         self._starter = StageStarter(settings, group, parent)
-        self._watcher = StageWatcher(sessions, settings, self._persistence, stopping)
+        self._watcher = StageWatcher(sessions, settings, self._persistence, stopping, GpuWatch(group.devices))
 
     def execute(self, claim: Claim) -> None:
         """Work on a claimed run until it has ended, is queued again, or belongs to another attempt."""
@@ -89,8 +92,9 @@ class Supervisor:
                 with transaction(self._sessions) as session:
                     run = claims.fenced(session, claim)
                     threads = settle_threads(session, self._settings, run, self._group.processes(run.kind))
-                    attempt = Attempt(claim, run, workspace, lease, threads)
-                if trains(attempt.run.kind) and self._store.outlives(self._home):
+                    worker, elapsed = _so_far(session, run)
+                    attempt = Attempt(claim, run, workspace, lease, threads, worker, time.monotonic() - elapsed)
+                if attempt.run.kind == "train" and self._store.outlives(self._home):
                     attempt.uploads = stack.enter_context(
                         CheckpointUploads(self._sessions, self._store, claim, workspace)
                     )
@@ -190,3 +194,10 @@ class Supervisor:
 
     def _register(self, attempt: Attempt, result: Succeeded, seconds: float) -> None:
         self._persistence.persist(attempt.lease, lambda: self._persistence.register(attempt, result, seconds))
+
+
+def _so_far(session: Session, run: Run) -> tuple[str, float]:
+    """The worker of a run's attempt, and the seconds since its first one began, by the database's clock."""
+    worker = session.get_one(RunAttempt, (run.id, run.attempt)).worker
+    elapsed = func.extract("epoch", func.clock_timestamp() - Run.started_at)
+    return worker, float(session.scalar(select(elapsed).where(Run.id == run.id)) or 0.0)

@@ -32,8 +32,8 @@ def fetch(store: ArtifactStore, folders: Collection[Path]) -> None:
         prefix = f"{LOG_PROBS}{folder.name}/"
         try:
             for file in store.storage.files(prefix):
-                if found := _NAME.fullmatch(file.name.removeprefix(prefix)):
-                    _fetch(store, file.name, folder, found["run"], found["sha256"])
+                if match := _NAME.fullmatch(file.name.removeprefix(prefix)):
+                    _fetch(store, file.name, folder, match["run"], match["sha256"])
         except (SteerboardError, OSError) as error:
             log.warning("log-probs of %s are not fetched: %s", folder.name, error)
 

@@ -29,7 +29,7 @@ from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.run_config import RunConfig, stored_config
-from steerboard_contracts.run_kinds import described
+from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput, StageInput
 from steerboard_contracts.stage.spec import UPLOADED, EngineProcess, Shard, StageSpec
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
@@ -96,20 +96,20 @@ def _log_prob_caches(
     the rest of the cache; what a run finds in it has its own key."""
     if not isinstance(config, TrainingConfig):
         return {}
-    read = {one.name for one in needed_method(config.method).frozen if "log_probs" in one.uses}
-    found = {}
+    read = {model.name for model in needed_method(config.method).frozen if "log_probs" in model.uses}
+    folders = {}
     for name in sorted(read):
         model = things.get(name, things.get("model"))
         if isinstance(model, Model):
             key = f"{run.project_id}-{model.artifact_hash}"
             folder = cache.take("log-probs", key, size=0, fill=_nothing, intact=Path.is_dir, holds=holds)
-            found[name] = str(folder)
-    return found
+            folders[name] = str(folder)
+    return folders
 
 
 def _vllm_process(settings: Settings, home: Path, config: RunConfig) -> EngineProcess | None:
     """For stages that run by another Python than vLLM's. Raises `EngineMissing`."""
-    harness = described(config).by_harness and getattr(config, "endpoint", None) is None
+    harness = config.run == "academic" and getattr(config, "endpoint", None) is None
     apart = harness or isinstance(config, OnlineConfig)
     if not apart or getattr(config, "engine", None) != "vllm":
         return None
@@ -118,8 +118,8 @@ def _vllm_process(settings: Settings, home: Path, config: RunConfig) -> EnginePr
 
 
 def _folders(settings: Settings, config: RunConfig) -> LocalFolders:
-    allowed = {"models": settings.model_folders, "tasks": settings.task_folders}
-    return allowed.get(described(config).reads_folders or "", LocalFolders())
+    allowed = {"base": settings.model_folders, "academic": settings.task_folders}
+    return allowed.get(config.run, LocalFolders())
 
 
 def _reward_access(settings: Settings, config: RunConfig) -> RewardAccess:
@@ -133,10 +133,9 @@ def _nothing(folder: Path) -> None:
 
 
 def _uploaded(session: Session, run: Run, config: RunConfig) -> Manifest | None:
-    source = getattr(config, "source", "") if described(config).brings_in else ""
-    if source_type(source) != "upload":
+    if not isinstance(config, BaseModelConfig) or source_type(config.source) != "upload":
         return None
-    return uploads.finished(session, session.get_one(Project, run.project_id), source)
+    return uploads.finished(session, session.get_one(Project, run.project_id), config.source)
 
 
 def _folder(store: ArtifactStore, name: str, manifest: Manifest, cache: LocalCache, holds: ExitStack) -> ModelInput:
@@ -150,10 +149,8 @@ def _localise(
     if isinstance(thing, Dataset):
         return _dataset(sessions, thing, cache, holds)
     with transaction(sessions) as session:
-        cost, shared = inputs.training_cost(session, thing)
         manifest = registry.manifest_of(session, thing)
-    found = _folder(store, thing.name, manifest, cache, holds)
-    return found.model_copy(update={"cost_seconds": cost, "shared_seconds": shared})
+    return _folder(store, thing.name, manifest, cache, holds)
 
 
 def _dataset(sessions: sessionmaker[Session], dataset: Dataset, cache: LocalCache, holds: ExitStack) -> DatasetInput:

@@ -90,17 +90,17 @@ def _words(text: str) -> frozenset[str]:
 @cache
 def _references() -> list[tuple[str, int, frozenset[str]]]:
     """What a sentence can be, with its content words. A step's index is topic * 100 + place."""
-    found: list[tuple[str, int, frozenset[str]]] = []
+    references: list[tuple[str, int, frozenset[str]]] = []
     for t, topic in enumerate(TOPICS):
-        found += [("step", t * 100 + s, _words(step)) for s, step in enumerate(topic.steps)]
-        found.append(("question", t, _words(topic.question)))
-        found += [("noun", t, _words(text)) for text in (lead(topic), list_lead(topic))]
-    found += [("situation", i, _words(s.reply)) for i, s in enumerate(SITUATIONS) if s.reply]
-    found += [("opening", i, _words(text)) for i, text in enumerate(OPENINGS)]
-    found += [("closing", i, _words(text)) for i, text in enumerate(CLOSINGS)]
+        references += [("step", t * 100 + s, _words(step)) for s, step in enumerate(topic.steps)]
+        references.append(("question", t, _words(topic.question)))
+        references += [("noun", t, _words(text)) for text in (lead(topic), list_lead(topic))]
+    references += [("situation", i, _words(s.reply)) for i, s in enumerate(SITUATIONS) if s.reply]
+    references += [("opening", i, _words(text)) for i, text in enumerate(OPENINGS)]
+    references += [("closing", i, _words(text)) for i, text in enumerate(CLOSINGS)]
     for kind, texts in (("terse", TERSE), ("filler", FILLER)):
-        found += [(kind, i, _words(part)) for i, text in enumerate(texts) for part in _sentences(text)]
-    return found
+        references += [(kind, i, _words(part)) for i, text in enumerate(texts) for part in _sentences(text)]
+    return references
 
 
 @cache

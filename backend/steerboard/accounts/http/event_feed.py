@@ -127,8 +127,8 @@ async def read(app: FastAPI, project_id: uuid.UUID, last: int) -> list[tuple[int
 
 def _read(app: FastAPI, project_id: uuid.UUID, last: int) -> list[tuple[int, bytes]]:
     with app.state.sessions() as session:
-        found = events.read_after(session, project_id, last, BATCH)
-        return [(id_, _line(id_, type_, created_at, payload)) for id_, type_, created_at, payload in found]
+        rows = events.read_after(session, project_id, last, BATCH)
+        return [(id_, _line(id_, type_, created_at, payload)) for id_, type_, created_at, payload in rows]
 
 
 def _line(id_: int, type_: str, created_at: dt.datetime, payload: dict[str, Any]) -> bytes:

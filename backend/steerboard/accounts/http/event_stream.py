@@ -46,8 +46,8 @@ def stream_events(
     after: Annotated[int | None, Query(ge=0, description="Replay what came after this id; 0 for all.")] = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
-    """Server-sent events: `id`, `event` (the type) and `data` ({id, type, created_at, payload}). Without a place to
-    start from, only what happens from now on. The stream ends after ten minutes, or soon after the right to read does;
+    """Server-sent events: `id`, `event` (the type) and `data` ({id, type, created_at, payload}). Without a starting
+    point, only new events are sent. The stream ends after ten minutes, or soon after the right to read ends;
     reconnect with `Last-Event-ID`."""
     start = after
     if last_event_id is not None:

@@ -32,51 +32,52 @@ _WIDTH = 100
 
 @app.command()
 def clean(
-    dataset: Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")],
+    dataset: Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, id or the end of an id.")],
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", help=f"Switch a rule off; may be repeated: {', '.join(_SWITCHES.values())}."),
+        typer.Option("--keep", help=f"Turn off a rule; may be repeated: {', '.join(_SWITCHES.values())}."),
     ] = None,
     min_margin: Annotated[float | None, typer.Option(help="Drop pairs with a smaller margin; off by default.")] = None,
     similarity: Annotated[
-        float | None, typer.Option(min=0.5, max=1, help="From which texts are nearly the same; 0.8 by default.")
+        float | None,
+        typer.Option(min=0.5, max=1, help="Similarity from which texts are near duplicates; 0.8 by default."),
     ] = None,
     evaluation: Annotated[
         list[str] | None,
-        typer.Option(help="Evaluation or prompt set whose prompts are looked for (may be repeated); all by default."),
+        typer.Option(help="Evaluation or prompt set whose prompts to look for (may be repeated); all by default."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the new version; DATASET-clean-N by default.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count, with examples.")] = False,
-    examples: Annotated[int, typer.Option(min=0, max=20, help="Examples of each rule in a dry run.")] = 2,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count, and show examples.")] = False,
+    examples: Annotated[int, typer.Option(min=0, max=20, help="Examples per rule in a dry run.")] = 2,
     json: JsonOption = False,
 ) -> None:
-    """Drop pairs that teach nothing or the wrong thing. The dataset stays; a new version lacks them.
+    """Drop pairs that teach nothing or the wrong thing. This makes a new version; the dataset itself is unchanged.
 
     Rules: turns without text, wrong roles, identical sides, small margins, prompts of evaluations, contradictions,
-    duplicates and near duplicates. What was dropped and why is kept with the new version.
+    duplicates and near duplicates. The new version records what was dropped and why.
     """
     body = _rules(keep or [], min_margin, similarity, evaluation)
     client, path = Client(), path_of("datasets", dataset, "cleaning")
     progress = console(stderr=True)
     with progress.status(f"Looking through {dataset}"):
         if dry_run:
-            found: Out = client.post(f"{path}/preview", {**body, "examples": examples}, timeout=_PATIENT)
+            result: Out = client.post(f"{path}/preview", {**body, "examples": examples}, timeout=_PATIENT)
         else:
-            found = client.post(path, {**body, "name": name}, timeout=_PATIENT)
+            result = client.post(path, {**body, "name": name}, timeout=_PATIENT)
     if json:
-        print_json(found)
+        print_json(result)
     elif dry_run:
-        _print_preview(found, console())
+        _print_preview(result, console())
     else:
-        _print_made(found, console())
+        _print_made(result, console())
 
 
 def _rules(keep: list[str], min_margin: float | None, similarity: float | None, evaluations: list[str] | None) -> Out:
     by_name = {option: field for field, option in _SWITCHES.items()}
-    for one in keep:
-        if one not in by_name:
-            raise typer.BadParameter(f"{one!r} is not a rule; they are {', '.join(by_name)}", param_hint="--keep")
-    body: Out = {by_name[one]: False for one in keep}
+    for rule in keep:
+        if rule not in by_name:
+            raise typer.BadParameter(f"{rule!r} is not a rule; they are {', '.join(by_name)}", param_hint="--keep")
+    body: Out = {by_name[rule]: False for rule in keep}
     if min_margin is not None:
         body["min_margin"] = min_margin
     if similarity is not None:
@@ -86,9 +87,9 @@ def _rules(keep: list[str], min_margin: float | None, similarity: float | None, 
     return body
 
 
-def _print_preview(found: Out, out: Console) -> None:
-    out.print(f"{found['rows']:,} pairs: {found['kept']:,} kept, {found['rows'] - found['kept']:,} dropped")
-    for rule in found["rules"]:
+def _print_preview(cleaning: Out, out: Console) -> None:
+    out.print(f"{cleaning['rows']:,} pairs: {cleaning['kept']:,} kept, {cleaning['rows'] - cleaning['kept']:,} dropped")
+    for rule in cleaning["rules"]:
         state = f"{rule['rows']:,}" if rule["on"] else "off"
         out.print(plain(f"  {state:>9}  {rule['rule'].replace('_', ' ')}: {rule['title']}"))
         for example in rule["examples"]:

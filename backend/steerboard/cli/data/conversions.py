@@ -16,34 +16,36 @@ from steerboard.cli.output.listing import plain
 app = typer.Typer()
 
 Out = dict[str, Any]
-Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")]
+Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, id or the end of an id.")]
 # Converting a large dataset takes long; only silence on the line itself is an error.
 _PATIENT = httpx.Timeout(None, connect=5.0)
 
 
 @app.command("methods")
 def list_methods(dataset: Name, json: JsonOption = False) -> None:
-    """Which methods fit a dataset, as it is or after a conversion, with the rows that each would get.
+    """List the methods that fit a dataset, as it is or after a conversion, with the rows that each would get.
 
-    A conversion makes a new dataset, and names what it loses and gains: steerboard datasets convert NAME CONVERSION.
+    A conversion makes a new dataset and reports the rows that it loses and gains: steerboard datasets convert NAME
+    CONVERSION.
     """
     with console(stderr=True).status(f"Looking through {dataset}"):
-        found: Out = Client().get(path_of("datasets", dataset, "methods"), timeout=_PATIENT)
+        fits: Out = Client().get(path_of("datasets", dataset, "methods"), timeout=_PATIENT)
     if json:
-        print_json(found)
+        print_json(fits)
     else:
-        _print_methods(found, console())
+        _print_methods(fits, console())
 
 
 @app.command()
 def convert(
     dataset: Name,
-    conversion: Annotated[str, typer.Argument(help="As `steerboard datasets methods` names it.")],
-    source: Annotated[str | None, typer.Option(help="Reward source that pinned_rewards takes.")] = None,
+    conversion: Annotated[str, typer.Argument(help="A conversion listed by `steerboard datasets methods`.")],
+    source: Annotated[str | None, typer.Option(help="Reward source for pinned_rewards.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the new dataset; DATASET-CONVERSION-N by default.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a new dataset of another kind. The dataset stays; each new row names the row that it is from."""
+    """Convert a dataset into a new one of another kind. The original is unchanged; each new row names its source
+    row."""
     body = {"conversion": conversion.replace("-", "_"), "source": source, "name": name}
     with console(stderr=True).status(f"Converting {dataset}"):
         made: Out = Client().post(path_of("datasets", dataset, "conversions"), body, timeout=_PATIENT)
@@ -57,21 +59,21 @@ def convert(
         out.print(f"  {count:,} rows lost: {_words(why)}")
 
 
-def _print_methods(found: Out, out: Console) -> None:
-    out.print(f"{found['dataset']}: {found['rows']:,} {found['kind']}, {found['held_out_rows']:,} held out")
+def _print_methods(fits: Out, out: Console) -> None:
+    out.print(f"{fits['dataset']}: {fits['rows']:,} {fits['kind']}, {fits['held_out_rows']:,} held out")
     titles = {"as_is": "Fit as it is", "after_conversion": "Fit after a conversion", "none": "Do not fit"}
     for fit, title in titles.items():
-        mine = [one for one in found["methods"] if one["fit"] == fit]
+        mine = [method for method in fits["methods"] if method["fit"] == fit]
         if not mine:
             continue
         out.print(Text(title, style="bold"))
-        width = max(len(one["method"]) for one in mine)
-        for one in mine:
-            ways = [way for way in one["ways"] if way["why_not"] is None]
+        width = max(len(method["method"]) for method in mine)
+        for method in mine:
+            ways = [way for way in method["ways"] if way["why_not"] is None]
             if fit == "none":
-                out.print(plain(f"  {one['method']:<{width}}  {one['why_not']}"), soft_wrap=True)
+                out.print(plain(f"  {method['method']:<{width}}  {method['why_not']}"), soft_wrap=True)
             for place, way in enumerate(ways):
-                name = "" if place else one["method"]
+                name = "" if place else method["method"]
                 out.print(plain(f"  {name:<{width}}  {_way(way)}"), soft_wrap=True)
 
 

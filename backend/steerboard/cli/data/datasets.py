@@ -19,17 +19,17 @@ from steerboard.cli.output.console import JsonOption, console, note, print_json,
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
-from steerboard.datasets.formats.known import IN_WORDS, without_ending
 from steerboard.datasets.parsing.cleaning import RULES
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.wording import counted, listed
+from steerboard_files.known import IN_WORDS, without_ending
 
 app = typer.Typer(no_args_is_help=True, help="Import, inspect, clean, convert and export datasets.")
 app.add_typer(cleaning.app)
 app.add_typer(conversions.app)
 
-Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")]
+Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, id or the end of an id.")]
 Out = dict[str, Any]
 Split = Literal["all", "train", "held_out"]
 
@@ -89,19 +89,19 @@ def import_dataset(
             help="FIELD=COLUMN[,FIELD=COLUMN...], e.g. reward=gpt4_score; attributes.NAME=COLUMN for one of several.",
         ),
     ] = None,
-    bad_rows: Annotated[str, typer.Option(help="refuse: import nothing; skip: leave the bad rows out.")] = "refuse",
+    bad_rows: Annotated[str, typer.Option(help="refuse: import nothing; skip: leave out the bad rows.")] = "refuse",
     min_margin: Annotated[
         float | None, typer.Option(help="Drop preferences with a smaller margin between the two sides.")
     ] = None,
     clean: Annotated[
         bool, typer.Option(help="Drop duplicates, identical sides, empty and diverging dialogues.")
     ] = True,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask about columns that would not be used.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask about unused columns.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Import a dataset. Every row is checked as training will check it; all of it or nothing is stored.
+    """Import a dataset. Every row is checked as training checks it; either all of the file is stored or nothing.
 
-    On a terminal it asks before it imports a file with columns that would not be used; elsewhere it names them after.
+    On a terminal, it asks before importing a file with unused columns; otherwise it lists them afterwards.
     """
     progress = console(stderr=True)
     fields: dict[str, str] = {
@@ -183,9 +183,9 @@ def print_report(report: Out, out: Console) -> None:
             out.print(plain(f"    {column['name']}: {UnusedColumn.model_validate(column).words}"))
     out.print(f"  {counted(report['read'], 'row')} read")
     if not dataset["held_out_rows"]:
-        out.print("  no rows are held out, so nothing can be evaluated on them: import more prompts", style="yellow")
+        out.print("  no rows are held out for evaluation: import more prompts", style="yellow")
     for rule, count in report["cleaned"].items():
-        out.print(f"  {count:,} cleaned away: {rule.replace('_', ' ')} ({RULES[rule]})")
+        out.print(f"  {count:,} dropped: {rule.replace('_', ' ')} ({RULES[rule]})")
     if usable := [words for rule, words in _USABLE.items() if rule in report["cleaned"]]:
         shows = ", for `steerboard datasets clean`, which shows examples" if dataset["kind"] == "preferences" else ""
         out.print(f"  --no-clean keeps {listed(usable)}{shows}", style="dim")
@@ -215,21 +215,21 @@ def _print_figures(dataset: Out, out: Console) -> None:
 
 @app.command("list")
 def list_datasets(
-    kind: Annotated[str | None, typer.Option(help="Only this kind.")] = None,
-    name: Annotated[str | None, typer.Option(help="Only names that contain this.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50,
+    kind: Annotated[str | None, typer.Option(help="Only datasets of this kind.")] = None,
+    name: Annotated[str | None, typer.Option(help="Only names containing this text.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 50,
     json: JsonOption = False,
 ) -> None:
     """List datasets, newest first."""
-    found = list(Client().pages("datasets", limit=limit, kind=kind, name=name))
+    datasets = list(Client().pages("datasets", limit=limit, kind=kind, name=name))
     if json:
-        print_json(found)
+        print_json(datasets)
         return
-    if not found:
+    if not datasets:
         note("No datasets match. Import one: steerboard datasets import FILE")
         return
     keys = ("name", "kind", "rows", "held_out_rows", "created_at", "id")
-    rows = [(*(dataset[key] for key in keys), _source(dataset["origin"])) for dataset in found]
+    rows = [(*(dataset[key] for key in keys), _source(dataset["origin"])) for dataset in datasets]
     print_table(console(), _COLUMNS, rows)
 
 
@@ -243,39 +243,39 @@ def show(
     samples: Annotated[int, typer.Option(min=0, max=1000, help="Also print this many samples, as JSON.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Show a dataset's figures, where it came from, and its reward sources."""
+    """Show a dataset's statistics, origin and reward sources."""
     client = Client()
-    found: Out = client.get(path_of("datasets", dataset))
-    found["reward_sources"] = client.get(path_of("datasets", dataset, "rewards"))
+    details: Out = client.get(path_of("datasets", dataset))
+    details["reward_sources"] = client.get(path_of("datasets", dataset, "rewards"))
     if samples:
-        found["samples"] = list(client.pages(path_of("datasets", dataset, "samples"), limit=samples, whole=True))
+        details["samples"] = list(client.pages(path_of("datasets", dataset, "samples"), limit=samples, whole=True))
     if json:
-        print_json(found)
+        print_json(details)
         return
     out = console()
-    what = f": {found['rows']:,} {found['kind']}, {found['held_out_rows']:,} held out"
-    out.print(Text.assemble((found["name"], "bold"), what))
-    out.print(f"  id {found['id']}, content {found['content_hash'][:16]}, created {moment(found['created_at'])}")
-    origin = {key: value for key, value in found["origin"].items() if value not in (None, {}, [], 0)}
+    what = f": {details['rows']:,} {details['kind']}, {details['held_out_rows']:,} held out"
+    out.print(Text.assemble((details["name"], "bold"), what))
+    out.print(f"  id {details['id']}, content {details['content_hash'][:16]}, created {moment(details['created_at'])}")
+    origin = {key: value for key, value in details["origin"].items() if value not in (None, {}, [], 0)}
     out.print(f"  from {orjson.dumps(origin).decode()}")
-    print_held_out_changes(found, out)
-    _print_figures(found, out)
-    for source in found["reward_sources"]:
+    print_held_out_changes(details, out)
+    _print_figures(details, out)
+    for source in details["reward_sources"]:
         figures = source["figures"]
         words = f"  graded by {source['name']} ({source['kind']}): {figures['n']:,} rewards, "
         out.print(plain(f"{words}mean {short(figures['mean'])}, sd {short(figures['sd'])}"))
-    for sample in found.get("samples", []):
+    for sample in details.get("samples", []):
         print(orjson.dumps(sample).decode())
 
 
 @app.command()
 def export(
     dataset: Name,
-    file: Annotated[Path, typer.Argument(help="Where to write; .jsonl, .jsonl.gz or .parquet.")],
+    file: Annotated[Path, typer.Argument(help="File to write: .jsonl, .jsonl.gz or .parquet.")],
     split: Annotated[Split, typer.Option(help="Only the rows of this split.")] = "all",
     json: JsonOption = False,
 ) -> None:
-    """Write a dataset to a file that import reads back."""
+    """Export a dataset to a file that `datasets import` reads."""
     form = next((form for form in ("jsonl.gz", "parquet", "jsonl") if file.name.endswith(f".{form}")), None)
     if form is None:
         raise BadInput(
@@ -291,7 +291,7 @@ def export(
 @app.command()
 def delete(
     dataset: Name,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Delete a dataset that no run and no other dataset refers to."""

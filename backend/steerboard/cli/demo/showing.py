@@ -23,8 +23,8 @@ from steerboard.cli.evaluation import campaigns
 from steerboard.cli.output.pipeline_result import finish
 from steerboard.platform.settings import get_settings
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.report.pipeline import Report
-from steerboard_contracts.report.summary import best_rows
+from steerboard_contracts.report.flat import best_rows
+from steerboard_contracts.report.pipeline import PipelineReport
 
 if TYPE_CHECKING:
     from steerboard.cli.server.launch import Platform
@@ -35,9 +35,11 @@ _IMPORT_TIMEOUT = httpx.Timeout(600.0, connect=5.0)
 _RANKED_PROMPTS = 20
 _RANKED_ENTRANTS = 8
 
-ExitOption = Annotated[bool, typer.Option("--exit", help="Stop when the report is printed.")]
+ExitOption = Annotated[bool, typer.Option("--exit", help="Exit after printing the report.")]
 ReportOption = Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")]
-PortOption = Annotated[int | None, typer.Option(min=0, max=65535, help="0: any free one. [default: 8700]")]
+PortOption = Annotated[
+    int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one. [default: 8700]")
+]
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ def show(demo: Demo, *, exit_: bool, report: Path | None, port: int | None) -> N
         console.print(f"Steerboard is ready at {up.url}; data and logs are in {settings.home}", markup=False)
         client = Client(home=settings.home)
         pipeline = demo.start(client, console)
-        found = finish(client, console, pipeline, json=False, report_path=report, examples=True)
-        evaluation, campaign = ask_for_rankings(client, found, demo.instructions)
+        finished_report = finish(client, console, pipeline, json=False, report_path=report, examples=True)
+        evaluation, campaign = ask_for_rankings(client, finished_report, demo.instructions)
         console.print(
             f"\n{campaign['items']} prompts, each with {len(campaign['entrants'])} answers, are ready to rank."
         )
@@ -113,16 +115,16 @@ def exists(client: Client, kind: str, name: str) -> bool:
 def import_rows(client: Client, console: Console, file: Path, kind: str, name: str, words: str) -> None:
     """Import a jsonl file as a dataset. `words`: what its rows are."""
     with file.open("rb") as content:
-        found = client.post(
+        imported = client.post(
             "datasets/import",
             files={"file": (file.name, content)},
             data={"kind": kind, "name": name},
             timeout=_IMPORT_TIMEOUT,
         )["dataset"]
-    console.print(f"Imported {found['rows']:,} {words} as {found['name']}", markup=False)
+    console.print(f"Imported {imported['rows']:,} {words} as {imported['name']}", markup=False)
 
 
-def ask_for_rankings(client: Client, report: Report, instructions: str) -> tuple[str, dict[str, Any]]:
+def ask_for_rankings(client: Client, report: PipelineReport, instructions: str) -> tuple[str, dict[str, Any]]:
     """The name of the report's evaluation, and a campaign in which people rank the best of each method."""
     if report.evaluation is None:
         raise SteerboardError("the report does not belong to an evaluation, so there are no answers to rank")

@@ -11,35 +11,35 @@ from rich.console import Console
 from steerboard.cli.client import Client
 from steerboard.cli.demo.showing import Demo, ExitOption, PortOption, ReportOption, exists, import_rows, show
 from steerboard.platform.storage import scratch
+from steerboard_contracts.demo import DEMO_DATASETS
 
 # Kinds of the demo's datasets, and the recipe's inputs that they are for.
-KINDS = {"instructions": "instructions", "preferences": "preferences", "prompts": "prompts", "unpaired": "thumbs"}
+_INPUTS = {"instructions": "instructions", "preferences": "preferences", "prompts": "prompts", "unpaired": "thumbs"}
 _INSTRUCTIONS = "Put the most helpful answer first. Answers of equal worth share a rank. All texts are synthetic."
 
 
 def demo(exit_: ExitOption = False, report: ReportOption = None, port: PortOption = None) -> None:
-    """Start everything, run the demo pipeline on synthetic data, print its report, open the dashboard there, stay up.
+    """Start everything, run the demo pipeline on synthetic data, print its report, open it in the dashboard, stay up.
 
-    Its answers can then be ranked blind in the browser: the address is printed, too.
+    The address for ranking its answers blind in the browser is printed, too.
 
     Exits with 0 only if every stage succeeded.
     """
-    found = Demo(start=_start, instructions=_INSTRUCTIONS, asked="How do I manage my time?")
-    show(found, exit_=exit_, report=report, port=port)
+    demo_ = Demo(start=_start, instructions=_INSTRUCTIONS, asked="How do I manage my time?")
+    show(demo_, exit_=exit_, report=report, port=port)
 
 
 def _start(client: Client, console: Console) -> dict[str, Any]:
-    datasets = _import_datasets(client, console)
-    body = {"recipe": "demo", "set": [f"{KINDS[kind]}={name}" for kind, name in datasets.items()]}
+    _import_datasets(client, console)
+    body = {"recipe": "demo", "set": [f"{_INPUTS[kind]}={name}" for kind, name in DEMO_DATASETS.items()]}
     pipeline: dict[str, Any] = client.post("pipelines", body)
     console.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages on synthetic data.")
     return pipeline
 
 
-def _import_datasets(client: Client, console: Console) -> dict[str, str]:
-    """Write and import the demo data; what an earlier demo imported is taken as it is. Returns kind -> name."""
-    names = {kind: f"demo-{kind}" for kind in KINDS}
-    missing = [kind for kind in KINDS if not exists(client, "datasets", names[kind])]
+def _import_datasets(client: Client, console: Console) -> None:
+    """Write and import the demo data; what an earlier demo imported is taken as it is."""
+    missing = [kind for kind, name in DEMO_DATASETS.items() if not exists(client, "datasets", name)]
     if missing:
         with scratch.folder("demo") as folder:
             # A process of its own: the backend never imports the workers' package.
@@ -47,5 +47,11 @@ def _import_datasets(client: Client, console: Console) -> dict[str, str]:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             for kind in missing:
                 (folder / f"{kind}.jsonl").rename(folder / f"synthetic-{kind}.jsonl")
-                import_rows(client, console, folder / f"synthetic-{kind}.jsonl", kind, names[kind], f"synthetic {kind}")
-    return names
+                import_rows(
+                    client,
+                    console,
+                    folder / f"synthetic-{kind}.jsonl",
+                    kind,
+                    DEMO_DATASETS[kind],
+                    f"synthetic {kind}",
+                )

@@ -48,25 +48,25 @@ _RATED = ("model", "rating", "low", "high", "elo", "n", "wins", "ties", "losses"
 
 @app.command("list")
 def list_arenas(
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50, json: JsonOption = False
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 50, json: JsonOption = False
 ) -> None:
     """List arenas, newest first."""
-    found = list(Client().pages("arenas", limit=limit))
+    arenas = list(Client().pages("arenas", limit=limit))
     if json:
-        print_json(found)
+        print_json(arenas)
         return
-    if not found:
-        note("No arenas yet. Make one on the dashboard's page Arena, or with POST arenas.")
+    if not arenas:
+        note("No arenas yet. Create one on the dashboard's Arena page or with POST arenas.")
         return
     keys = ("name", "state", "votes", "sides", "created_at", "id", "entrants")
-    print_table(console(), _COLUMNS, [tuple(one[key] for key in keys) for one in found])
+    print_table(console(), _COLUMNS, [tuple(arena[key] for key in keys) for arena in arenas])
 
 
 @app.command()
 def leaderboard(
     arena: Name,
-    category: Annotated[str | None, typer.Option(help="Use the battles of one category only.")] = None,
-    style: Annotated[bool, typer.Option("--style", help="With control for the answers' style.")] = False,
+    category: Annotated[str | None, typer.Option(help="Only battles of this category.")] = None,
+    style: Annotated[bool, typer.Option("--style", help="Control for the style of the answers.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Bradley-Terry ratings with bootstrap 95% intervals."""
@@ -76,7 +76,7 @@ def leaderboard(
         return
     shown: Out = (board["style_controlled"] or {"models": [], "why": board["why"]}) if style else board
     if shown["models"]:
-        print_table(console(), _RATINGS, [tuple(one[key] for key in _RATED) for one in shown["models"]])
+        print_table(console(), _RATINGS, [tuple(model[key] for key in _RATED) for model in shown["models"]])
     if shown.get("why"):
         note(plain(shown["why"]))
     if board["unrated"]:
@@ -86,10 +86,10 @@ def leaderboard(
 @app.command()
 def export(
     arena: Name,
-    file: Annotated[Path, typer.Argument(help="Where to write the battles, as JSON lines.")],
+    file: Annotated[Path, typer.Argument(help="File to write, as JSON lines.")],
     json: JsonOption = False,
 ) -> None:
-    """Write every vote that counts, a line for each pair of entrants, as `steerboard figures` reads them."""
+    """Write every valid vote, one line per pair of entrants, in the format that `steerboard figures` reads."""
     size = Client().download(path_of("arenas", arena, "export"), file)
     tell(f"{file}: {size:,} bytes", {"file": str(file), "bytes": size}, json=json)
 
@@ -98,12 +98,12 @@ def export(
 def pairs(
     arena: Name,
     train_all: Annotated[
-        bool, typer.Option("--train-all", help="Train on pairs of held-out prompts too; evaluations then report it.")
+        bool, typer.Option("--train-all", help="Train on pairs of held-out prompts, too; evaluations then report it.")
     ] = False,
     name: Annotated[str | None, typer.Option(help="Dataset name; a version is appended: NAME-1, NAME-2.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a preference dataset of the votes for one side, over each other side; other votes are counted."""
+    """Make a preference dataset from the votes for one side, over each other side; other votes are only counted."""
     body = {"split": "train" if train_all else "by_prompt", "name": name}
     made: Out = Client(timeout=600.0).post(path_of("arenas", arena, "preferences"), body)
     if json:

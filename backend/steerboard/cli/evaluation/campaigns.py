@@ -1,8 +1,9 @@
-"""`steerboard evaluations rank`: the page on which people rank an evaluation's answers blind."""
+"""`steerboard evaluations rank` and `corrections`: where people annotate an evaluation's answers blind, and a
+dataset of what they rewrote."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -19,20 +20,25 @@ Out = dict[str, Any]
 def rank(
     evaluation: Name,
     entrant: Annotated[
-        list[str] | None, typer.Option(help="Ask about this entrant; may be repeated, at most 8. [default: all]")
+        list[str] | None, typer.Option(help="Ask about this entrant; may be repeated, at most 8. [default: the best]")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Ask about this many prompts, drawn at random.")] = None,
     instructions: Annotated[str, typer.Option(help="What annotators should look at.")] = "",
+    task: Annotated[
+        Literal["ranking", "pairwise", "correction"] | None,
+        typer.Option(help="What to ask: an order, a choice between two, or a rewritten answer. [default: ranking]"),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Print the address at which people rank its answers blind: of the newest open campaign, or of a new one.
+    """Print the address where people rank the answers blind, in the newest open campaign or a new one.
 
-    With an option it is always a new one.
+    With --entrant, --limit, --instructions or --task, it is always a new one.
     """
     client = Client()
-    campaign = None if entrant or limit or instructions else newest_open(client, evaluation)
+    campaign = None if entrant or limit or instructions or task else newest_open(client, evaluation)
     if campaign is None:
-        campaign = create(client, evaluation, entrants=entrant, limit=limit, instructions=instructions)
+        asked = {"entrants": entrant, "limit": limit, "instructions": instructions, "task_type": task or "ranking"}
+        campaign = create(client, evaluation, **asked)
     page = page_of(client, campaign)
     if json:
         print_json({"campaign": campaign, "address": client.url + page})
@@ -45,16 +51,41 @@ def rank(
         print(f"Signed in once:  {link}")
 
 
-def create(client: Client, evaluation: str, *, entrants: list[str] | None, limit: int | None, instructions: str) -> Out:
-    """Ask people to rank the answers of `entrants`, all where it is None. Raises `ApiError`."""
-    body = {"entrants": entrants, "limit": limit, "instructions": instructions}
-    made: Out = client.post(path_of("evaluations", evaluation, "campaigns"), body)
+@app.command()
+def corrections(
+    evaluation: Name,
+    campaign: Annotated[str, typer.Argument(help="A campaign whose task is correction.")],
+    edited_only: Annotated[
+        bool, typer.Option("--edited-only", help="Leave out answers that an annotator accepted as they are.")
+    ] = False,
+    train_all: Annotated[
+        bool, typer.Option("--train-all", help="Train on held-out prompts, too; evaluations then report it.")
+    ] = False,
+    name: Annotated[str | None, typer.Option(help="Dataset name; a version is appended: NAME-1, NAME-2.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a dataset of instructions from the answers that people corrected, to fine-tune on."""
+    body = {"unchanged": not edited_only, "split": "train" if train_all else "by_prompt", "name": name}
+    made: Out = Client(timeout=600.0).post(
+        path_of("evaluations", evaluation, "campaigns", campaign, "corrections"), body
+    )
+    if json:
+        print_json(made)
+        return
+    print(f"Made {made['name']}: {made['rows']:,} rows ({made['held_out_rows']:,} held out)")
+    for reason, count in made["origin"]["left_out"].items():
+        print(f"  {count:,} left out: {reason}")
+
+
+def create(client: Client, evaluation: str, **asked: Any) -> Out:
+    """Ask people about the answers, with the fields of `CampaignCreate`. Raises `ApiError`."""
+    made: Out = client.post(path_of("evaluations", evaluation, "campaigns"), asked)
     return made
 
 
 def newest_open(client: Client, evaluation: str) -> Out | None:
-    found: list[Out] = client.get(path_of("evaluations", evaluation, "campaigns"))["items"]
-    return next((one for one in reversed(found) if one["state"] == "open"), None)
+    campaigns: list[Out] = client.get(path_of("evaluations", evaluation, "campaigns"))["items"]
+    return next((campaign for campaign in reversed(campaigns) if campaign["state"] == "open"), None)
 
 
 def page_of(client: Client, campaign: Out) -> str:

@@ -14,7 +14,7 @@ import yaml
 from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.evaluation import campaigns, judges, report_links
+from steerboard.cli.evaluation import campaigns, items, judges, report_links
 from steerboard.cli.evaluation import files as evaluation_files
 from steerboard.cli.evaluation import pairs as evaluation_pairs
 from steerboard.cli.files import write_whole
@@ -23,16 +23,20 @@ from steerboard.cli.output.evaluation_report import print_evaluation_report
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.settings import config_of
 from steerboard.cli.usage import ExactGroup
+from steerboard_contracts.models import POLICIES
 from steerboard_contracts.report.evaluation import EvaluationReport
 
 app = typer.Typer(
-    cls=ExactGroup, no_args_is_help=True, help="Prompts x entrants: answers, and what people and judges say of them."
+    cls=ExactGroup,
+    no_args_is_help=True,
+    help="Compare answers of models to the same prompts, judged by people, judges and reward models.",
 )
 app.add_typer(evaluation_files.app)
 app.add_typer(evaluation_pairs.app)
 app.add_typer(campaigns.app)
 app.add_typer(judges.app)
 app.add_typer(report_links.app)
+app.add_typer(items.app)
 
 Name = evaluation_files.Name
 Out = dict[str, Any]
@@ -56,48 +60,48 @@ _COLUMNS = (
 
 @app.command("list")
 def list_evaluations(
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50, json: JsonOption = False
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 50, json: JsonOption = False
 ) -> None:
     """List evaluations, newest first."""
-    found = list(Client().pages("evaluations", limit=limit))
+    evaluations = list(Client().pages("evaluations", limit=limit))
     if json:
-        print_json(found)
+        print_json(evaluations)
         return
-    if not found:
-        note("No evaluations yet. Make one: steerboard evaluations create NAME --dataset DATASET --entrant MODEL")
+    if not evaluations:
+        note("No evaluations yet. Create one: steerboard evaluations create NAME --dataset DATASET --entrant MODEL")
         return
     keys = ("name", "state", "prompts", "judges", "campaigns", "created_at", "id", "entrants")
-    print_table(console(), _COLUMNS, [tuple(one[key] for key in keys) for one in found])
+    print_table(console(), _COLUMNS, [tuple(evaluation[key] for key in keys) for evaluation in evaluations])
 
 
 @app.command()
 def show(evaluation: Name, json: JsonOption = False) -> None:
-    """Its entrants, reward models, judges and campaigns, and what is left to do."""
-    found: Out = Client().get(path_of("evaluations", evaluation))
+    """Show an evaluation: its entrants, reward models, judges, campaigns and unfinished work."""
+    details: Out = Client().get(path_of("evaluations", evaluation))
     if json:
-        print_json(found)
+        print_json(details)
         return
     out = console()
-    out.print(Text.assemble((found["name"], "bold"), f": {found['prompts']} prompts, {found['state']}"))
-    for entrant in found["entrants"]:
+    out.print(Text.assemble((details["name"], "bold"), f": {details['prompts']} prompts, {details['state']}"))
+    for entrant in details["entrants"]:
         missing = f", {entrant['missing']} missing" if entrant["missing"] else ""
         best = entrant["decoding"].get("best_of")
         chosen = f", best of {best['n']} by {best['reward']}" if best else ""
         out.print(plain(f"  entrant {entrant['name']}: {entrant['responses']} answers{chosen}{missing}"))
     for kind, key in (("reward model", "reward_assessments"), ("campaign", "campaigns")):
-        for one in found[key]:
-            out.print(plain(f"  {kind} {one['name']}: {one['state']}"))
-    for one in found["judges"]:
-        out.print(plain(f"  judge {one['name']}: {_said_by(one)}"))
-    for reason in found["unfinished"]:
+        for part in details[key]:
+            out.print(plain(f"  {kind} {part['name']}: {part['state']}"))
+    for judge in details["judges"]:
+        out.print(plain(f"  judge {judge['name']}: {_said_by(judge)}"))
+    for reason in details["unfinished"]:
         out.print(plain(f"  not finished: {reason}"))
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(help="Name of the evaluation.")],
-    prompt_set: Annotated[str | None, typer.Option(help="Prompts of a prompt set.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Or prompts of a dataset, of its held-out rows.")] = None,
+    prompt_set: Annotated[str | None, typer.Option(help="Prompt set to use.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Dataset whose prompts to use instead.")] = None,
     split: Annotated[
         str | None, typer.Option(help="Rows of the dataset: held_out (the default), train or all.")
     ] = None,
@@ -105,24 +109,28 @@ def create(
     entrant: Annotated[
         list[str] | None,
         typer.Option(
-            help="A model, or fields of one, as model=demo-1.dt,score=5.0,name=dt or as a JSON object; may be repeated."
+            help="A model, or fields such as model=demo-1.dt,score=5.0,name=dt, or a JSON object; may be repeated."
         ),
     ] = None,
+    pipeline: Annotated[str | None, typer.Option(help="Pipeline whose models answer too, all that can.")] = None,
     reward: Annotated[list[str] | None, typer.Option(help="A reward model; may be repeated.")] = None,
     kl_to: Annotated[
         str | None,
-        typer.Option(help="A model for the perplexity of all answers, and the KL of sampled ones to it."),
+        typer.Option(help="Reference model for the perplexity of all answers and the KL of sampled ones."),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the answers and rewards are complete.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Choose prompts and entrants; generation starts immediately."""
+    """Create an evaluation from prompts and entrants; generation starts immediately."""
     if (prompt_set is None) == (dataset is None):
         raise typer.BadParameter("give either --prompt-set or --dataset")
     prompts: Out = {"set": prompt_set} if prompt_set else {"dataset": dataset}
     prompts |= {key: value for key, value in (("split", split), ("limit", limit)) if value is not None}
     entrants = [_entrant(given) for given in entrant or []]
     client = Client()
+    if pipeline is not None:
+        models = client.get(path_of("pipelines", pipeline, "models"))
+        entrants += [{"model": model["name"]} for model in models if model["role"] in POLICIES]
     body = {"name": name, "prompts": prompts, "entrants": entrants, "rewards": reward or []}
     made: Out = client.post("evaluations", body if kl_to is None else {**body, "kl_to": kl_to})
     if wait:
@@ -137,13 +145,14 @@ def create(
 @app.command()
 def judge(
     evaluation: Name,
-    endpoint: Annotated[str | None, typer.Option(help="An endpoint of the project; its model judges.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Endpoint of the project whose model judges.")] = None,
     style: Annotated[str | None, typer.Option(help="multi, single, pairwise, alpaca_eval or arena_hard.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="Instead of an endpoint: a preference model of the project, in style preference.")
+        str | None,
+        typer.Option(help="Preference model of the project, instead of an endpoint; its style is preference."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the judge.")] = None,
-    family: Annotated[str | None, typer.Option(help="Family of its model, for self-preference.")] = None,
+    family: Annotated[str | None, typer.Option(help="Model family, for the check of self-preference.")] = None,
     set: Annotated[
         list[str] | None,
         typer.Option(help="A setting, such as baseline=sft, entrants=\\[sft,dt] or max_tokens=512; may be repeated."),
@@ -152,8 +161,7 @@ def judge(
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has judged everything.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Let an LLM compare or rate the answers, or a preference model compare them. It waits for those that are not
-    there yet."""
+    """Let an LLM compare or rate the answers, or a preference model compare them. Waits for missing answers."""
     if style is None and model is None:
         raise typer.BadParameter("an endpoint needs a judging style", param_hint="--style")
     settings = config_of(set or [], {})
@@ -168,7 +176,7 @@ def judge(
         print_json(made)
     elif dry_run:
         most = "" if made["most_cost"] is None else f"; the others cost at most {made['most_cost']:,.2f}"
-        known = f"{made['cached']:,} of which are answered already or equal to others"
+        known = f"{made['cached']:,} of which are already answered or equal to others"
         print(f"{made['requests']:,} requests, {known}{most}")
     else:
         print(f"{made['name']}: {_said_by(made)}")
@@ -177,11 +185,11 @@ def judge(
 @app.command("delete-judge")
 def delete_judge(
     evaluation: Name,
-    judge: Annotated[str, typer.Argument(help="Its name, as printed by `show`, or its id.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    judge: Annotated[str, typer.Argument(help="Name, as printed by `show`, or id.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Delete a judge with its verdicts. Answers that were paid for stay known: the same judge again costs nothing."""
+    """Delete a judge with its verdicts. Paid answers stay cached: the same judge again costs nothing."""
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete judge {judge} of {evaluation} with its verdicts?", abort=True)
     Client().delete(path_of("evaluations", evaluation, "judges", judge))
@@ -190,7 +198,7 @@ def delete_judge(
 
 @app.command()
 def wait(evaluation: Name, json: JsonOption = False) -> None:
-    """Until nothing is under way. Exits 1 where something failed."""
+    """Wait until all work has ended. Exits with 1 if something failed."""
     client = Client()
     _wait(client, evaluation)
     if json:
@@ -202,11 +210,11 @@ def report(
     evaluation: Name,
     baseline: Annotated[str | None, typer.Option(help="The entrant that the others are compared with.")] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Write it to this file: .html for one page, .pdf, otherwise JSON.")
+        Path | None, typer.Option(help="Write the report to this file: .html for a single page, .pdf, otherwise JSON.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Who wins, by how much, by which source, with which reservations, and the methods by every source."""
+    """Print the report: the winner, the margin, its source, reservations, and every method's figures by source."""
     client = Client(timeout=600.0)
     path = path_of("evaluations", evaluation, "report")
     ending = output.suffix.lower() if output is not None else ""
@@ -234,7 +242,7 @@ def _said_by(judge: Out) -> str:
     if judge["cost"] is not None:
         words.append(f"cost {'at most ' if judge['uncertain_cost'] else ''}{judge['cost']:,.4g}")
     if judge["calibration_cost"]:
-        words.append(f"its calibrations {judge['calibration_cost']:,.4g}")
+        words.append(f"calibrations {judge['calibration_cost']:,.4g}")
     words += [f"{count:,} times {code}" for code, count in judge["failures"].items()]
     words += [] if judge["valid"] else [f"not valid: {judge['invalid_because']}"]
     return ", ".join(words)
@@ -270,15 +278,15 @@ def _wait(client: Client, evaluation: str, only: str | None = None) -> None:
     """Campaigns are left to people: waited for are runs, and the search for the prompts in training data; or the run of
     `only`, the id of a part."""
     while True:
-        found: Out = client.get(path_of("evaluations", evaluation))
-        parts = [(what, one) for key, what in _WORK.items() for one in found[key] if one["run"]]
-        runs = [(what.format(one["name"]), one["run"]) for what, one in parts if only in (None, one["id"])]
+        state: Out = client.get(path_of("evaluations", evaluation))
+        parts = [(what, part) for key, what in _WORK.items() for part in state[key] if part["run"]]
+        runs = [(what.format(part["name"]), part["run"]) for what, part in parts if only in (None, part["id"])]
         at_work = any(run["state"] in ("pending", "queued", "running") for _, run in runs)
-        if not at_work and (only is not None or not found["contamination"]["waiting"]):
+        if not at_work and (only is not None or not state["contamination"]["waiting"]):
             break
         time.sleep(POLL_SECONDS)
     broken = [(what, run) for what, run in runs if run["state"] != "succeeded"]
     for what, run in broken:
-        print(f"{found['name']}: {what} {run['state']}: {run['reason']}", file=sys.stderr)
+        print(f"{state['name']}: {what} {run['state']}: {run['reason']}", file=sys.stderr)
     if broken:
         raise typer.Exit(EXIT_FAILED)

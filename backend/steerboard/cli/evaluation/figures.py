@@ -13,7 +13,7 @@ from steerboard_contracts.errors import BadInput
 
 commands = typer.Typer()
 
-_Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Judgments of one format.")]
+_Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Judgment files of one format.")]
 _Table = Path | None
 _FORMATS = (
     "auto, alpaca_eval, fastchat_single, fastchat_pair, arena_hard, arena_bench, vicuna_review, rewardbench, "
@@ -30,14 +30,16 @@ def figures(
         float,
         typer.Option(min=0, max=1, help="Share of unusable rows and verdicts above which a figure is invalid."),
     ] = 0.05,
-    judge: Annotated[str | None, typer.Option(help="Only this judge's; several in one file are never merged.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Only judgments of this judge; several judges in one file are never merged.")
+    ] = None,
     crowd: Annotated[
-        bool, typer.Option("--crowd", help="Battles: the votes of all voters together, as an arena counts them.")
+        bool, typer.Option("--crowd", help="Battles: pool the votes of all voters, as an arena does.")
     ] = False,
     baseline: Annotated[
         str | None,
         typer.Option(
-            help="Arena-Hard: the model to compare with. AlpacaEval: another one, by the weights of length control."
+            help="Arena-Hard: the model to compare with. AlpacaEval: another baseline, by the weights of the fit."
         ),
     ] = None,
     questions: Annotated[
@@ -63,7 +65,9 @@ def figures(
     ] = None,
     prompts: Annotated[
         _Table,
-        typer.Option(exists=True, dir_okay=False, help="AlpacaEval: its prompts in order, to find each row's by text."),
+        typer.Option(
+            exists=True, dir_okay=False, help="AlpacaEval: the benchmark's prompts in order, to match rows by text."
+        ),
     ] = None,
     in_order: Annotated[
         bool,
@@ -71,38 +75,41 @@ def figures(
     ] = False,
     weights: Annotated[
         _Table,
-        typer.Option(exists=True, dir_okay=False, help="AlpacaEval: CSV of published weights, taken instead of a fit."),
+        typer.Option(exists=True, dir_okay=False, help="AlpacaEval: CSV of published weights, used instead of a fit."),
     ] = None,
     save_weights: Annotated[
         _Table, typer.Option(dir_okay=False, help="AlpacaEval: where to write the weights of the fits, as CSV.")
     ] = None,
-    c: Annotated[float | None, typer.Option(min=1e-9, help="AlpacaEval: this C instead of cross-validation.")] = None,
+    c: Annotated[float | None, typer.Option(min=1e-9, help="AlpacaEval: fixed C, instead of cross-validation.")] = None,
     unparsed_wrong: Annotated[
         bool, typer.Option("--unparsed-wrong", help="PandaLM: an unparsed verdict is wrong, not a tie as published.")
     ] = False,
     verdicts: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORD=READING", help="Read a word of the files as the verdict a, b, tie or none."),
+        typer.Option(metavar="WORD=READING", help="Read WORD as the verdict a, b, tie or none."),
     ] = None,
     reviewers: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=REVIEWER", help="Read the name of a judge or reviewer as another's."),
+        typer.Option(metavar="NAME=REVIEWER", help="Treat the judge or reviewer NAME as REVIEWER."),
     ] = None,
     repeats: Annotated[
         Literal["first", "last", "all"] | None,
-        typer.Option(help="Which of rows about one thing counts that no time orders; all: each, of battles."),
+        typer.Option(
+            help="Which of several rows about one comparison counts if no time orders them; all is for battles."
+        ),
     ] = None,
     column: Annotated[
-        list[str] | None, typer.Option(help="Leaderboards: the column of the figure, of both or once for each.")
+        list[str] | None,
+        typer.Option(help="Leaderboards: the column of the figure; once for both files, or once for each."),
     ] = None,
 ) -> None:
-    """What a benchmark's own scripts print, from its judgment files.
+    """Compute a benchmark's published figures from its judgment files.
 
-    Tables on a terminal, else one JSON document. Exits 1 where a figure is invalid.
+    Prints tables on a terminal, otherwise one JSON document. Exits with 1 if a figure is invalid.
     """
     # Imported here, so that no other command waits for scikit-learn.
-    from steerboard.evaluation import judgment_figures
-    from steerboard.evaluation.benchmark_files import length_control, tables
+    from steerboard_figures import judgment_figures
+    from steerboard_figures.benchmark_files import length_control, tables
 
     for path in files:
         if not path.is_file():
@@ -128,31 +135,33 @@ def figures(
         repeats=repeats,
         columns=column or (),
     )
-    found = judgment_figures.figures(files, format, options)
+    computed = judgment_figures.figures(files, format, options)
     if json or not sys.stdout.isatty():
-        print_json(found)
+        print_json(computed)
     else:
         from steerboard.cli.output.figures_table import print_figures
 
-        print_figures(found)
+        print_figures(computed)
     # Behind the figures, which a folder that cannot be written to does not take away.
     if save_weights:
-        tables.write_weights(save_weights, length_control.fitted_weights(found.get("models") or ()))
-    if not found["valid"]:
+        tables.write_weights(save_weights, length_control.fitted_weights(computed.get("models") or ()))
+    if not computed["valid"]:
         raise typer.Exit(EXIT_FAILED)
 
 
 def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
     """{left: right} of `left=right`, by the last sign of equality, for `A=B` is a verdict. Raises `BadInput`."""
-    found: dict[str, str] = {}
-    for one in given or ():
-        left, sign, right = (part.strip() for part in one.rpartition("="))
+    readings: dict[str, str] = {}
+    for assignment in given or ():
+        left, sign, right = (part.strip() for part in assignment.rpartition("="))
         if not (left and sign and right):
-            raise BadInput(f"{option} {one} is not of the form WORD=READING", code="invalid_request", hint="As in x=y.")
-        if found.setdefault(left, right) != right:
             raise BadInput(
-                f"{option} has two readings of {left!r}: {found[left]} and {right}",
+                f"{option} {assignment} is not of the form WORD=READING", code="invalid_request", hint="As in x=y."
+            )
+        if readings.setdefault(left, right) != right:
+            raise BadInput(
+                f"{option} has two readings of {left!r}: {readings[left]} and {right}",
                 code="invalid_request",
                 hint="Give one of them.",
             )
-    return found
+    return readings

@@ -17,8 +17,8 @@ from steerboard_contracts.errors import BadInput
 app = typer.Typer()
 
 Name = Annotated[str, typer.Argument(help="Name or id of the evaluation.")]
-BadRows = Annotated[str, typer.Option(help="refuse: import nothing; skip: leave the bad rows out.")]
-Family = Annotated[str | None, typer.Option(help="Family of the model, for judges' self-preference.")]
+BadRows = Annotated[str, typer.Option(help="refuse: import nothing; skip: leave out the bad rows.")]
+Family = Annotated[str | None, typer.Option(help="Model family, for the check of self-preference.")]
 Out = dict[str, Any]
 
 _COLUMNS = (
@@ -39,10 +39,9 @@ def prompt_sets(json: JsonOption = False) -> None:
     if json:
         print_json({"sets": sets, "known": known})
         return
-    rows = [(one["name"], one["prompts"], one["turns"], one["id"], one["format"]) for one in sets]
-    rows += [
-        (one["name"], one["prompts"], one["turns"], None, f"--known; {one['title']}; {one['licence']}") for one in known
-    ]
+    for benchmark in known:
+        benchmark |= {"id": None, "format": f"--known; {benchmark['title']}; {benchmark['licence']}"}
+    rows = [tuple(row[key] for key in ("name", "prompts", "turns", "id", "format")) for row in (*sets, *known)]
     print_table(console(), _COLUMNS, rows)
 
 
@@ -52,45 +51,48 @@ def import_prompts(
         Path | None, typer.Argument(help="FastChat, AlpacaEval or Arena-Hard questions, or JSON lines with `prompt`.")
     ] = None,
     known: Annotated[
-        str | None, typer.Option(help="A benchmark of `prompt-sets`: fetched by the server, or the file is checked.")
+        str | None,
+        typer.Option(help="A benchmark listed by `prompt-sets`; the server fetches it, or checks the file against it."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the prompt set; the file's by default.")] = None,
     format: Annotated[str, typer.Option(help="auto, fastchat, alpaca_eval, arena_hard or jsonl.")] = "auto",
     json: JsonOption = False,
 ) -> None:
-    """Prompts of a file, or of a known benchmark, become a prompt set."""
+    """Import a prompt set from a file or a known benchmark."""
     if file is None and known is None:
         raise typer.BadParameter("give a file, or --known")
     form = {"name": name, "known": known, "format": format}
-    found = _upload("prompt-sets", file, form)
+    prompt_set = _upload("prompt-sets", file, form)
     if json:
-        print_json(found)
+        print_json(prompt_set)
         return
-    print(f"{found['name']}: {found['prompts']} prompts of {found['turns']} turns ({found['format']})")
+    print(
+        f"{prompt_set['name']}: {prompt_set['prompts']} prompts of {prompt_set['turns']} turns ({prompt_set['format']})"
+    )
 
 
 @app.command("import-answers")
 def import_answers(
     evaluation: Name,
-    file: Annotated[Path, typer.Argument(help="FastChat, AlpacaEval or Arena-Hard answers; also gzipped.")],
+    file: Annotated[Path, typer.Argument(help="FastChat, AlpacaEval or Arena-Hard answers, optionally gzipped.")],
     name: Annotated[str | None, typer.Option(help="Name of the entrant; the file's by default.")] = None,
     format: Annotated[str, typer.Option(help="auto, fastchat, alpaca_eval or arena_hard.")] = "auto",
     family: Family = None,
     bad_rows: BadRows = "refuse",
     json: JsonOption = False,
 ) -> None:
-    """Answers of models that are not ours become entrants."""
+    """Import answers of external models as entrants."""
     form = {"format": format, "name": name, "family": family, "bad_rows": bad_rows}
-    found = _upload(path_of("evaluations", evaluation, "answers"), file, form)
+    imported = _upload(path_of("evaluations", evaluation, "answers"), file, form)
     if json:
-        print_json(found)
+        print_json(imported)
         return
-    for one in found["entrants"]:
-        print(f"{one['name']}: {one['responses']} answers, {one['missing']} missing")
-    for words in _notes(found, "are about none of the prompts", "answers are there twice; the newest count"):
+    for entrant in imported["entrants"]:
+        print(f"{entrant['name']}: {entrant['responses']} answers, {entrant['missing']} missing")
+    for words in _notes(imported, "match none of the prompts", "answers are duplicates; the newest ones count"):
         print(f"  {words}")
-    if found["short"]:
-        print(f"  {found['short']} answers have fewer turns than their prompt")
+    if imported["short"]:
+        print(f"  {imported['short']} answers have fewer turns than their prompt")
 
 
 @app.command("import-judgments")
@@ -104,25 +106,31 @@ def import_judgments(
             help="auto, fastchat_single, fastchat_pair, alpaca_eval, arena_hard, arena_bench or vicuna_review."
         ),
     ] = "auto",
-    model: Annotated[str | None, typer.Option(help="The judge's model: whose rows to take, of several.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model of the judge; selects its rows in a file of several judges.")
+    ] = None,
     family: Family = None,
-    baseline: Annotated[str | None, typer.Option(help="The entrant that an Arena-Hard file does not name.")] = None,
-    add_entrants: Annotated[bool, typer.Option("--add-entrants", help="Enter the file's models that are new.")] = False,
+    baseline: Annotated[
+        str | None, typer.Option(help="The baseline entrant, which Arena-Hard files do not name.")
+    ] = None,
+    add_entrants: Annotated[
+        bool, typer.Option("--add-entrants", help="Add new models of the file as entrants.")
+    ] = False,
     bad_rows: BadRows = "refuse",
     json: JsonOption = False,
 ) -> None:
-    """Judgments made elsewhere become a judge, and enter every statistic."""
+    """Import external judgments as a judge that counts in every statistic."""
     form = {"format": format, "name": name, "model": model, "family": family, "baseline": baseline}
     form |= {"bad_rows": bad_rows, "add_entrants": "true" if add_entrants else None}
-    found = _upload(path_of("evaluations", evaluation, "judgments"), file, form)
+    imported = _upload(path_of("evaluations", evaluation, "judgments"), file, form)
     if json:
-        print_json(found)
+        print_json(imported)
         return
-    counts = ", ".join(f"{found[key]} {key}" for key in ("ok", "unparsed", "refused", "errors"))
-    print(f"{found['judge']['name']}: {found['rows']} rows, {found['verdicts']} verdicts: {counts}")
-    if found["entrants_added"]:
-        print(f"  entered: {', '.join(found['entrants_added'])}")
-    for words in _notes(found, "do not belong here", "verdicts are superseded by newer ones"):
+    counts = ", ".join(f"{imported[key]} {key}" for key in ("ok", "unparsed", "refused", "errors"))
+    print(f"{imported['judge']['name']}: {imported['rows']} rows, {imported['verdicts']} verdicts: {counts}")
+    if imported["entrants_added"]:
+        print(f"  new entrants: {', '.join(imported['entrants_added'])}")
+    for words in _notes(imported, "do not belong here", "verdicts are superseded by newer ones"):
         print(f"  {words}")
 
 
@@ -130,17 +138,17 @@ def import_judgments(
 def export(
     evaluation: Name,
     target: Annotated[Path, typer.Argument(help="The file to write.")],
-    entrant: Annotated[str | None, typer.Option(help="Answers of this entrant.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Judgments of this judge.")] = None,
+    entrant: Annotated[str | None, typer.Option(help="Export the answers of this entrant.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Export the judgments of this judge.")] = None,
     format: Annotated[
         str | None,
         typer.Option(
-            help="For answers fastchat (the default), alpaca_eval or arena_hard; for judgments the judge's style."
+            help="For answers: fastchat (the default), alpaca_eval or arena_hard; for judgments: the judge's style."
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Answers of an entrant, or judgments of a judge, in another project's file format."""
+    """Export an entrant's answers or a judge's judgments in another project's file format."""
     if (entrant is None) == (judge is None):
         raise typer.BadParameter("give either --entrant or --judge")
     part = ("answers",) if judge is None else ("judges", judge, "judgments")
@@ -149,16 +157,16 @@ def export(
     tell(f"Wrote {target} ({size:,} bytes)", {"file": str(target), "bytes": size}, json=json)
 
 
-def _notes(found: Out, elsewhere: str, twice: str) -> Iterator[str]:
+def _notes(imported: Out, elsewhere: str, twice: str) -> Iterator[str]:
     """What was left out of an import, with the first of each kind."""
-    if found["unmatched_rows"]:
-        first = found["unmatched"][0]
-        yield f"{found['unmatched_rows']} rows {elsewhere}; the first, line {first['line']}, {first['reason']}"
-    if found["skipped_rows"]:
-        first = found["skipped"][0]
-        yield f"{found['skipped_rows']} rows cannot be read; the first, line {first['line']}, {first['reason']}"
-    if found["duplicates"]:
-        yield f"{found['duplicates']} {twice}"
+    if imported["unmatched_rows"]:
+        first = imported["unmatched"][0]
+        yield f"{imported['unmatched_rows']} rows {elsewhere}; the first, line {first['line']}, {first['reason']}"
+    if imported["skipped_rows"]:
+        first = imported["skipped"][0]
+        yield f"{imported['skipped_rows']} rows cannot be read; the first, line {first['line']}, {first['reason']}"
+    if imported["duplicates"]:
+        yield f"{imported['duplicates']} {twice}"
 
 
 def _upload(path: str, file: Path | None, form: Out) -> Out:

@@ -52,12 +52,12 @@ def gate(
         body = read_rules(rules, junit)
         client = Client(timeout=_TIMEOUT)
         try:
-            found = client.post(path_of("evaluations", evaluation, "gate"), body)
+            verdict = client.post(path_of("evaluations", evaluation, "gate"), body)
         except ApiError as error:
             if error.code != "unknown_evaluation":
                 raise
-            found = _of_pipeline(client, evaluation, body, unknown=error)
-        end_with(client, found, junit, json=json)
+            verdict = _of_pipeline(client, evaluation, body, unknown=error)
+        end_with(client, verdict, junit, json=json)
     except SteerboardError as error:
         raise typer.Exit(exit_code_of(error)) from None
 
@@ -78,13 +78,13 @@ def read_rules(path: Path, junit: Path | None) -> Any:
     return _read(path)
 
 
-def end_with(client: Client, found: Any, junit: Path | None, *, json: bool) -> NoReturn:
+def end_with(client: Client, answer: Any, junit: Path | None, *, json: bool) -> NoReturn:
     """Print a verdict and exit with its code. Raises `ServerUnreachable` for what is none."""
-    verdict = _verdict(client, found)
+    verdict = _verdict(client, answer)
     if junit is not None:
         write_whole(junit, junit_xml(verdict).encode())
     if json:
-        print_json(found)
+        print_json(answer)
     else:
         _print(verdict)
     raise typer.Exit(EXITS[verdict.verdict])
@@ -101,10 +101,10 @@ def _of_pipeline(client: Client, pipeline: str, body: Any, unknown: ApiError) ->
         raise unknown if error.code == "not_found" else error from None
 
 
-def _verdict(client: Client, found: Any) -> GateVerdict:
+def _verdict(client: Client, answer: Any) -> GateVerdict:
     """Raises `ServerUnreachable` for an answer that is not a verdict."""
     try:
-        return GateVerdict.model_validate(found)
+        return GateVerdict.model_validate(answer)
     except ValidationError as error:
         raise ServerUnreachable(
             f"what answers at {client.url} returned no verdict", hint="Is it a Steerboard of another version?"

@@ -12,16 +12,16 @@ from steerboard.cli.output.console import JsonOption, print_json, tell
 
 app = typer.Typer()
 Out = dict[str, Any]
-JudgeName = Annotated[str, typer.Argument(help="Its name, as printed by `show`, or its id.")]
+JudgeName = Annotated[str, typer.Argument(help="Name, as printed by `show`, or id.")]
 
 
 @app.command("change-judge")
 def change_judge(
     evaluation: Name,
     judge: JudgeName,
-    budget: Annotated[float | None, typer.Option(help="In the currency of the judge's prices.")] = None,
+    budget: Annotated[float | None, typer.Option(help="New budget, in the currency of the judge's prices.")] = None,
     no_budget: Annotated[bool, typer.Option("--no-budget", help="Remove the budget.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Then continue with what is not judged yet.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Then judge what is left.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Change a judge's budget."""
@@ -41,12 +41,12 @@ def change_judge(
 def calibrate(
     evaluation: Name,
     judge: JudgeName,
-    dataset: Annotated[str, typer.Option(help="Preferences whose chosen side is known to be better.")],
-    limit: Annotated[int, typer.Option(min=1, help="This many of its pairs, drawn with the seed.")] = 100,
+    dataset: Annotated[str, typer.Option(help="Preference dataset whose chosen side is known to be better.")],
+    limit: Annotated[int, typer.Option(min=1, help="Number of pairs to draw with the seed.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Ask a judge about pairs whose better side is known. Its report has the share that it gets right."""
+    """Ask a judge about pairs whose better side is known. The report shows the share that it gets right."""
     body = {"dataset": dataset, "limit": limit, "seed": seed}
     made: Out = Client().post(path_of("evaluations", evaluation, "judges", judge, "calibrations"), body)
     if json:
@@ -59,13 +59,13 @@ def calibrate(
 def jury(
     evaluation: Name,
     name: Annotated[str, typer.Argument(help="Name of the jury.")],
-    judge: Annotated[list[str], typer.Option(help="A judge of the evaluation; may be repeated, two at least.")],
+    judge: Annotated[list[str], typer.Option(help="A judge of the evaluation; give at least two.")],
     rule: Annotated[
         str, typer.Option(help="majority of the verdicts on each pair, or mean of standardised scores.")
     ] = "majority",
     json: JsonOption = False,
 ) -> None:
-    """Let several judges count as one source of the report."""
+    """Combine several judges into one source of the report."""
     body = {"name": name, "judges": judge, "rule": rule}
     made: Out = Client().post(path_of("evaluations", evaluation, "juries"), body)
     if json:
@@ -78,6 +78,6 @@ def jury(
 def delete_jury(
     evaluation: Name, name: Annotated[str, typer.Argument(help="Name or id of the jury.")], json: JsonOption = False
 ) -> None:
-    """Delete a jury. Its judges and their verdicts stay."""
+    """Delete a jury. Its judges and their verdicts are kept."""
     Client().delete(path_of("evaluations", evaluation, "juries", name))
     tell(f"Deleted jury {name} of {evaluation}", {"deleted": name}, json=json)

@@ -33,29 +33,29 @@ def pairs(
     evaluation: Name,
     source: Annotated[
         list[str] | None,
-        typer.Option("--from", help="campaign:NAME or judge:NAME (may be repeated); all that count by default."),
+        typer.Option("--from", help="campaign:NAME or judge:NAME (may be repeated); all valid sources by default."),
     ] = None,
-    best_worst: Annotated[bool, typer.Option("--best-worst", help="Only the best against the worst answer.")] = False,
+    best_worst: Annotated[bool, typer.Option("--best-worst", help="Pair only the best answer with the worst.")] = False,
     majority: Annotated[
-        bool, typer.Option("--majority", help="One row for two answers, chosen by most votes; else one for each vote.")
+        bool, typer.Option("--majority", help="One row per pair of answers, by majority; otherwise one row per vote.")
     ] = False,
     min_agreement: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Least share of the votes for the chosen answer.")
+        float | None, typer.Option(min=0, max=1, help="Minimum share of the votes for the chosen answer.")
     ] = None,
-    criterion: Annotated[str | None, typer.Option(help="Take the rankings by this criterion.")] = None,
+    criterion: Annotated[str | None, typer.Option(help="Use the rankings by this criterion.")] = None,
     train_all: Annotated[
-        bool, typer.Option("--train-all", help="Train on pairs of held-out prompts too; evaluations then report it.")
+        bool, typer.Option("--train-all", help="Train on pairs of held-out prompts, too; evaluations then report it.")
     ] = False,
     name: Annotated[str | None, typer.Option(help="Dataset name; a version is appended: NAME-1, NAME-2.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the pairs.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Make a preference dataset of people's rankings and judges' verdicts, for any method that learns from pairs.
+    """Make a preference dataset from people's rankings and judges' verdicts.
 
-    Each row keeps who decided, how many voted on the two answers, and the share that agrees.
+    Each row records who decided, how many voted on the two answers, and the share that agrees.
     """
     body: Out = {
-        "from": [_source(one) for one in source] if source else None,
+        "from": [_source(name) for name in source] if source else None,
         "pairs": "best_worst" if best_worst else "all",
         "votes": "majority" if majority else "each",
         "min_agreement": min_agreement,

@@ -23,10 +23,10 @@ _KEYS = ("id", "created_by", "created_at", "expires_at")
 @app.command()
 def share(
     evaluation: Name,
-    days: Annotated[int, typer.Option(min=1, max=365, help="Number of days it is valid.")] = 7,
+    days: Annotated[int, typer.Option(min=1, max=365, help="Days until it expires.")] = 7,
     json: JsonOption = False,
 ) -> None:
-    """Print a link with which anyone reads the report. It is not shown again."""
+    """Create a link with which anyone can read the report. It is printed only once."""
     client = Client()
     made: Out = client.post(path_of("evaluations", evaluation, "report-links"), {"expires_in_days": days})
     address = f"{client.url}{made.pop('path')}"
@@ -34,20 +34,20 @@ def share(
         print_json({**made, "address": address})
         return
     print(address)
-    note(f"For everyone who has it, until {moment(made['expires_at'])}.")
-    note(f"To end that earlier: steerboard evaluations revoke {shlex.quote(evaluation)} {made['id']}")
+    note(f"Anyone with the link can read the report until {moment(made['expires_at'])}.")
+    note(f"To revoke it earlier: steerboard evaluations revoke {shlex.quote(evaluation)} {made['id']}")
 
 
 @app.command()
 def links(evaluation: Name, json: JsonOption = False) -> None:
-    """List the links that work, newest first. Their addresses are not kept."""
-    found: list[Out] = Client().get(path_of("evaluations", evaluation, "report-links"))
+    """List active links, newest first. Their addresses are not stored."""
+    shared: list[Out] = Client().get(path_of("evaluations", evaluation, "report-links"))
     if json:
-        print_json(found)
-    elif found:
-        print_table(console(), _COLUMNS, [tuple(one[key] for key in _KEYS) for one in found])
+        print_json(shared)
+    elif shared:
+        print_table(console(), _COLUMNS, [tuple(link[key] for key in _KEYS) for link in shared])
     else:
-        note("No links. Make one: evaluations share EVALUATION")
+        note("No links. Create one: steerboard evaluations share EVALUATION")
 
 
 @app.command()
@@ -56,6 +56,6 @@ def revoke(
     link: Annotated[str, typer.Argument(help="Id of the link, as printed by `links`.")],
     json: JsonOption = False,
 ) -> None:
-    """Revoke a link: it stops working immediately."""
+    """Revoke a link; it stops working immediately."""
     Client().delete(path_of("evaluations", evaluation, "report-links", link))
     tell(f"Revoked link {link} of {evaluation}", {"revoked": link}, json=json)

@@ -33,16 +33,16 @@ def fit(
     ],
     json: JsonOption = False,
 ) -> None:
-    """What a model weighs and has, and whether the workers have room for it: before its download or upload. Exit code 1
-    where no worker has room for any use."""
+    """Show a model's size and properties, and whether it fits the workers, before its download or upload. Exits with 1
+    if it fits no worker for any use."""
     place = folder_here(source)
     asked = {"source": source} if place is None else {"facts": _facts(place).model_dump(mode="json")}
-    found = Client().post("models/fit", asked)
+    fitting = Client().post("models/fit", asked)
     if json:
-        print_json(found)
+        print_json(fitting)
     else:
-        _show(source, found)
-    verdicts = [need["fits"] for worker in found["workers"] for need in worker["needs"]]
+        _show(source, fitting)
+    verdicts = [need["fits"] for worker in fitting["workers"] for need in worker["needs"]]
     if verdicts and not any(fits is not False for fits in verdicts):
         raise typer.Exit(EXIT_FAILED)
 
@@ -70,12 +70,12 @@ def _facts(place: Path) -> ModelFacts:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json_files.loads(path.read_bytes())
+        document = json_files.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise BadModel(f"{path.name} cannot be read: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise BadModel(f"{path.name} is not a JSON object")
-    return found
+    return document
 
 
 def _licence(folder: Path) -> str | None:
@@ -85,19 +85,23 @@ def _licence(folder: Path) -> str | None:
         return None
 
 
-def _show(source: str, found: dict[str, Any]) -> None:
-    parameters = f"{found['parameters']:,} parameters" if found["parameters"] else "parameters not known"
-    quantised = f", dequantised from {', '.join(found['quantised'])}" if found["quantised"] else ""
-    template = {True: "its own chat template", False: "no chat template: the plain one", None: "template not known"}
-    commit, file = found["revision"], found["file"]
+def _show(source: str, fitting: dict[str, Any]) -> None:
+    parameters = f"{fitting['parameters']:,} parameters" if fitting["parameters"] else "unknown number of parameters"
+    quantised = f", dequantised from {', '.join(fitting['quantised'])}" if fitting["quantised"] else ""
+    template = {
+        True: "its own chat template",
+        False: "no chat template, so the plain one is used",
+        None: "unknown chat template",
+    }
+    commit, file = fitting["revision"], fitting["file"]
     lines = [
         source + (f" at {commit}" if commit else ""),
-        f"{found['architecture'] or 'architecture not named'}, {parameters}{quantised}",
-        f"{_size(found['size'])} in {counted(found['files'], 'file')}" + (f" ({file})" if file else ""),
-        f"{template[found['template']]}; licence {found['licence'] or 'not named'}",
+        f"{fitting['architecture'] or 'unknown architecture'}, {parameters}{quantised}",
+        f"{_size(fitting['size'])} in {counted(fitting['files'], 'file')}" + (f" ({file})" if file else ""),
+        f"{template[fitting['template']]}; licence {fitting['licence'] or 'not named'}",
     ]
-    if found["gated"]:
-        lines.append("gated: its terms have to be accepted on the hub, and the workers logged in")
+    if fitting["gated"]:
+        lines.append("gated: accept its terms on the hub, and log the workers in")
     for line in lines:
         console().print(plain(line))
     rows = [
@@ -107,7 +111,7 @@ def _show(source: str, found: dict[str, Any]) -> None:
             _size(worker["device_bytes"]) if worker["device_bytes"] else "",
             *(_verdict(worker["needs"], use) for use in _USES),
         )
-        for worker in found["workers"]
+        for worker in fitting["workers"]
     ]
     if rows:
         print_table(console(), _COLUMNS, rows, heading=True)
@@ -116,7 +120,7 @@ def _show(source: str, found: dict[str, Any]) -> None:
 
 
 def _verdict(needs: list[dict[str, Any]], use: str) -> str:
-    need = next((one for one in needs if one["use"] == use), None)
+    need = next((row for row in needs if row["use"] == use), None)
     if need is None:
         return "not known"
     return _size(need["bytes"]) + {True: " fits", False: " too large", None: ""}[need["fits"]]

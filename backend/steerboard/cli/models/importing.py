@@ -21,17 +21,19 @@ def import_(
     source: Annotated[
         str, typer.Argument(metavar="FOLDER|ORG/NAME[@REVISION]", help="A model folder, a .gguf file, or a hub name.")
     ],
-    name: Annotated[str | None, typer.Option(help="Its name here. [default: the folder's or the hub's]")] = None,
-    role: Annotated[ModelRole | None, typer.Option(help="What it is. [default: as its files have it]")] = None,
-    label: Annotated[
-        int | None, typer.Option(min=0, help="The label that is the reward, for a classifier with several.")
+    name: Annotated[str | None, typer.Option(help="Name of the model. [default: from the folder or the hub]")] = None,
+    role: Annotated[
+        ModelRole | None, typer.Option(help="Role of the model. [default: detected from its files]")
     ] = None,
-    pool: Annotated[str, typer.Option(help="Pool whose workers take it.")] = "default",
-    wait: Annotated[bool, typer.Option(help="Follow it until it is there.")] = True,
+    label: Annotated[
+        int | None, typer.Option(min=0, help="Index of the label that is the reward, for a classifier with several.")
+    ] = None,
+    pool: Annotated[str, typer.Option(help="Worker pool that runs it.")] = "default",
+    wait: Annotated[bool, typer.Option(help="Wait until the import ends.")] = True,
     json: JsonOption = False,
 ) -> None:
-    """Bring a model in from a folder or the hub: safetensors with their tokenizer, or a GGUF file, which
-    is dequantised; never pickles or code."""
+    """Import a model from a folder or the hub: safetensors with a tokenizer, or a GGUF file, which is dequantised.
+    Pickles and code are never loaded."""
     client = Client()
     run = import_model(client, source, name, role=role, label=label, pool=pool, wait=wait)
     if json:
@@ -56,7 +58,7 @@ def import_model(
     pool: str = "default",
     wait: bool = True,
 ) -> Any:
-    """The run that brings it in, which has ended if waited for. Raises what `upload_model` does."""
+    """The run that imports it, which has ended if waited for. Raises what `upload_model` does."""
     config = {"run": "base", "role": role, "label": label}
     given = {field: value for field, value in config.items() if value is not None}
     # Under another name it is another model, though an equal run made it before.

@@ -30,7 +30,7 @@ from steerboard_contracts.wording import counted
 
 app = typer.Typer(no_args_is_help=True, help="Import, inspect, promote and export models.")
 
-Name = Annotated[str, typer.Argument(help="Name, an id or its end, @production or @production-reward.")]
+Name = Annotated[str, typer.Argument(help="Name, id or the end of an id, @production or @production-reward.")]
 Stage = Literal["candidate", "production", "none"]
 Out = dict[str, Any]
 
@@ -49,19 +49,21 @@ _COLUMNS = (
 
 @app.command("list")
 def list_models(
-    role: Annotated[str | None, typer.Option(help=f"Only {', '.join(get_args(ModelRole))}.")] = None,
-    stage: Annotated[str | None, typer.Option(help="Only candidate or production.")] = None,
-    name: Annotated[str | None, typer.Option(help="Only names that contain this.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50,
+    role: Annotated[
+        str | None, typer.Option(help=f"Only models of this role: {', '.join(get_args(ModelRole))}.")
+    ] = None,
+    stage: Annotated[str | None, typer.Option(help="Only models in this stage: candidate or production.")] = None,
+    name: Annotated[str | None, typer.Option(help="Only names containing this text.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 50,
     json: JsonOption = False,
 ) -> None:
     """List models, newest first."""
-    found = list(Client().pages("models", limit=limit, role=role, stage=stage, name=name))
+    models = list(Client().pages("models", limit=limit, role=role, stage=stage, name=name))
     if json:
-        print_json(found)
+        print_json(models)
         return
-    if not found:
-        note("No models match. A pipeline makes them: steerboard run RECIPE")
+    if not models:
+        note("No models match. Train some with a recipe: steerboard run RECIPE")
         return
     keys = ("name", "role", "method", "stage")
     rows = [
@@ -73,23 +75,23 @@ def list_models(
             model["created_at"],
             model["id"],
         )
-        for model in found
+        for model in models
     ]
     print_table(console(), _COLUMNS, rows)
 
 
 @app.command()
 def show(model: Name, json: JsonOption = False) -> None:
-    """Show a model: what it is, its reward prompt and normaliser, its files."""
-    found: Out = Client().get(path_of("models", model))
+    """Show a model: its properties, reward prompt, normaliser and files."""
+    details: Out = Client().get(path_of("models", model))
     if json:
-        print_json(found)
+        print_json(details)
         return
-    info, out = found["info"], console()
-    what = f"{found['role']} {found['method'] or ''}".strip()
+    info, out = details["info"], console()
+    what = f"{details['role']} {details['method'] or ''}".strip()
     words = f": {what}, {info['architecture']}, {info['parameters']:,} parameters, template {info['template']}, "
-    out.print(Text.assemble((found["name"], "bold"), plain(f"{words}{info['max_length']} tokens")))
-    out.print(f"  id {found['id']}, content {found['content_hash'][:16]}, created {found['created_at'][:16]}")
+    out.print(Text.assemble((details["name"], "bold"), plain(f"{words}{info['max_length']} tokens")))
+    out.print(f"  id {details['id']}, content {details['content_hash'][:16]}, created {details['created_at'][:16]}")
     if types := info["lineage"].get("dequantised_from"):
         out.print(plain(f"  dequantised from {types}, in {info['lineage']['file']}"))
     if normaliser := info["normaliser"]:
@@ -97,64 +99,67 @@ def show(model: Name, json: JsonOption = False) -> None:
             f"  rewards: mean {short(normaliser['mean'])}, sd {short(normaliser['sd'])} over {normaliser['n']:,} "
             f"rows, by {normaliser['reward_source']}"
         )
-    for one in (info["condition"] or {}).get("attributes", ()):
-        name = "scores" if one["name"] == SCORE else one["name"]
-        scale = f", {info['score_scale']['kind']}" if info["score_scale"] and one["name"] == SCORE else ""
-        default = "left out" if one["default"] is None else f"{one['default']:g}"
-        out.print(f"  {name}: {one['low']:g} to {one['high']:g}{scale}; {default} unless asked otherwise")
-    for file in found["files"]:
+    for attribute in (info["condition"] or {}).get("attributes", ()):
+        name = "scores" if attribute["name"] == SCORE else attribute["name"]
+        scale = f", {info['score_scale']['kind']}" if info["score_scale"] and attribute["name"] == SCORE else ""
+        default = "left out" if attribute["default"] is None else f"{attribute['default']:g}"
+        out.print(f"  {name}: {attribute['low']:g} to {attribute['high']:g}{scale}; {default} unless asked otherwise")
+    for file in details["files"]:
         out.print(f"  {file['path']}  {file['size']:,} bytes  {file['sha256'][:12]}")
 
 
 @app.command()
 def promote(
     model: Name,
-    stage: Annotated[Stage, typer.Option(help="production replaces the model that is there now.")],
-    note: Annotated[str, typer.Option(help="Why.")] = "",
+    stage: Annotated[Stage, typer.Option(help="New stage; production replaces the current production model.")],
+    note: Annotated[str, typer.Option(help="Reason for the change.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Move a model to production or to the candidates, or out of its stage. @production names it afterwards."""
+    """Move a model to production, make it a candidate, or remove it from its stage. @production is the model in
+    production."""
     body = {"stage": None if stage == "none" else stage, "note": note}
-    found = Client().post(path_of("models", model, "promotions"), body)
-    words = f"{model} is in no stage" if stage == "none" else f"{model} is now in the stage {stage}"
-    tell(words, found, json=json)
+    promoted = Client().post(path_of("models", model, "promotions"), body)
+    words = f"{model} has no stage now" if stage == "none" else f"{model} is now in the stage {stage}"
+    tell(words, promoted, json=json)
 
 
 @app.command("roll-back")
-def roll_back(model: Name, note: Annotated[str, typer.Option(help="Why.")] = "", json: JsonOption = False) -> None:
-    """Take a model out of production again. The one whose place it took is in production then."""
-    found = Client().post(path_of("models", model, "roll-back"), {"note": note})
-    tell(f"{found['name']} is in production again", found, json=json)
+def roll_back(
+    model: Name, note: Annotated[str, typer.Option(help="Reason for the change.")] = "", json: JsonOption = False
+) -> None:
+    """Take a model out of production and put back the one that it replaced."""
+    restored = Client().post(path_of("models", model, "roll-back"), {"note": note})
+    tell(f"{restored['name']} is in production again", restored, json=json)
 
 
 @app.command()
 def academic(model: Name, json: JsonOption = False) -> None:
-    """Show a model's academic benchmarks, and what it gained over its nearest base and sft models by item."""
-    found = Client().get(path_of("models", model, "academic"))
+    """Show a model's academic benchmarks, and its gains by item over its nearest base and sft models."""
+    results = Client().get(path_of("models", model, "academic"))
     if json:
-        print_json(found)
-    elif not found:
+        print_json(results)
+    elif not results:
         note(f"No academic run of {model} has finished. Start one with POST runs, in a recipe or in the dashboard.")
     else:
-        print_academic(console(), [AcademicRow.model_validate(row) for row in found])
+        print_academic(console(), [AcademicRow.model_validate(row) for row in results])
 
 
 @app.command()
 def lineage(model: Name, json: JsonOption = False) -> None:
     """Show what a model was made from: parents, runs, data, reward models."""
-    found: Out = Client().get(path_of("models", model, "lineage"))
+    graph: Out = Client().get(path_of("models", model, "lineage"))
     if json:
-        print_json(found)
+        print_json(graph)
         return
-    nodes = {node["id"]: node for node in found["nodes"]}
+    nodes = {node["id"]: node for node in graph["nodes"]}
     sources: dict[str, list[Out]] = {}
-    for edge in found["edges"]:
+    for edge in graph["edges"]:
         sources.setdefault(edge["target"], []).append(edge)
     out = console()
-    out.print(_label(nodes[found["model"]], None))
-    for depth, label in _sources(found["model"], nodes, sources, {found["model"]}):
+    out.print(_label(nodes[graph["model"]], None))
+    for depth, label in _sources(graph["model"], nodes, sources, {graph["model"]}):
         out.print(Text.assemble("  " * depth, label), soft_wrap=True)
-    for child in found["children"]:
+    for child in graph["children"]:
         out.print(f"made from it: {child['name']} ({child['detail']})")
 
 
@@ -179,27 +184,27 @@ def _sources(
 @app.command()
 def export(
     model: Name,
-    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to write; it must be empty or not exist yet.")],
     json: JsonOption = False,
 ) -> None:
-    """Write a model as a folder that transformers and vLLM load as it is; every file's hash is verified. With a policy
-    that takes scores comes sample_guided.py, which samples with guidance."""
+    """Export a model to a folder that transformers and vLLM load; every file's hash is verified. Policies that take
+    scores come with sample_guided.py, which samples with guidance."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} exists and is not empty", code="target_exists", hint="Name another folder.")
     client = Client()
-    found: Out = client.get(path_of("models", model))
+    details: Out = client.get(path_of("models", model))
     temporary = folder.absolute().with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
-        download_model(client, found, temporary)
-        script = add_guided_script(found, temporary)
+        download_model(client, details, temporary)
+        script = add_guided_script(details, temporary)
         folder.parent.mkdir(parents=True, exist_ok=True)
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    words = f"Wrote {found['name']} to {folder} ({counted(len(found['files']), 'file')}, {found['size']:,} bytes)"
+    words = f"Wrote {details['name']} to {folder} ({counted(len(details['files']), 'file')}, {details['size']:,} bytes)"
     if script is not None:
         words += f"; {script.name} in it samples with guidance"
-    tell(words, {"model": found["name"], "folder": str(folder), "bytes": found["size"]}, json=json)
+    tell(words, {"model": details["name"], "folder": str(folder), "bytes": details["size"]}, json=json)
 
 
 app.command("import")(import_)
@@ -209,7 +214,9 @@ app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options"
 
 @app.command()
 def delete(
-    model: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, json: JsonOption = False
+    model: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Delete a model that nothing refers to."""
     if not yes and sys.stdin.isatty():

@@ -54,10 +54,10 @@ def prompt_ids(tokenizer: Any, prompt: str, score: str) -> Tensor:
     """Ids (1, T) up to where the answer begins. The empty score asks for nothing."""
     asked = {"rm_score": score, "condition": score}  # the chat template takes one of them
     messages = [{"role": "user", "content": prompt}]
-    found = tokenizer.apply_chat_template(
+    encoded = tokenizer.apply_chat_template(
         messages, add_generation_prompt=True, return_tensors="pt", return_dict=True, **asked
     )
-    ids: Tensor = found["input_ids"]
+    ids: Tensor = encoded["input_ids"]
     return ids
 
 
@@ -76,7 +76,7 @@ def sample(
     inputs = [prompt.to(model.device) for prompt in prompts]
     while len(answer) < most:
         made = [model(ids, past_key_values=past, use_cache=True) for ids, past in zip(inputs, caches, strict=True)]
-        c, u = (one.logits[0, -1].float() for one in made)
+        c, u = (output.logits[0, -1].float() for output in made)
         # What is ruled out in both, such as a padded vocabulary, has no difference.
         logits = torch.where(c == u, c, torch.lerp(u, c, guidance))
         # Tokens that only requests have.
@@ -88,7 +88,7 @@ def sample(
         if token in ends:
             break
         answer.append(token)
-        caches = [one.past_key_values for one in made]
+        caches = [output.past_key_values for output in made]
         inputs = [torch.tensor([[token]], device=model.device)] * 2
     return answer
 

@@ -47,46 +47,46 @@ def serve(
     context: typer.Context,
     model: Annotated[str, typer.Argument(help="Name, id or @production.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8000,
     python: Annotated[
         Path | None,
-        typer.Option(help="Python that has vLLM. [default: STEERBOARD_VLLM_PYTHON, or `make setup-vllm`'s]"),
+        typer.Option(help="Python interpreter with vLLM. [default: STEERBOARD_VLLM_PYTHON, or `make setup-vllm`'s]"),
     ] = None,
-    endpoint: Annotated[str | None, typer.Option(help="Its name as an endpoint. [default: MODEL-vllm]")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Name of the endpoint. [default: MODEL-vllm]")] = None,
     guidance: Annotated[
-        bool, typer.Option("--guidance", help="Take guidance; vLLM then schedules its steps one after the other.")
+        bool, typer.Option("--guidance", help="Accept guidance; vLLM then does not schedule asynchronously.")
     ] = False,
-    wait: Annotated[float, typer.Option(min=1.0, help="Seconds that it may take to come up.")] = 900.0,
+    wait: Annotated[float, typer.Option(min=1.0, help="Seconds to wait for its start.")] = 900.0,
 ) -> None:
-    """Serve a model by vLLM until Ctrl-C, as an endpoint of the project. What follows `--` is passed on to vLLM."""
+    """Serve a model with vLLM as an endpoint of the project, until Ctrl-C. Arguments after `--` are passed to vLLM."""
     _when_told_to_end(signal.default_int_handler)
     console = Console(stderr=True)
     interpreter = _interpreter(python)
     port = _free_port(host, port)
     client = Client()
-    found = client.get(f"models/{quote(model)}")
-    if found["role"] not in POLICIES:
-        raise BadInput(f"{found['name']} is a {found['role']} model and answers nothing", code="wrong_role")
-    if guidance and not found["info"].get("condition"):
+    details = client.get(f"models/{quote(model)}")
+    if details["role"] not in POLICIES:
+        raise BadInput(f"{details['name']} is a {details['role']} model and answers nothing", code="wrong_role")
+    if guidance and not details["info"].get("condition"):
         raise BadInput(
-            f"{found['name']} takes no scores, so nothing could guide its answers",
+            f"{details['name']} takes no scores, so nothing could guide its answers",
             code="no_guidance",
             hint="Leave out --guidance, or serve a policy that takes scores.",
         )
-    name = endpoint or f"{found['name']}-vllm"[:128]
+    name = endpoint or f"{details['name']}-vllm"[:128]
     url = f"http://{_reachable(host)}:{port}/v1"
     # Loading takes minutes, and the platform may not be allowed to call this address.
-    with _registered(client, found, name, url, guidance) as up, scratch.folder("serve") as folder, _log_file() as log:
-        download_model(client, found, folder / _MODEL)
+    with _registered(client, details, name, url, guidance) as up, scratch.folder("serve") as folder, _log_file() as log:
+        download_model(client, details, folder / _MODEL)
         # From here on there is a server to shut down cleanly; before, everything is simply interrupted.
         stopping = threading.Event()
         _when_told_to_end(lambda *_: stopping.set())
-        server = Guarded(_spec(interpreter, found, folder, log, host, port, guidance, context.args))
+        server = Guarded(_spec(interpreter, details, folder, log, host, port, guidance, context.args))
         try:
-            console.print(f"vLLM is loading {found['name']}; its log: {log}")
+            console.print(f"vLLM is loading {details['name']}; its log: {log}")
             if _wait_until_healthy(console, server, host, port, wait, stopping):
                 up.set()
-                _tell(console, client, found, name)
+                _tell(console, client, details, name)
                 typer.echo(url)
                 while not stopping.wait(0.5):
                     if server.status() is not None:
@@ -98,7 +98,7 @@ def serve(
 
 @contextmanager
 def _log_file() -> Iterator[Path]:
-    """A temporary one. When the server failed it stays, for the message names it."""
+    """A temporary one. When the server failed it stays, because the message names it."""
     descriptor, name = tempfile.mkstemp(prefix="steerboard-serve-", suffix=".log")
     os.close(descriptor)
     stays = False

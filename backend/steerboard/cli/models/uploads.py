@@ -67,13 +67,15 @@ def folder_here(value: str) -> Path | None:
 def with_folders(client: Client, named: list[str], send: Callable[[list[str]], Any]) -> Any:
     """What `send` returns for `named`, where `./model` means a folder here. Folders that the server may not read are
     brought to it first. Raises what `upload_model` does."""
-    folders = [folder_here(one) for one in named]
+    folders = [folder_here(source) for source in named]
     try:
-        return send([str(folder or one) for folder, one in zip(folders, named, strict=True)])
+        return send([str(folder or source) for folder, source in zip(folders, named, strict=True)])
     except ApiError as error:
         if error.code != FolderNotAllowed.code or not any(folders):
             raise
-    return send([upload_model(client, folder) if folder else one for folder, one in zip(folders, named, strict=True)])
+    return send(
+        [upload_model(client, folder) if folder else source for folder, source in zip(folders, named, strict=True)]
+    )
 
 
 def _hash(path: Path) -> str:

@@ -12,13 +12,12 @@ from steerboard.cli.output.listing import Column, print_table
 from steerboard.cli.output.numbers import short
 from steerboard_contracts.models import Ancestor
 from steerboard_contracts.report.academic import AcademicRow
-from steerboard_contracts.report.estimate import Estimate
 
 _COLUMNS = (
     Column("figure"),
     Column("value", right=True),
     Column("stderr", drop=2, right=True),
-    *(Column(f"less {ancestor}", drop=1, right=True) for ancestor in get_args(Ancestor)),
+    *(Column(f"vs {ancestor}", drop=1, right=True) for ancestor in get_args(Ancestor)),
     Column("items", drop=3, right=True),
     Column("shots", drop=4, right=True),
     Column("version", drop=5, right=True),
@@ -27,7 +26,7 @@ _COLUMNS = (
 
 
 def print_academic(console: Console, rows: Sequence[AcademicRow]) -> None:
-    found = [
+    lines = [
         (
             f"{row.task.task}.{figure.name}",
             short(figure.value, 3),
@@ -41,18 +40,17 @@ def print_academic(console: Console, rows: Sequence[AcademicRow]) -> None:
         for row in rows
         for figure in row.task.figures
     ]
-    print_table(console, _COLUMNS, found)
+    print_table(console, _COLUMNS, lines)
     for row in rows:
-        for one in row.not_compared:
-            console.print(Text(f"{row.task.task} is not compared with {one.vs} {one.model}: {one.words}", style="dim"))
+        for comparison in row.not_compared:
+            console.print(
+                Text(
+                    f"{row.task.task} is not compared with {comparison.vs} {comparison.model}: {comparison.words}",
+                    style="dim",
+                )
+            )
 
 
 def _gain(row: AcademicRow, figure: str, vs: Ancestor) -> str | None:
-    found = next((one.difference for one in row.differences if (one.vs, one.figure) == (vs, figure)), None)
-    return None if found is None or found.value is None else _signed(found)
-
-
-def _signed(found: Estimate) -> str:
-    """`+0.05 [-0.01, +0.11]`."""
-    value, low, high = (None if one is None else f"{one:+.3f}" for one in (found.value, found.low, found.high))
-    return f"{value}" if low is None or high is None else f"{value} [{low}, {high}]"
+    gain = next((gain.difference for gain in row.differences if (gain.vs, gain.figure) == (vs, figure)), None)
+    return None if gain is None or gain.value is None else gain.in_words("{:+.3f}".format)

@@ -22,7 +22,7 @@ def finished(client: Client, comparison: dict[str, Any]) -> dict[str, Any]:
     said = None
     try:
         while comparison["ended_at"] is None:
-            waits = next((one["waits_for"] for one in comparison["columns"] if one["waits_for"]), None)
+            waits = next((column["waits_for"] for column in comparison["columns"] if column["waits_for"]), None)
             if waits and waits != said:
                 note(f"waiting: {waits}")
                 said = waits
@@ -37,10 +37,14 @@ def finished(client: Client, comparison: dict[str, Any]) -> dict[str, Any]:
 
 def failures(comparison: dict[str, Any]) -> bool:
     """Whether an answer failed or was cancelled. Prints why."""
-    found = [one for one in comparison["columns"] if one["state"] != "succeeded"]
-    for one in found:
-        error = one["error"] or {"detail": f"the answer was {one['state']}", "code": one["state"], "hint": None}
+    failed = [column for column in comparison["columns"] if column["state"] != "succeeded"]
+    for column in failed:
+        error = column["error"] or {
+            "detail": f"the answer was {column['state']}",
+            "code": column["state"],
+            "hint": None,
+        }
         print(f"error: {error['detail']} [{error['code']}]", file=sys.stderr)
         if error.get("hint"):
             print(f"  {error['hint']}", file=sys.stderr)
-    return bool(found)
+    return bool(failed)

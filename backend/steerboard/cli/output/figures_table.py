@@ -10,7 +10,7 @@ from rich.table import Table
 
 from steerboard.cli.output.console import console
 
-Found = Mapping[str, Any]
+Figures = Mapping[str, Any]
 
 # The lists of a document, and of each the columns that a person reads first. One without any value is left out.
 _LISTS: dict[str, tuple[str, ...]] = {
@@ -65,66 +65,69 @@ _NAME_WIDTH = 24
 _MAPPINGS = ("rank_scores", "sections", "subsets", "domains", "ties")
 
 
-def print_figures(found: Found, out: Console | None = None) -> None:
+def print_figures(figures: Figures, out: Console | None = None) -> None:
     """Invalid figures are empty and carry their reason; what the rest of the input gives stays in the JSON."""
     to = out or console()
-    judges = found.get("judges") or {}
+    judges = figures.get("judges") or {}
     named = f", judge {next(iter(judges))}" if len(judges) == 1 else ""
-    to.print(f"{found['format']}: {found['rows']:,} rows{named}" + _bad(found), style="bold")
-    for reason in found["reasons"]:
+    to.print(f"{figures['format']}: {figures['rows']:,} rows{named}" + _bad(figures), style="bold")
+    for reason in figures["reasons"]:
         to.print(f"INVALID  {reason}", style="red")
-    for warning in found["warnings"]:
+    for warning in figures["warnings"]:
         to.print(f"warning  {warning}", style="yellow")
-    for line in _dialect(found):
+    for line in _dialect(figures):
         to.print(line)
-    for result in found.get("results", [found]):
-        if result is not found:
+    for result in figures.get("results", [figures]):
+        if result is not figures:
             to.print(f"\njudge {result['judge'] or 'not named'}", style="bold")
         _result(result, to)
-    for compared in found.get("comparisons") or ():
+    for compared in figures.get("comparisons") or ():
         _comparison(compared, to)
-    if found.get("results") and found.get("why"):
-        to.print(f"\n{found['why']}")
+    if figures.get("results") and figures.get("why"):
+        to.print(f"\n{figures['why']}")
 
 
-def _comparison(found: Found, to: Console) -> None:
+def _comparison(comparison: Figures, to: Console) -> None:
     """Two models on the same items: the whole first, then its parts."""
-    to.print(f"\n{found['a']} (a) against {found['b']} (b), on the same {found['n']:,}", style="bold")
-    rows = [*(found[name] for name in ("overall", "all") if found.get(name)), *found.get("sections", ())]
-    for table in _tables([*rows, *found["subsets"]], _PAIRED, to.width) if found["subsets"] else ():
+    to.print(f"\n{comparison['a']} (a) against {comparison['b']} (b), on the same {comparison['n']:,}", style="bold")
+    rows = [*(comparison[name] for name in ("overall", "all") if comparison.get(name)), *comparison.get("sections", ())]
+    for table in _tables([*rows, *comparison["subsets"]], _PAIRED, to.width) if comparison["subsets"] else ():
         to.print(table)
-    if found.get("why"):
-        to.print(found["why"])
+    if comparison.get("why"):
+        to.print(comparison["why"])
 
 
-def _bad(found: Found) -> str:
-    if not found["bad_rows"]:
+def _bad(figures: Figures) -> str:
+    if not figures["bad_rows"]:
         return ""
-    return f", {found['bad_rows']:,} unreadable ({found['bad'][0]})"
+    return f", {figures['bad_rows']:,} unreadable ({figures['bad'][0]})"
 
 
-def _dialect(found: Found) -> list[str]:
+def _dialect(figures: Figures) -> list[str]:
     """What the files' words are read as, where that is more than the format's own spelling."""
     lines = []
-    verdicts = found.get("verdicts") or {}
+    verdicts = figures.get("verdicts") or {}
     if verdicts:
-        read = (f"{word} ({one['n']:,}) as {one['read_as'] or 'none'}" for word, one in verdicts.items())
+        read = (f"{word} ({reading['n']:,}) as {reading['read_as'] or 'none'}" for word, reading in verdicts.items())
         lines.append("verdicts read: " + ", ".join(read))
-    if found.get("reviewers"):
-        lines.append("reviewers read: " + ", ".join(f"{one} as {name}" for one, name in found["reviewers"].items()))
+    if figures.get("reviewers"):
+        lines.append(
+            "reviewers read: " + ", ".join(f"{reviewer} as {name}" for reviewer, name in figures["reviewers"].items())
+        )
     return lines
 
 
-def _result(found: Found, to: Console) -> None:
+def _result(result: Figures, to: Console) -> None:
     for name, columns in _LISTS.items():
-        rows = found.get(name)
+        rows = result.get(name)
         if rows and isinstance(rows, list):
             for table in _tables(rows, columns, to.width):
                 to.print(table)
-    for model in found.get("models") or ():
+    for model in result.get("models") or ():
         if model.get("categories"):
             to.print(
-                f"{model['model']}: " + ", ".join(f"{name} {_cell(one)}" for name, one in model["categories"].items())
+                f"{model['model']}: "
+                + ", ".join(f"{name} {_cell(share)}" for name, share in model["categories"].items())
             )
         if model.get("against"):
             rates = {key: value for key, value in model["against"].items() if key != "baseline"}
@@ -133,38 +136,40 @@ def _result(found: Found, to: Console) -> None:
         for key in ("why", "note"):
             if model.get(key):
                 to.print(f"{model['model']}: {model[key]}")
-    if found.get("unrated"):
-        to.print(f"no finite rating: {', '.join(found['unrated'])}")
+    if result.get("unrated"):
+        to.print(f"no finite rating: {', '.join(result['unrated'])}")
     for name in _MAPPINGS:
-        if isinstance(found.get(name), Mapping):
-            numbers = {key: value for key, value in found[name].items() if isinstance(value, int | float)}
+        if isinstance(result.get(name), Mapping):
+            numbers = {key: value for key, value in result[name].items() if isinstance(value, int | float)}
             to.print(f"{name}: " + ", ".join(f"{key} {_cell(value)}" for key, value in numbers.items()))
     for name in _PLAIN:
-        if found.get(name) is not None:
-            to.print(f"{name}: {_cell(found[name])}")
-    if len(found.get("matrix") or ()) > _MOST_COLUMNS:
-        to.print(f"\nthe win rates of {len(found['matrix']):,} models against each other are in --json")
-    elif found.get("matrix"):
+        if result.get(name) is not None:
+            to.print(f"{name}: {_cell(result[name])}")
+    if len(result.get("matrix") or ()) > _MOST_COLUMNS:
+        to.print(f"\nthe win rates of {len(result['matrix']):,} models against each other are in --json")
+    elif result.get("matrix"):
         to.print("\nwin rates of rows against columns")
-        for table in _tables(*_matrix(found["matrix"], [one["model"] for one in found.get("models") or ()]), to.width):
+        for table in _tables(
+            *_matrix(result["matrix"], [model["model"] for model in result.get("models") or ()]), to.width
+        ):
             to.print(table)
-    styled = found.get("style_controlled")
+    styled = result.get("style_controlled")
     if styled and styled["models"]:
         weights = ", ".join(f"{name} {_cell(value)}" for name, value in styled["coefficients"].items())
         to.print(f"\nwith style controlled for, {styled['n']:,} battles; coefficients: {weights}")
         for table in _tables(styled["models"], _LISTS["models"], to.width):
             to.print(table)
-    if found.get("why"):
-        to.print(found["why"])
+    if result.get("why"):
+        to.print(result["why"])
 
 
-def _matrix(matrix: Found, best_first: Sequence[str]) -> tuple[list[Found], list[str]]:
+def _matrix(matrix: Figures, best_first: Sequence[str]) -> tuple[list[Figures], list[str]]:
     """(rows, columns), in the order of the leaderboard."""
     names = [*(name for name in best_first if name in matrix), *(name for name in matrix if name not in best_first)]
     return [{"model": name, **matrix[name]} for name in names], ["model", *names]
 
 
-def _tables(rows: Sequence[Found], columns: Sequence[str], width: int) -> list[Table]:
+def _tables(rows: Sequence[Figures], columns: Sequence[str], width: int) -> list[Table]:
     """One, or several where its numbers do not fit: a number is never cut, a name goes over several lines."""
     shown = [name for name in columns if any(row.get(name) is not None for row in rows)]
     names = [name for name in shown if isinstance(rows[0].get(name), str)]
@@ -172,13 +177,13 @@ def _tables(rows: Sequence[Found], columns: Sequence[str], width: int) -> list[T
     room = width - sum(min(widths[name], _NAME_WIDTH) for name in names)
     groups: list[list[str]] = [[]]
     for name in (name for name in shown if name not in names):
-        if groups[-1] and sum(widths[one] for one in groups[-1]) + widths[name] > room:
+        if groups[-1] and sum(widths[column] for column in groups[-1]) + widths[name] > room:
             groups.append([])
         groups[-1].append(name)
     return [_table(rows, names, group) for group in groups]
 
 
-def _table(rows: Sequence[Found], names: Sequence[str], numbers: Sequence[str]) -> Table:
+def _table(rows: Sequence[Figures], names: Sequence[str], numbers: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in names:
         table.add_column(name, overflow="fold")

@@ -22,12 +22,12 @@ def print_ledger(console: Console, ledger: dict[str, Any]) -> None:
     total = ledger["device_seconds"]
     rows = [
         (
-            one["phase"],
-            f"{one['device_seconds']:.1f}",
-            f"{one['device_seconds'] / total:.0%}" if total else "",
-            f"{one['tokens']:,}" if one["tokens"] else "",
+            phase["phase"],
+            f"{phase['device_seconds']:.1f}",
+            f"{phase['device_seconds'] / total:.0%}" if total else "",
+            f"{phase['tokens']:,}" if phase["tokens"] else "",
         )
-        for one in ledger["phases"]
+        for phase in ledger["phases"]
     ]
     print_table(console, columns, rows, heading=True)
     console.print(plain(_total(ledger)))

@@ -43,7 +43,7 @@ def print_table(
     """`heading`: the line of headings also where there is no terminal, for tables within a longer text. `bold`: the row
     to look at first."""
     if not console.is_terminal:
-        lines = [[one.heading for one in columns]] if heading else []
+        lines = [[column.heading for column in columns]] if heading else []
         lines += [[plain(value) for value in row] for row in rows]
         for line in lines:
             console.file.write("\t".join(line) + "\n")  # rich would make spaces of the tabs
@@ -108,7 +108,7 @@ def _fitting(columns: Sequence[Column], kept: list[int], widths: dict[int, int],
         droppable = [place for place in kept if columns[place].drop]
         if not droppable:
             return kept
-        kept = [place for place in kept if place != max(droppable, key=lambda one: columns[one].drop)]
+        kept = [place for place in kept if place != max(droppable, key=lambda place: columns[place].drop)]
 
 
 def _width(kept: list[int], widths: dict[int, int]) -> int:

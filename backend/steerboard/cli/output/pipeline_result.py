@@ -9,17 +9,19 @@ from typing import Any
 import orjson
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from steerboard.cli.client import Client, ServerUnreachable, print_error
 from steerboard.cli.files import write_whole
 from steerboard.cli.output.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_UNREACHABLE, print_json
+from steerboard.cli.output.evaluation_report import print_evaluation_report
 from steerboard.cli.output.progress import display_for
-from steerboard.cli.output.report_table import print_report, print_stages
 from steerboard.cli.output.rounds_table import print_rounds
 from steerboard.cli.output.run_rows import run_name
+from steerboard.cli.output.stage_table import print_stages
 from steerboard.cli.output.sweep_table import print_sweep
 from steerboard.cli.output.watch import follow
-from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.pipeline import PipelineReport
 from steerboard_contracts.report.rounds import RoundsReport
 from steerboard_contracts.report.sweep import SweepReport
 
@@ -32,20 +34,20 @@ def finish(
     json: bool,
     report_path: Path | None,
     examples: bool | None,
-) -> Report:
+) -> PipelineReport:
     """Follow a pipeline to its end, print or write its report, and exit unless every stage succeeded."""
     name = pipeline["name"]
     try:
         runs = follow(client, lambda: client.get(f"pipelines/{pipeline['id']}")["runs"], display_for(console))
     except KeyboardInterrupt:
-        console.print(f"\n{name} is still running. To end it: steerboard pipelines cancel {name}", markup=False)
+        console.print(f"\n{name} is still running. To cancel it: steerboard pipelines cancel {name}", markup=False)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except ServerUnreachable as error:
         print_error(error)
         console.print(f"{name} continues as soon as the server is back.", markup=False)
         raise typer.Exit(EXIT_UNREACHABLE) from None
     document = client.get(f"pipelines/{pipeline['id']}/report")
-    found = Report.model_validate(document)
+    report = PipelineReport.model_validate(document)
     # What a pipeline compares beyond its last evaluation.
     for part in ("sweep", "rounds"):
         if pipeline["settings"].get(part):
@@ -56,8 +58,8 @@ def finish(
         print_json(document)
     else:
         console.print()
-        print_stages(console, found)
-        print_report(console, found, name, examples)
+        console.print(Text(name, style="bold"))
+        print_report(console, report, examples)
         if "sweep" in document:
             console.print()
             print_sweep(console, SweepReport.model_validate(document["sweep"]))
@@ -71,7 +73,20 @@ def finish(
         print(f"{name}: {len(broken)} of {len(runs)} stages did not succeed.", file=sys.stderr)
         print(f"To resume them: steerboard pipelines resume {name}", file=sys.stderr)
         raise typer.Exit(EXIT_FAILED)
-    return found
+    return report
+
+
+def print_report(console: Console, report: PipelineReport, examples: bool | None) -> None:
+    """What the stages took, the report that the evaluation's stage kept, and what the other runs warn of."""
+    print_stages(console, report.stages)
+    console.print()
+    kept = []
+    if report.report is not None:
+        print_evaluation_report(console, report.report, examples)
+        kept = report.report.recipe.warnings if report.report.recipe is not None else []
+    for warning in report.warnings:
+        if warning not in kept:
+            console.print(Text(f"Warning: {warning}", style="yellow"))
 
 
 def _explain(client: Client, run: dict[str, Any]) -> None:

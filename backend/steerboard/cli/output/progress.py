@@ -63,7 +63,7 @@ def doing(run: Run) -> str:
         return f"{progress['done']}/{progress['total']} {progress['unit']}"
     if state != "running":
         again = f" (attempt {run['attempt']} failed)" if run.get("attempt") else ""
-        return ("waits for a worker" if state == "queued" else "waits") + again
+        return ("waiting for a worker" if state == "queued" else "waiting") + again
     if not progress.get("total"):
         return "starts"
     phase = f", {progress['phase']}" if progress.get("phase") else ""

@@ -40,16 +40,16 @@ def print_rounds(console: Console, report: RoundsReport) -> None:
 
 
 def _row(row: RoundRow) -> tuple[object, ...]:
-    found, answers = row.selection, row.answers
+    selection, answers = row.selection, row.answers
     missing = "" if row.state == "skipped" else NOT_MEASURED
     return (
         row.number,
         row.state,
-        f"{found.kept_groups}/{found.groups}" if found else missing,
-        _dropped(found) if found else "",
-        _rewards(found) if found else missing,
-        f"{found.characters:.0f}" if found and found.characters is not None else missing,
-        f"{_estimate(answers.reward)} {answers.units}" if answers else missing,
+        f"{selection.kept_groups}/{selection.groups}" if selection else missing,
+        _dropped(selection) if selection else "",
+        _rewards(selection) if selection else missing,
+        f"{selection.characters:.0f}" if selection and selection.characters is not None else missing,
+        f"{answers.reward.in_words(_short)} {answers.units}" if answers else missing,
         _win_rate(answers.against_previous if answers else None) or missing,
         _win_rate(answers.against_start if answers else None) or missing,
         f"{row.cost.device_seconds:.1f}",
@@ -59,28 +59,26 @@ def _row(row: RoundRow) -> tuple[object, ...]:
     )
 
 
-def _rewards(found: RoundSelection) -> str:
+def _rewards(selection: RoundSelection) -> str:
     """`0.2, 0.9`, with the unit where it is not that of the rewards themselves."""
-    unit = "" if found.units == "raw" else f" {found.units.replace('_', ' ')}"
-    return f"{_short(found.mean.value)}, {_short(found.best.value)}{unit}"
+    unit = "" if selection.units == "raw" else f" {selection.units.replace('_', ' ')}"
+    return f"{_short(selection.mean.value)}, {_short(selection.best.value)}{unit}"
 
 
-def _dropped(found: RoundSelection) -> str:
+def _dropped(selection: RoundSelection) -> str:
     """`2 tied, 1 single`."""
-    counts = {"tied": found.dropped.tied, "of equal texts": found.dropped.equal_texts, "single": found.dropped.single}
+    counts = {
+        "tied": selection.dropped.tied,
+        "of equal texts": selection.dropped.equal_texts,
+        "single": selection.dropped.single,
+    }
     return ", ".join(f"{number} {why}" for why, number in counts.items() if number) or "0"
 
 
-def _estimate(found: Estimate) -> str:
-    interval = "" if found.low is None or found.high is None else f" [{_short(found.low)}, {_short(found.high)}]"
-    return _short(found.value) + interval
-
-
-def _win_rate(found: Estimate | None) -> str:
-    if found is None or found.value is None:
+def _win_rate(win_rate: Estimate | None) -> str:
+    if win_rate is None or win_rate.value is None:
         return ""
-    interval = "" if found.low is None or found.high is None else f" [{found.low:.0%}, {found.high:.0%}]"
-    return f"{found.value:.0%}{interval} of {found.n}"
+    return f"{win_rate.in_words('{:.0%}'.format)} of {win_rate.n}"
 
 
 def _short(value: float | None) -> str:

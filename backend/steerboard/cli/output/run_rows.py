@@ -10,6 +10,7 @@ from rich.text import Text
 
 from steerboard.cli.output.console import console
 from steerboard.cli.output.listing import Column, print_table
+from steerboard.cli.output.numbers import short
 from steerboard.cli.output.progress import STYLES, doing
 from steerboard.cli.output.watch import with_seconds
 from steerboard_contracts.wording import listed
@@ -32,8 +33,14 @@ def run_name(run: dict[str, Any]) -> str:
     return f"{run['pipeline']['name']}.{run['name']}" if run["pipeline"] else str(run["name"])
 
 
-def print_runs(out: Console, runs: Sequence[dict[str, Any]], pipeline: dict[str, Any] | None = None) -> None:
-    """`pipeline`: of all the runs; its totals are the last row."""
+def print_runs(
+    out: Console,
+    runs: Sequence[dict[str, Any]],
+    pipeline: dict[str, Any] | None = None,
+    *,
+    columns: Sequence[str] = (),
+) -> None:
+    """`pipeline`: of all the runs; its totals are the last row. `columns`: further ones, by the runs' `values`."""
     rows: list[tuple[Any, ...]] = [
         (
             run_name(run),
@@ -42,13 +49,19 @@ def print_runs(out: Console, runs: Sequence[dict[str, Any]], pipeline: dict[str,
             with_seconds(run)["seconds"],
             run["device_seconds"],
             run["id"],
+            *(run["values"][name] for name in columns),
             _words(run),
         )
         for run in runs
     ]
     if pipeline is not None:
         rows.append(_total(pipeline))
-    print_table(out, _COLUMNS, rows)
+    further = [Column(name, _shown, right=True) for name in columns]
+    print_table(out, [*_COLUMNS[:-1], *further, _COLUMNS[-1]], rows)
+
+
+def _shown(value: Any) -> str:
+    return short(value) if isinstance(value, int | float) else str(value)
 
 
 def _total(pipeline: dict[str, Any]) -> tuple[Any, ...]:
@@ -61,18 +74,18 @@ def _total(pipeline: dict[str, Any]) -> tuple[Any, ...]:
 def print_warnings(run: dict[str, Any], prefix: str = "", out: Console | None = None) -> None:
     """What the owner of a run must know, though it works."""
     out = out or console()
-    for one in run["warnings"]:
-        style = "red" if one["level"] == "serious" else "yellow"
-        out.print(Text(f"Warning: {prefix}{one['message']}", style=style))
+    for warning in run["warnings"]:
+        style = "red" if warning["level"] == "serious" else "yellow"
+        out.print(Text(f"Warning: {prefix}{warning['message']}", style=style))
 
 
 def print_stage_warnings(stages: Sequence[dict[str, Any]], out: Console | None = None) -> None:
     """The same of a recipe's stages, one of many equal ones once."""
-    found: dict[tuple[str, str], list[str]] = {}
+    stages_of: dict[tuple[str, str], list[str]] = {}
     for stage in stages:
-        for one in stage["warnings"]:
-            found.setdefault((one["level"], one["message"]), []).append(stage["name"])
-    for (level, message), names in found.items():
+        for warning in stage["warnings"]:
+            stages_of.setdefault((warning["level"], warning["message"]), []).append(stage["name"])
+    for (level, message), names in stages_of.items():
         print_warnings({"warnings": [{"level": level, "message": message}]}, f"{some_of(names)}: ", out)
 
 

@@ -58,15 +58,12 @@ def _standing(report: SweepReport, row: VariantRow) -> str:
 
 def _rungs(row: VariantRow) -> str:
     """The figure of each: `0.61 0.64`."""
-    return " ".join("–" if one.figure is None else short(one.figure, 3) for one in row.rungs)
+    return " ".join("–" if rung.figure is None else short(rung.figure, 3) for rung in row.rungs)
 
 
 def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _estimate(found: Estimate | None) -> str:
-    if found is None or found.value is None:
-        return ""
-    interval = "" if found.low is None or found.high is None else f" [{short(found.low, 3)}, {short(found.high, 3)}]"
-    return f"{short(found.value, 3)}{interval}"
+def _estimate(estimate: Estimate | None) -> str:
+    return "" if estimate is None else estimate.in_words(lambda value: short(value, 3))

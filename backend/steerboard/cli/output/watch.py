@@ -64,7 +64,7 @@ def wait_for(client: Client, run: Run, until: Container[str] = ENDED) -> Run:
         load = partial(client.get, f"runs/{run['id']}")
         return follow(client, lambda: [load()], display_for(console(stderr=True)), until)[0]
     except KeyboardInterrupt:
-        print(f"\nThe run is still running. To end it: steerboard runs cancel {run['id']}", file=sys.stderr)
+        print(f"\nThe run is still running. To cancel it: steerboard runs cancel {run['id']}", file=sys.stderr)
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 

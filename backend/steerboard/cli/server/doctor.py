@@ -166,17 +166,19 @@ def _store(settings: Settings) -> Check:
     free = shutil.disk_usage(root).free / 1e9
     for folder in made:  # leave no trace of the look
         folder.rmdir()
-    found = f"{url} can be written, {free:.1f} GB free"
+    state = f"{url} can be written, {free:.1f} GB free"
     return Check(
-        name, free >= _MIN_FREE_GB, found, f"Free at least {_MIN_FREE_GB:g} GB, or set STEERBOARD_ARTIFACT_URL."
+        name, free >= _MIN_FREE_GB, state, f"Free at least {_MIN_FREE_GB:g} GB, or set STEERBOARD_ARTIFACT_URL."
     )
 
 
 def _disks(settings: Settings) -> Check:
     """Every disk that is written to has room beyond what is kept for the database."""
-    found = disk.disks(settings)
-    short = [one for one in found if one.room < disk.SOON_BYTES]
-    shown = ", ".join(f"{one.what} ({one.folder}): {_megabytes(one.room)} to write to" for one in short or found)
+    volumes = disk.disks(settings)
+    short = [volume for volume in volumes if volume.room < disk.SOON_BYTES]
+    shown = ", ".join(
+        f"{volume.what} ({volume.folder}): {_megabytes(volume.room)} to write to" for volume in short or volumes
+    )
     mend = (
         "Free some space: `steerboard gc`, old backups and logs. Until then large uploads are refused, and runs that "
     )
@@ -194,12 +196,12 @@ def _workers() -> Check:
     mend = "Install the worker packages: `make setup`, or `pip install torch==2.13.0 && pip install -e '.[workers]'`."
     if done.returncode != 0:
         return Check("workers", False, f"the check ended with {done.returncode}: {done.stderr.strip()[-300:]}", mend)
-    found = json.loads(done.stdout.splitlines()[-1])
-    if found["missing"]:
-        return Check("workers", False, "cannot import " + ", ".join(found["missing"]), mend)
-    memory = "jemalloc" if found["jemalloc"] else "training is faster with jemalloc (`apt-get install libjemalloc2`)"
-    devices = ", ".join(found["devices"]) or f"CPU with {found['threads']} threads, {memory}"
-    return Check("workers", True, f"torch {found['torch']}, {devices}")
+    imports = json.loads(done.stdout.splitlines()[-1])
+    if imports["missing"]:
+        return Check("workers", False, "cannot import " + ", ".join(imports["missing"]), mend)
+    memory = "jemalloc" if imports["jemalloc"] else "training is faster with jemalloc (`apt-get install libjemalloc2`)"
+    devices = ", ".join(imports["devices"]) or f"CPU with {imports['threads']} threads, {memory}"
+    return Check("workers", True, f"torch {imports['torch']}, {devices}")
 
 
 def _vllm(settings: Settings) -> Check:
@@ -220,8 +222,8 @@ def _environment(name: str, python: Path | None, distributions: tuple[str, ...],
     """No one has to have it, but what is named should be there."""
     if python is None:
         return Check(name, True, f"not installed; {unused}")
-    found = version_in(python, distributions)
-    return Check(name, found is not None, f"{found or f'no {distributions[0]}'} in {python}", mend)
+    version = version_in(python, distributions)
+    return Check(name, version is not None, f"{version or f'no {distributions[0]}'} in {python}", mend)
 
 
 def _redis(url: str) -> Check:

@@ -16,10 +16,12 @@ commands = typer.Typer()
 @commands.command()
 def api(
     host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="0: any free one. [default: 8700]")] = None,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one. [default: 8700]")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of server processes.")] = 1,
 ) -> None:
-    """Serve the API and the dashboard, and nothing else. Needs the URLs of a migrated database and of Redis."""
+    """Serve only the API and the dashboard. Needs the URLs of a migrated database and of Redis."""
     from steerboard.cli.server.api_server import serve
 
     if host is not None:
@@ -31,8 +33,8 @@ def api(
 
 @commands.command()
 def migrate(json: JsonOption = False) -> None:
-    """Bring the database to the schema of this version, and make its first project and owner. Safe to repeat; of
-    several at once, one works and the others wait for it."""
+    """Migrate the database to this version's schema, and create the first project and owner. Safe to repeat; concurrent
+    calls wait for each other."""
     from steerboard.accounts import service as accounts
     from steerboard.platform import migrations
     from steerboard.platform.database import make_engine, make_sessions, transaction
@@ -54,7 +56,8 @@ def sign_in_link(
     user: Annotated[str, typer.Option(help="User to sign in.")] = "owner",
     json: JsonOption = False,
 ) -> None:
-    """Print a one-time sign-in link, made in the database itself: the first way into a new server, or the last."""
+    """Print a one-time sign-in link, created directly in the database, for a new server or when no other way in is
+    left."""
     from sqlalchemy import select
 
     from steerboard.accounts import service as accounts

@@ -23,20 +23,24 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 
-Home = Annotated[Path | None, typer.Option(help="Folder of all data. [default: .steerboard, or STEERBOARD_HOME]")]
+Home = Annotated[Path | None, typer.Option(help="Folder for all data. [default: .steerboard, or STEERBOARD_HOME]")]
 
 
 @commands.command()
 def up(
     host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="0: any free one. [default: 8700]")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one. [default: 8700]")
+    ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Worker processes on this machine.")] = 1,
     pool: Annotated[str, typer.Option(help="Pool of these workers.")] = "default",
-    no_worker: Annotated[bool, typer.Option("--no-worker", help="The API alone, for workers elsewhere.")] = False,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="Start no workers on this machine.")] = False,
     home: Home = None,
-    ready_file: Annotated[Path | None, typer.Option(help="Write url and sign_in as JSON once all is ready.")] = None,
+    ready_file: Annotated[
+        Path | None, typer.Option(help="File to write with url and sign_in, as JSON, once all is ready.")
+    ] = None,
 ) -> None:
-    """Start everything: API, worker, and PostgreSQL and Valkey where no URLs are set. Ends with Ctrl-C."""
+    """Start everything: API, worker, and PostgreSQL and Valkey unless their URLs are set. Ctrl-C stops it."""
     # Imported here, as below, so that no other command waits a second for the whole backend.
     from steerboard.cli.server.launch import LaunchOptions, Platform
     from steerboard.platform.security import production
@@ -81,16 +85,14 @@ def _write_ready(path: Path, running: Platform) -> None:
 
 @commands.command()
 def worker(
-    pool: Annotated[
-        str, typer.Option(help="Pool whose runs it takes; `interactive` serves the playground.")
-    ] = "default",
+    pool: Annotated[str, typer.Option(help="Pool to take runs from; `interactive` serves the playground.")] = "default",
     devices: Annotated[str, typer.Option(help="Ids of the GPUs it owns, such as 0-7 or 0,2.")] = "",
-    name: Annotated[str | None, typer.Option(help="How it is shown.")] = None,
+    name: Annotated[str | None, typer.Option(help="Display name.")] = None,
     nodes: Annotated[int, typer.Option(min=1, help="Machines that train together as one worker.")] = 1,
     node: Annotated[int, typer.Option(min=0, help="Index of this machine; 0 takes the runs.")] = 0,
     rendezvous: Annotated[str, typer.Option(help="HOST:PORT of node 0, the same for all nodes.")] = "",
 ) -> None:
-    """Start one more worker, on this or another machine (STEERBOARD_DATABASE_URL, _REDIS_URL, _ARTIFACT_URL)."""
+    """Start another worker, on this or another machine. Reads STEERBOARD_DATABASE_URL, _REDIS_URL and _ARTIFACT_URL."""
     from steerboard.playground.claims import POOL as INTERACTIVE
 
     module = "steerboard_workers.interactive.worker" if pool == INTERACTIVE else "steerboard_workers.worker"
@@ -104,28 +106,28 @@ def worker(
 @commands.command()
 def doctor(
     home: Home = None,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")] = False,
 ) -> None:
-    """Check this installation, and suggest how to fix what is wrong. Exits with 1 if anything is."""
+    """Check this installation and suggest fixes. Exits with 1 if a check fails."""
     from steerboard.cli.server import doctor as checks
 
-    found = checks.examine(home.expanduser().absolute() if home else get_settings().home)
+    results = checks.examine(home.expanduser().absolute() if home else get_settings().home)
     if json:
-        document = {"ok": all(check.ok for check in found), "checks": [check.as_dict() for check in found]}
+        document = {"ok": all(check.ok for check in results), "checks": [check.as_dict() for check in results]}
         typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
     else:
-        for check in found:
+        for check in results:
             mark = typer.style("ok  ", fg="green") if check.ok else typer.style("FAIL", fg="red")
             typer.echo(f"{mark}  {check.name}: {check.found}")
             if not check.ok:
                 typer.echo(f"      fix: {check.mend}")
-    if not all(check.ok for check in found):
+    if not all(check.ok for check in results):
         raise typer.Exit(1)
 
 
 @commands.command("sign-in")
 def sign_in(json: JsonOption = False) -> None:
-    """Print another one-time sign-in link."""
+    """Print a new one-time sign-in link."""
     client = Client()
     url = client.url + client.post("/api/v1/sign-in-links")["path"]
     tell(url, {"url": url}, json=json)

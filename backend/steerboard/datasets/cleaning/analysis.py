@@ -28,7 +28,7 @@ _KEPT = 0
 _NONE = -1
 
 
-class Pair(NamedTuple):
+class StreamedRow(NamedTuple):
     """A row as it streams past."""
 
     held_out: bool
@@ -57,16 +57,16 @@ class Analysis:
 
     def counts(self) -> dict[Rule, int]:
         """Rows by the rule that drops them; rules that drop none are left out."""
-        found = Counter(self._codes.tolist())
-        return {rule: found[code] for code, rule in enumerate(RULES, 1) if found[code]}
+        counter = Counter(self._codes.tolist())
+        return {rule: counter[code] for code, rule in enumerate(RULES, 1) if counter[code]}
 
     def is_dropped(self, row: int) -> bool:
         return bool(self._codes[row] != _KEPT)
 
     def dropped_rows(self, rule: Rule | None = None) -> list[int]:
         """In ascending order."""
-        found = self._codes != _KEPT if rule is None else self._codes == 1 + RULES.index(rule)
-        return [int(row) for row in np.flatnonzero(found)]
+        dropped = self._codes != _KEPT if rule is None else self._codes == 1 + RULES.index(rule)
+        return [int(row) for row in np.flatnonzero(dropped)]
 
     def why(self, row: int) -> Dropped:
         of_row = int(self._of_rows[row])
@@ -98,34 +98,34 @@ class Analysis:
 
 
 def analyse(
-    stream: Callable[[], Iterable[Pair]], size: int, given: CleaningRules, evaluations: Sequence[EvaluationText]
+    stream: Callable[[], Iterable[StreamedRow]], size: int, given: CleaningRules, evaluations: Sequence[EvaluationText]
 ) -> Analysis:
     """`stream` gives all `size` rows in order, each time it is called; twice where near duplicates are looked for."""
-    found = Analysis(np.zeros(size, np.uint8), np.full(size, _NONE, np.int64), np.zeros(size, np.bool_))
+    analysis = Analysis(np.zeros(size, np.uint8), np.full(size, _NONE, np.int64), np.zeros(size, np.bool_))
     overlap = _Overlap(evaluations) if given.evaluation_overlap and evaluations else None
     votes = _Votes()
     near = NearDuplicateIndex(given.similarity) if given.near_duplicate else None
     seen = 0
     for row, pair in enumerate(stream()):
         seen = row + 1
-        found.held_out[row] = pair.held_out
+        analysis.held_out[row] = pair.held_out
         rule = _of_one_row(pair.sample, given)
         if rule is not None:
-            found.drop(row, rule)
+            analysis.drop(row, rule)
         elif overlap is not None and not pair.held_out and (match := overlap.match(pair.sample)):
-            found.drop_overlap(row, match)
+            analysis.drop_overlap(row, match)
         votes.add(pair.sample)
         if near is not None:
             # Also of dropped rows: records of the index are counted as rows are.
             near.add(_texts(pair.sample))
-    found.end_at(seen)
+    analysis.end_at(seen)
     if given.contradiction:
-        votes.settle(found)
+        votes.settle(analysis)
     if given.duplicate:
-        votes.drop_repeated(found)
+        votes.drop_repeated(analysis)
     if near is not None:
-        _drop_near(stream, near, found)
-    return found
+        _drop_near(stream, near, analysis)
+    return analysis
 
 
 def _of_one_row(sample: Sample, given: CleaningRules) -> Rule | None:
@@ -151,16 +151,16 @@ class _Overlap:
 
     def __init__(self, evaluations: Sequence[EvaluationText]) -> None:
         self._evaluations = evaluations
-        self._index = PromptIndex([one.text for one in evaluations])
+        self._index = PromptIndex([evaluation.text for evaluation in evaluations])
 
     def match(self, sample: Sample) -> EvaluationMatch | None:
         """The closest one; an exact match comes first."""
         turns = [turn["content"] for turn in sample["prompt"] if turn["role"] == "user"]
         texts = ["\n".join(turns), *(turns if len(turns) > 1 else ())]
-        found = [match for text in texts for match in self._index.match(text)]
-        if not found:
+        matches = [match for text in texts for match in self._index.match(text)]
+        if not matches:
             return None
-        best = min(found, key=lambda match: (match.kind != "exact", -match.overlap, match.prompt))
+        best = min(matches, key=lambda match: (match.kind != "exact", -match.overlap, match.prompt))
         where = self._evaluations[best.prompt]
         return EvaluationMatch(
             type=where.type, name=where.name, position=where.position, match=best.kind, overlap=best.overlap
@@ -185,27 +185,27 @@ class _Votes:
         self._question.append(self._questions.setdefault(digest, len(self._questions)))
         self._side.append(chosen > rejected)
 
-    def settle(self, found: Analysis) -> None:
+    def settle(self, analysis: Analysis) -> None:
         """Drop the rarer preference of each contradicted question; both where none is rarer."""
-        question, side, rows = self._left(found)
+        question, side, rows = self._left(analysis)
         votes = np.bincount(question * 2 + side, minlength=2 * len(self._questions)).reshape(-1, 2)
         mine, other = votes[question, side], votes[question, 1 - side]
         first = self._first(question * 2 + side, rows)
         for place in np.flatnonzero((other > 0) & (mine <= other)):
             opposite = int(question[place] * 2 + 1 - side[place])
-            found.drop(int(rows[place]), "contradiction", of_row=int(first[opposite]))
+            analysis.drop(int(rows[place]), "contradiction", of_row=int(first[opposite]))
 
-    def drop_repeated(self, found: Analysis) -> None:
+    def drop_repeated(self, analysis: Analysis) -> None:
         """Drop all but the first of equal pairs."""
-        question, side, rows = self._left(found)
+        question, side, rows = self._left(analysis)
         key = question * 2 + side
         first = self._first(key, rows)[key]
         for place in np.flatnonzero(first < rows):
-            found.drop(int(rows[place]), "duplicate", of_row=int(first[place]))
+            analysis.drop(int(rows[place]), "duplicate", of_row=int(first[place]))
 
-    def _left(self, found: Analysis) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _left(self, analysis: Analysis) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(question, side, row) of the rows that are still kept."""
-        rows = np.flatnonzero(found.left())
+        rows = np.flatnonzero(analysis.left())
         question = np.frombuffer(self._question, np.uint32)[rows].astype(np.int64)
         return question, np.frombuffer(self._side, np.uint8)[rows].astype(np.int64), rows
 
@@ -215,10 +215,10 @@ class _Votes:
         return first
 
 
-def _drop_near(stream: Callable[[], Iterable[Pair]], near: NearDuplicateIndex, found: Analysis) -> None:
-    candidates = near.candidates(found.left()) if found.rows else found.left()
+def _drop_near(stream: Callable[[], Iterable[StreamedRow]], near: NearDuplicateIndex, analysis: Analysis) -> None:
+    candidates = near.candidates(analysis.left()) if analysis.rows else analysis.left()
     if not candidates.any():
         return
     for row, pair in enumerate(stream()):
         if candidates[row] and (alike := near.look_up(row, _texts(pair.sample))):
-            found.drop(row, "near_duplicate", of_row=alike.of, similarity=alike.similarity)
+            analysis.drop(row, "near_duplicate", of_row=alike.of, similarity=alike.similarity)

@@ -36,25 +36,25 @@ def preview_cleaning(
     session: Db, access: Read, request: Request, dataset: str, body: CleaningPreviewIn
 ) -> CleaningPreview:
     """How many pairs each rule would drop, with examples. Nothing is changed."""
-    found = get_dataset(session, access.project, dataset)
+    stored = get_dataset(session, access.project, dataset)
 
     def compute() -> CleaningPreview:
-        if found.rows <= jobs.ROWS_AT_ONCE:
-            return service.preview(session, access.project, found, body)
-        answer = clean_in_process(request, access, "cleaning_preview", body, found.id, stores=False)
+        if stored.rows <= jobs.ROWS_AT_ONCE:
+            return service.preview(session, access.project, stored, body)
+        answer = clean_in_process(request, access, "cleaning_preview", body, stored.id, stores=False)
         return CleaningPreview.model_validate(answer)
 
-    return _PREVIEWS.get(service.read_from(session, access.project, found, body), compute)
+    return _PREVIEWS.get(service.read_from(session, access.project, stored, body), compute)
 
 
 @router.post("/{dataset}/cleaning", status_code=201, responses=problems(404, 409))
 @in_pool("processes")
 def clean_dataset(session: Db, access: Write, request: Request, dataset: str, body: CleaningCreate) -> DatasetOut:
-    """A new version of a preference dataset without the pairs that the rules drop; which and why is kept."""
-    found = get_dataset(session, access.project, dataset)
-    if found.rows <= jobs.ROWS_AT_ONCE:
-        return jobs.clean(session, access, found, body)
-    return DatasetOut.model_validate(clean_in_process(request, access, "cleaning", body, found.id, stores=True))
+    """Create a version of a preference dataset without the pairs that the rules drop. It records which and why."""
+    stored = get_dataset(session, access.project, dataset)
+    if stored.rows <= jobs.ROWS_AT_ONCE:
+        return jobs.clean(session, access, stored, body)
+    return DatasetOut.model_validate(clean_in_process(request, access, "cleaning", body, stored.id, stores=True))
 
 
 @router.get("/{dataset}/dropped", responses=problems(404))
@@ -68,11 +68,11 @@ def list_dropped_rows(
 ) -> Page[DroppedRow]:
     """The rows that a cleaned or edited dataset lacks, by their number in the dataset that it was made from, and why
     they were dropped. Empty for other datasets."""
-    found = get_dataset(session, access.project, dataset)
-    query = select(DroppedRowRecord).where(DroppedRowRecord.dataset_id == found.id)
+    stored = get_dataset(session, access.project, dataset)
+    query = select(DroppedRowRecord).where(DroppedRowRecord.dataset_id == stored.id)
     if rule is not None:
         query = query.where(DroppedRowRecord.rule == rule)
-    parent = session.get(Dataset, found.parent_id) if found.parent_id else found
+    parent = session.get(Dataset, stored.parent_id) if stored.parent_id else stored
     assert parent is not None
     return paginate(
         session,

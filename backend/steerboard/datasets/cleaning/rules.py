@@ -59,4 +59,4 @@ def has_small_margin(sample: dict[str, Any], min_margin: float) -> bool:
 
 def _is_visible(text: str) -> bool:
     # Nearly every text begins with a letter or two.
-    return text[:1].isalnum() or any(unicodedata.category(one)[0] not in "ZC" for one in text)
+    return text[:1].isalnum() or any(unicodedata.category(character)[0] not in "ZC" for character in text)

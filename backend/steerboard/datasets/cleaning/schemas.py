@@ -32,7 +32,7 @@ class CleaningRules(BaseModel):
         ),
     ] = True
     identical_sides: Annotated[
-        bool, Field(description="Drop pairs of which both answers are the same.", json_schema_extra=_WORKFLOW)
+        bool, Field(description="Drop pairs whose answers are the same.", json_schema_extra=_WORKFLOW)
     ] = True
     min_margin: Annotated[
         float | None,
@@ -70,7 +70,7 @@ class CleaningRules(BaseModel):
     near_duplicate: Annotated[
         bool,
         Field(
-            description="Keep the first of pairs of which prompt, chosen and rejected answer are each nearly the same.",
+            description="Keep the first of pairs whose prompt, chosen and rejected answer are each nearly the same.",
             json_schema_extra=_LEE,
         ),
     ] = True

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.cleaning.analysis import Analysis, Pair, analyse
+from steerboard.datasets.cleaning.analysis import Analysis, StreamedRow, analyse
 from steerboard.datasets.cleaning.rules import RULES, TITLES
 from steerboard.datasets.cleaning.schemas import (
     CleaningCreate,
@@ -30,6 +30,7 @@ from steerboard.datasets.errors import NothingToClean
 from steerboard.datasets.hooks import EvaluationText, evaluation_texts
 from steerboard.datasets.lookup import announce
 from steerboard.datasets.queries import sample_out
+from steerboard.datasets.review.remarks import carry_over
 from steerboard.datasets.rows.copying import INHERITED, write_changed
 from steerboard.datasets.rows.exporting import StoredRow, stored_rows
 from steerboard.datasets.rows.row_writer import copy_in
@@ -47,22 +48,24 @@ _COPY_DROPPED = "COPY dropped_rows (dataset_id, row, rule, of_row, detail) FROM 
 def preview(session: Session, project: Project, dataset: Dataset, given: CleaningPreviewIn) -> CleaningPreview:
     """Nothing is changed. Raises `BadInput` (`wrong_kind`), and `NotFound` for an unknown evaluation."""
     evaluations = _evaluations(session, project, dataset, given)
-    found = _analyse(session, dataset, given, evaluations)
-    counts = found.counts()
+    analysis = _analyse(session, dataset, given, evaluations)
+    counts = analysis.counts()
     rules = [
         RuleCount(
             rule=rule,
             title=TITLES[rule],
             on=_is_on(given, rule),
             rows=counts.get(rule, 0),
-            examples=examples(session, dataset, [found.why(row) for row in found.dropped_rows(rule)[: given.examples]]),
+            examples=examples(
+                session, dataset, [analysis.why(row) for row in analysis.dropped_rows(rule)[: given.examples]]
+            ),
         )
         for rule in RULES
     ]
     return CleaningPreview(
-        rows=found.rows,
-        kept=found.kept,
-        kept_held_out=found.kept_held_out,
+        rows=analysis.rows,
+        kept=analysis.kept,
+        kept_held_out=analysis.kept_held_out,
         checked_prompts=len(evaluations),
         rules=rules,
     )
@@ -85,14 +88,14 @@ def clean(session: Session, project: Project, dataset: Dataset, given: CleaningC
     """
     evaluations = _evaluations(session, project, dataset, given)
     name = check_name(given.name) if given.name is not None else next_version(session, project, dataset, "clean")
-    found = _analyse(session, dataset, given, evaluations)
-    if found.kept == found.rows:
+    analysis = _analyse(session, dataset, given, evaluations)
+    if analysis.kept == analysis.rows:
         raise NothingToClean(
             f"these rules drop no row of {dataset.name!r}", hint="Use it as it is, or enable more rules."
         )
-    if found.kept == 0:
+    if analysis.kept == 0:
         raise EmptySelection(
-            f"these rules drop all {found.rows:,} rows of {dataset.name!r}",
+            f"these rules drop all {analysis.rows:,} rows of {dataset.name!r}",
             hint="Look at the counts and examples of each rule first: steerboard datasets clean NAME --dry-run",
         )
     all_for_training = dataset.origin.get("split") == "train"
@@ -100,15 +103,15 @@ def clean(session: Session, project: Project, dataset: Dataset, given: CleaningC
     with session.begin_nested(), making as (made, writer_for):
 
         def kept(row: StoredRow) -> Any:
-            return None if found.is_dropped(row.row) else orjson.Fragment(row.sample)
+            return None if analysis.is_dropped(row.row) else orjson.Fragment(row.sample)
 
         writer = write_changed(session, dataset, writer_for, kept)
         about = CleaningOrigin(
             of=dataset.name,
             of_id=str(dataset.id),
             rules=given.model_dump(exclude={"name"}),
-            read=found.rows,
-            dropped={str(rule): count for rule, count in found.counts().items()},
+            read=analysis.rows,
+            dropped={str(rule): count for rule, count in analysis.counts().items()},
             checked_prompts=len(evaluations),
             actor=actor,
         )
@@ -116,7 +119,8 @@ def clean(session: Session, project: Project, dataset: Dataset, given: CleaningC
         made.parent_id = dataset.id
         made.origin = {**inherited, **about.model_dump(), **writer.about()}
         complete(session, made, writer, None)
-        _record(session, made, found)
+        _record(session, made, analysis)
+        carry_over(session, dataset, made)
         announce(session, made)
     return made
 
@@ -124,31 +128,33 @@ def clean(session: Session, project: Project, dataset: Dataset, given: CleaningC
 def examples(session: Session, dataset: Dataset, dropped: Iterable[Dropped]) -> list[DroppedRow]:
     """Dropped rows of a dataset with what they hold, and what they repeat or contradict."""
     why = list(dropped)
-    wanted = {one.row for one in why} | {one.of_row for one in why if one.of_row is not None}
-    found = session.scalars(
+    wanted = {drop.row for drop in why} | {drop.of_row for drop in why if drop.of_row is not None}
+    rows = session.scalars(
         select(SampleRow).where(SampleRow.dataset_id == dataset.id, SampleRow.row.in_(sorted(wanted)))
     )
-    samples = {one.row: sample_out(one, None, whole=False) for one in found}
+    samples = {sample.row: sample_out(sample, None, whole=False) for sample in rows}
     return [
         DroppedRow(
-            **one.model_dump(),
-            sample=samples[one.row],
-            of_sample=samples[one.of_row] if one.of_row is not None else None,
+            **drop.model_dump(),
+            sample=samples[drop.row],
+            of_sample=samples[drop.of_row] if drop.of_row is not None else None,
         )
-        for one in why
+        for drop in why
     ]
 
 
 def dropped_out(session: Session, parent: Dataset, records: Iterable[DroppedRowRecord]) -> list[DroppedRow]:
     """Records of a cleaned dataset as the API shows them; `parent` has their content."""
-    why = [Dropped(row=one.row, rule=one.rule, of_row=one.of_row, **(one.detail or {})) for one in records]
+    why = [
+        Dropped(row=record.row, rule=record.rule, of_row=record.of_row, **(record.detail or {})) for record in records
+    ]
     return examples(session, parent, why)
 
 
 def _analyse(session: Session, dataset: Dataset, given: CleaningRules, evaluations: list[EvaluationText]) -> Analysis:
-    def stream() -> Iterator[Pair]:
+    def stream() -> Iterator[StreamedRow]:
         for row in stored_rows(session, dataset):
-            yield Pair(row.held_out, _parsed(row.sample))
+            yield StreamedRow(row.held_out, _parsed(row.sample))
 
     return analyse(stream, dataset.rows, given, evaluations)
 
@@ -189,10 +195,10 @@ def _is_on(given: CleaningRules, rule: str) -> bool:
     return given.min_margin is not None if rule == "small_margin" else bool(getattr(given, rule))
 
 
-def _record(session: Session, made: Dataset, found: Analysis) -> None:
+def _record(session: Session, made: Dataset, analysis: Analysis) -> None:
     with copy_in(session, _COPY_DROPPED) as copy:
-        for row in found.dropped_rows():
-            why = found.why(row)
+        for row in analysis.dropped_rows():
+            why = analysis.why(row)
             detail: dict[str, Any] = why.model_dump(include={"similarity", "evaluation"}, exclude_none=True)
             text = orjson.dumps(detail).decode() if detail else None
             copy.write_row((str(made.id), row, why.rule, why.of_row, text))

@@ -42,7 +42,7 @@ def list_collections(session: Db, access: Read) -> list[CollectionOut]:
 
 @router.post("", status_code=201, responses=problems(409))
 def create_collection(body: CollectionCreate, session: Db, access: Write) -> CollectionOut:
-    """An empty one."""
+    """Create an empty collection."""
     made = collections.create(session, access.project, body.name, body.kind, access.actor)
     audit(session, access, "collection.create", made.name, {"kind": made.kind})
     return collections.collections_out(session, [made])[0]
@@ -64,9 +64,9 @@ def list_collection_rows(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Page[CollectionRowOut]:
     """Newest first."""
-    found = collections.find(session, access.project, collection)
+    stored = collections.find(session, access.project, collection)
     rows = select(CollectionRow).where(
-        CollectionRow.collection_id == found.id,
+        CollectionRow.collection_id == stored.id,
         CollectionRow.removed_at.is_not(None) if removed else CollectionRow.removed_at.is_(None),
     )
     return paginate(session, rows, CollectionRow.place, _row_out, cursor=cursor, limit=limit)
@@ -75,40 +75,40 @@ def list_collection_rows(
 @router.post("/{collection}/rows", status_code=201, responses=problems(404))
 def add_collection_row(collection: str, body: CollectionRowAdd, session: Db, access: Write) -> CollectionRowChanged:
     """Append one sample."""
-    found = collections.find(session, access.project, collection, to_change=True)
-    row = collections.add_row(session, found, body.sample, body.provenance, access.actor)
-    audit(session, access, "collection.add_row", found.name, {"row": str(row.id)})
-    return _changed(session, found, row)
+    stored = collections.find(session, access.project, collection, to_change=True)
+    row = collections.add_row(session, stored, body.sample, body.provenance, access.actor)
+    audit(session, access, "collection.add_row", stored.name, {"row": str(row.id)})
+    return _changed(session, stored, row)
 
 
 @router.delete("/{collection}/rows/{row}", responses=problems(404))
 def remove_collection_row(collection: str, row: uuid.UUID, session: Db, access: Write) -> CollectionRowChanged:
-    """It is kept and can be restored; datasets that have it stay as they are."""
+    """Remove a row. It can be restored; datasets that have it are unchanged."""
     return _set_removed(session, access, collection, row, True)
 
 
 @router.post("/{collection}/rows/{row}/restore", responses=problems(404))
 def restore_collection_row(collection: str, row: uuid.UUID, session: Db, access: Write) -> CollectionRowChanged:
-    """At the place that it had."""
+    """Restore a removed row at its former place."""
     return _set_removed(session, access, collection, row, False)
 
 
 @router.post("/{collection}/dataset", status_code=201, responses=problems(404, 409))
 def freeze_collection(collection: str, session: Db, access: Write, body: CollectionFreeze | None = None) -> DatasetOut:
     """An immutable dataset of the rows that are there now, each with its provenance in `extra`."""
-    found = collections.find(session, access.project, collection, to_change=True)
+    stored = collections.find(session, access.project, collection, to_change=True)
     name = body.name if body else None
-    dataset = collections.freeze(session, access.project, found, name, access.actor)
-    audit(session, access, "collection.freeze", found.name, {"dataset": dataset.name, "rows": dataset.rows})
+    dataset = collections.freeze(session, access.project, stored, name, access.actor)
+    audit(session, access, "collection.freeze", stored.name, {"dataset": dataset.name, "rows": dataset.rows})
     return dataset_out(session, dataset)
 
 
 def _set_removed(session: Session, access: Access, ref: str, row_id: uuid.UUID, removed: bool) -> CollectionRowChanged:
-    found = collections.find(session, access.project, ref, to_change=True)
-    row = collections.find_row(session, found, row_id)
-    collections.set_removed(session, found, row, removed)
-    audit(session, access, f"collection.{'remove' if removed else 'restore'}_row", found.name, {"row": str(row.id)})
-    return _changed(session, found, row)
+    stored = collections.find(session, access.project, ref, to_change=True)
+    row = collections.find_row(session, stored, row_id)
+    collections.set_removed(session, stored, row, removed)
+    audit(session, access, f"collection.{'remove' if removed else 'restore'}_row", stored.name, {"row": str(row.id)})
+    return _changed(session, stored, row)
 
 
 def _changed(session: Session, collection: Collection, row: CollectionRow) -> CollectionRowChanged:

@@ -20,7 +20,6 @@ from steerboard.datasets import service
 from steerboard.datasets.collections.schemas import CollectionOut, FrozenDataset
 from steerboard.datasets.collections.tables import Collection, CollectionDataset, CollectionRow
 from steerboard.datasets.errors import NameTaken
-from steerboard.datasets.formats.records import Limits, Problem
 from steerboard.datasets.parsing.extras import encode_extra
 from steerboard.datasets.rows.row_writer import canonical_json, sample_fields
 from steerboard.datasets.tables import Dataset
@@ -32,6 +31,7 @@ from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.errors import BadRow, EmptySelection, ErrorLocation
 from steerboard_contracts.samples import SAMPLE_CLASSES, SampleKind, sample_problems
+from steerboard_files.records import Limits, Problem
 
 _AT_ONCE = 500
 
@@ -51,22 +51,22 @@ def create(session: Session, project: Project, name: str, kind: SampleKind, acto
 def find(session: Session, project: Project, ref: str, *, to_change: bool = False) -> Collection:
     """By id or name. `to_change` keeps others from changing it until the transaction ends. Raises `NotFound`."""
     mine = select(Collection).where(Collection.project_id == project.id)
-    found = None
+    collection = None
     if NAME.fullmatch(ref):
         mine = mine.with_for_update(key_share=True) if to_change else mine
-        found = names.find(session, mine, Collection.id, Collection.name, ref)
-    if found is None:
+        collection = names.find(session, mine, Collection.id, Collection.name, ref)
+    if collection is None:
         raise NotFound(f"there is no collection {ref!r}", hint="GET collections lists them.")
-    return found
+    return collection
 
 
 def find_row(session: Session, collection: Collection, row_id: uuid.UUID) -> CollectionRow:
     """Raises `NotFound`."""
     query = select(CollectionRow).where(CollectionRow.collection_id == collection.id, CollectionRow.id == row_id)
-    found = session.scalar(query)
-    if found is None:
-        raise NotFound(f"collection {collection.name!r} has no row {row_id}", hint="GET its rows.")
-    return found
+    row = session.scalar(query)
+    if row is None:
+        raise NotFound(f"collection {collection.name!r} has no row {row_id}", hint="List its rows with GET.")
+    return row
 
 
 def add_row(

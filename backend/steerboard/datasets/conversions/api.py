@@ -26,15 +26,15 @@ Write = Annotated[Access, Depends(AccessTo("write"))]
 def list_dataset_methods(session: Db, access: Read, dataset: str) -> DatasetMethods:
     """Which training methods fit the rows, as they are or after a conversion, with the rows each would learn from,
     and the rows that a conversion loses and gains. Nothing is changed."""
-    found = get_dataset(session, access.project, dataset)
-    return methods_for(session, access.project, found)
+    stored = get_dataset(session, access.project, dataset)
+    return methods_for(session, access.project, stored)
 
 
 @router.post("/{dataset}/conversions", status_code=201, responses=problems(404, 409))
 def convert_dataset(session: Db, access: Write, dataset: str, body: ConversionCreate) -> DatasetOut:
-    """A new dataset of another kind, made of this one's rows; `GET .../methods` counts what it would have. Each row
-    names the row that it is from."""
-    found = get_dataset(session, access.project, dataset)
-    made = service.convert(session, access.project, found, body, access.actor)
-    audit(session, access, "dataset.convert", found.name, {"dataset": made.name, "conversion": body.conversion})
+    """Create a dataset of another kind from this one's rows; `GET .../methods` counts what it would have. Each row
+    names its source row."""
+    stored = get_dataset(session, access.project, dataset)
+    made = service.convert(session, access.project, stored, body, access.actor)
+    audit(session, access, "dataset.convert", stored.name, {"dataset": made.name, "conversion": body.conversion})
     return dataset_out(session, made)

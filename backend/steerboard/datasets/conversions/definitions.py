@@ -110,4 +110,4 @@ CONVERSIONS: Mapping[tuple[SampleKind, ConversionName], Conversion] = MappingPro
 
 
 def conversions_of(kind: SampleKind) -> list[Conversion]:
-    return [one for (takes, _), one in CONVERSIONS.items() if takes == kind]
+    return [conversion for (takes, _), conversion in CONVERSIONS.items() if takes == kind]

@@ -56,8 +56,8 @@ def _fact(row: int, hash64: int, held_out: bool, sample: Mapping[str, Any], rewa
 
 def with_rewards(session: Session, dataset: Dataset, source: RewardSource, facts: Sequence[Fact]) -> list[Fact]:
     """The rows with what a source gave to each; it has to have graded all."""
-    found = select(Reward.row, Reward.value).where(
+    query = select(Reward.row, Reward.value).where(
         Reward.dataset_id == owner_of(dataset), Reward.reward_source_id == source.id
     )
-    rewards = dict(session.execute(found).all())
+    rewards = dict(session.execute(query).all())
     return [fact._replace(reward=rewards.get(fact.row)) for fact in facts]

@@ -30,7 +30,7 @@ MORE_ANSWERS = "Generate with several answers per prompt: `decoding: {temperatur
 def rows_fault(session: Session, dataset: Dataset, kind: RunKindSpec, slot: str, config: Any = None) -> str | None:
     """Why a run of this kind would learn, select or evaluate nothing of these rows, and what to do; None where nothing
     is known against them. `slot`: the input for which they are given. `config`: the run's, where it is valid."""
-    if kind.evaluates and slot == "data" and dataset.held_out_rows == 0:
+    if kind.run == "evaluate" and slot == "data" and dataset.held_out_rows == 0:
         return f"`{dataset.name}` has {none_held_out(dataset.rows)}, and an evaluation asks held-out prompts"
     if kind.needs_field.get(dataset.kind) == "group":
         return _single_answers(session, dataset)
@@ -54,7 +54,7 @@ def _missing_attribute(session: Session, dataset: Dataset, config: TrainingConfi
         if name == SCORE or session.scalar(select(select(SampleRow.row).where(*training, _grade(name)).exists())):
             continue
         first = select(SampleRow.sample["attributes"]).where(*training).limit(_LOOKED_AT)
-        known = sorted({one for found in session.scalars(first) for one in found or ()})
+        known = sorted({name for names in session.scalars(first) for name in names or ()})
         way_out = did_you_mean(name, known) or "; map its column at import: `--map attributes.NAME=COLUMN`"
         return f"no training row of `{dataset.name}` has the attribute `{name}`{way_out}"
     return None

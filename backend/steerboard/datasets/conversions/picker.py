@@ -43,7 +43,7 @@ def methods_for(session: Session, project: Project, dataset: Dataset) -> Dataset
     """Every method, in the order of lists."""
     kind = cast(SampleKind, dataset.kind)
     facts = read_facts(session, dataset)
-    asked = {one for spec in methods().values() for one in spec.data}
+    asked = {kind for spec in methods().values() for kind in spec.data}
     given = [_Rows(None, None, None, [_as_it_is(fact) for fact in facts], kind)]
     given += [rows for rows in _converted(session, project, dataset, facts) if rows.kind in asked]
     return DatasetMethods(
@@ -60,7 +60,7 @@ def _converted(session: Session, project: Project, dataset: Dataset, facts: Sequ
     for conversion in conversions_of(cast(SampleKind, dataset.kind)):
         if conversion.name != "pinned_rewards":
             plan = conversion.plan(facts)
-            rows = [_as_made(one, fraction) for one in plan.made]
+            rows = [_as_made(made, fraction) for made in plan.made]
             yield _Rows(conversion, None, plan, rows, conversion.gives)
             continue
         for source, _ in graded_by(session, dataset):
@@ -81,9 +81,9 @@ def _as_made(made: Made, fraction: float) -> Learnable:
 
 
 def _fit(spec: MethodSpec, kind: SampleKind, read: int, given: Sequence[_Rows]) -> MethodFit:
-    found = [_way(spec, read, rows) for rows in given if rows.kind in spec.data]
+    candidates = [_way(spec, read, rows) for rows in given if rows.kind in spec.data]
     # The dataset as it is comes first, and what cannot be trained on last.
-    ways = sorted(found, key=lambda way: (way.why_not is not None, way.conversion is not None, -way.train))
+    ways = sorted(candidates, key=lambda way: (way.why_not is not None, way.conversion is not None, -way.train))
     works = [way for way in ways if way.why_not is None]
     fit = MethodFit(
         method=spec.name,
@@ -103,7 +103,7 @@ def _fit(spec: MethodSpec, kind: SampleKind, read: int, given: Sequence[_Rows]) 
 
 
 def _way(spec: MethodSpec, read: int, given: _Rows) -> Way:
-    found = usable(spec, given.kind, given.rows)
+    result = usable(spec, given.kind, given.rows)
     conversion, plan = given.conversion, given.plan
     return Way(
         conversion=conversion.name if conversion else None,
@@ -117,8 +117,8 @@ def _way(spec: MethodSpec, read: int, given: _Rows) -> Way:
         lost_by=dict(plan.lost) if plan else {},
         gained=plan.gained if plan else 0,
         tied=plan.tied if plan else 0,
-        left_out=found.left_out,
-        train=found.train,
-        held_out=found.held_out,
-        why_not=found.why_not,
+        left_out=result.left_out,
+        train=result.train,
+        held_out=result.held_out,
+        why_not=result.why_not,
     )

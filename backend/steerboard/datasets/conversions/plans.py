@@ -48,7 +48,7 @@ class Plan:
     @property
     def gained(self) -> int:
         """New rows beyond one for each row that is used."""
-        return max(0, len(self.made) - len({row for one in self.made for row in one.rows}))
+        return max(0, len(self.made) - len({row for made in self.made for row in made.rows}))
 
 
 def chosen_responses(facts: Sequence[Fact]) -> Plan:
@@ -86,7 +86,10 @@ def desirable_responses(facts: Sequence[Fact]) -> Plan:
 def pairs_from_thumbs(facts: Sequence[Fact]) -> Plan:
     plan = Plan()
     for answers in _by_prompt(facts):
-        up, down = [one for one in answers if one.desirable], [one for one in answers if not one.desirable]
+        up, down = (
+            [answer for answer in answers if answer.desirable],
+            [answer for answer in answers if not answer.desirable],
+        )
         pairs = [(one, other) for one, other in product(up, down) if one.answer != other.answer]
         plan.made += [Made((one.row, other.row), one) for one, other in pairs]
         if up and down:
@@ -163,10 +166,10 @@ def prompts_only(facts: Sequence[Fact]) -> Plan:
 
 
 def _by_prompt(facts: Sequence[Fact]) -> Iterator[list[Fact]]:
-    found: dict[tuple[str, int], list[Fact]] = defaultdict(list)
+    by_prompt: dict[tuple[str, int], list[Fact]] = defaultdict(list)
     for fact in facts:
-        found[fact.prompt].append(fact)
-    yield from found.values()
+        by_prompt[fact.prompt].append(fact)
+    yield from by_prompt.values()
 
 
 def _pair(best: Fact, worst: Fact) -> Made:

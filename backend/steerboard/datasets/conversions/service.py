@@ -74,9 +74,9 @@ def convert(session: Session, project: Project, dataset: Dataset, given: Convers
 
 def _conversion(dataset: Dataset, given: ConversionCreate) -> Conversion:
     kind = cast(SampleKind, dataset.kind)
-    found = CONVERSIONS.get((kind, given.conversion))
-    if found is None:
-        known = ", ".join(one.name for one in conversions_of(kind)) or "none"
+    conversion = CONVERSIONS.get((kind, given.conversion))
+    if conversion is None:
+        known = ", ".join(conversion.name for conversion in conversions_of(kind)) or "none"
         raise BadInput(
             f"{dataset.name!r} holds {kind}, which {given.conversion} does not take",
             code="wrong_kind",
@@ -88,7 +88,7 @@ def _conversion(dataset: Dataset, given: ConversionCreate) -> Conversion:
             code="which_source",
             hint="Leave `source` out: the rewards that the dataset pins are used.",
         )
-    return found
+    return conversion
 
 
 def _name(session: Session, project: Project, dataset: Dataset, given: ConversionCreate) -> str:
@@ -100,19 +100,19 @@ def _name(session: Session, project: Project, dataset: Dataset, given: Conversio
 def _source(session: Session, project: Project, dataset: Dataset, asked: str | None) -> RewardSource:
     if asked is not None:
         return get_source(session, project, asked)
-    found = [source for source, _ in graded_by(session, dataset)]
-    if len(found) != 1:
-        names = ", ".join(source.name for source in found)
+    sources = [source for source, _ in graded_by(session, dataset)]
+    if len(sources) != 1:
+        names = ", ".join(source.name for source in sources)
         raise BadInput(
-            f"{len(found)} reward sources graded {dataset.name!r}",
+            f"{len(sources)} reward sources graded {dataset.name!r}",
             code="which_source",
-            hint=f"Name one as `source`: {names}." if found else "Score its rows first, or import rewards.",
+            hint=f"Name one as `source`: {names}." if sources else "Score its rows first, or import rewards.",
         )
-    return found[0]
+    return sources[0]
 
 
 def _columns(plan: Plan) -> list[str]:
-    return list(_FROM)[: 2 if any(len(one.rows) > 1 for one in plan.made) else 1]
+    return list(_FROM)[: 2 if any(len(made.rows) > 1 for made in plan.made) else 1]
 
 
 def _write(
@@ -140,17 +140,17 @@ def _rows(
     """The fields of each new row, and where they are from."""
     for start in range(0, len(made), _ROWS_AT_ONCE):
         part = made[start : start + _ROWS_AT_ONCE]
-        stored = _samples(session, dataset, sorted({row for one in part for row in one.rows}))
-        for one in part:
-            origin = dict(zip(_FROM, one.rows, strict=False))
-            yield _fields(gives, one, [stored[row] for row in one.rows]), origin
+        stored = _samples(session, dataset, sorted({row for made in part for row in made.rows}))
+        for item in part:
+            origin = dict(zip(_FROM, item.rows, strict=False))
+            yield _fields(gives, item, [stored[row] for row in item.rows]), origin
 
 
 def _samples(session: Session, dataset: Dataset, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
-    found = select(SampleRow.row, SampleRow.sample).where(
+    query = select(SampleRow.row, SampleRow.sample).where(
         SampleRow.dataset_id == owner_of(dataset), SampleRow.row.in_(rows)
     )
-    return dict(session.execute(found).all())
+    return dict(session.execute(query).all())
 
 
 def _fields(gives: SampleKind, made: Made, samples: Sequence[dict[str, Any]]) -> dict[str, Any]:

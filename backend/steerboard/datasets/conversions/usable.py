@@ -40,8 +40,8 @@ def usable(spec: MethodSpec, kind: SampleKind, rows: Sequence[Learnable]) -> Usa
     kept = [row for row, value in zip(rows, z, strict=True) if not _is_left_out(spec, row, value)]
     each = 2 if spec.splits_pairs and kind == "preferences" else 1
     train = [row for row in kept if not row.held_out]
-    found = Usable(len(train) * each, (len(kept) - len(train)) * each, len(rows) - len(kept), None)
-    return found._replace(why_not=_why_not(spec, kind, rows, train))
+    result = Usable(len(train) * each, (len(kept) - len(train)) * each, len(rows) - len(kept), None)
+    return result._replace(why_not=_why_not(spec, kind, rows, train))
 
 
 def _scores(spec: MethodSpec, rows: Sequence[Learnable]) -> tuple[list[float | None], str | None]:

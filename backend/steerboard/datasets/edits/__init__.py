@@ -1,1 +1,1 @@
-"""New versions of a dataset of pairs or thumbs, with rows that a person marked dropped or flipped."""
+"""New versions of a dataset with rows that a person dropped, flipped or edited."""

@@ -42,4 +42,6 @@ class EditOrigin(BaseModel):
     dropped: dict[str, int]
     flipped: int
     flipped_rows: list[int]
+    edited: int = 0
+    edited_rows: list[int] = []
     actor: str

@@ -76,7 +76,7 @@ def create_import(request: Request, session: Db, access: Write, form: Form, file
 def list_imports(
     session: Db, access: Read, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> Page[ImportOut]:
-    """Newest first, finished ones too."""
+    """Newest first, including finished ones."""
     query = select(Import).where(Import.project_id == access.project.id)
     return paginate(session, query, Import.id, service.import_out, cursor=cursor, limit=limit)
 
@@ -89,7 +89,7 @@ def list_formats(access: Read) -> ImportFormats:
 
 @router.get("/{import_id}", responses=problems(404))
 def get_import(session: Db, access: Read, import_id: str) -> ImportOut:
-    """Its state, and how far it is."""
+    """The state and progress of an import."""
     return service.import_out(service.get_import(session, access.project, import_id))
 
 
@@ -104,7 +104,7 @@ def change_import(session: Db, access: Write, import_id: str, body: ImportChange
 
 @router.delete("/{import_id}", status_code=204, responses=problems(404))
 def delete_import(session: Db, access: Write, import_id: str, files: Files, afterwards: BackgroundTasks) -> None:
-    """With its file; what is at work stops. A dataset that it made stays."""
+    """Delete an import and its file; work in progress stops. A dataset that it made is kept."""
     row = service.get_import(session, access.project, import_id, lock=True)
     session.delete(row)
     audit(session, access, "import.delete", row.name, {"file": row.file_name, "state": row.state})
@@ -126,7 +126,7 @@ def preview_import(
 def validate_import(
     request: Request, session: Db, access: Write, import_id: str, files: Files, afterwards: BackgroundTasks
 ) -> ImportOut:
-    """Read the whole file in the background, by the rules of the import; nothing is stored but the report."""
+    """Validate the whole file in the background, by the rules of the import; only the report is stored."""
     row = service.get_import(session, access.project, import_id, lock=True)
     service.validate(session, files, row, access.actor)
     audit(session, access, "import.validate", row.name)
@@ -152,7 +152,7 @@ def download_import_report(
 def start_import(
     request: Request, session: Db, access: Write, import_id: str, files: Files, afterwards: BackgroundTasks
 ) -> ImportOut:
-    """Make the dataset in the background, all of it or nothing."""
+    """Create the dataset in the background, whole or not at all."""
     row = service.get_import(session, access.project, import_id, lock=True)
     service.start(session, access.project, files, row, access.actor)
     audit(session, access, "import.start", row.name)
@@ -162,7 +162,7 @@ def start_import(
 
 @router.post("/{import_id}/cancel", status_code=202, responses=problems(404, 409))
 def cancel_import(session: Db, access: Write, import_id: str) -> ImportOut:
-    """At once. A cancelled validation leaves a draft, a cancelled import nothing but itself: it can start again."""
+    """Cancel immediately. A cancelled validation leaves a draft; a cancelled import can be started again."""
     row = service.get_import(session, access.project, import_id, lock=True)
     service.cancel(session, row)
     audit(session, access, "import.cancel", row.name)

@@ -14,7 +14,7 @@ import orjson
 from steerboard.datasets.imports.files import ImportFiles
 from steerboard.datasets.schemas import BadRowReport
 from steerboard.platform.storage import scratch
-from steerboard.platform.texts import storable
+from steerboard_files.texts import storable
 
 _FIELDS = ("line", "code", "reason", "file")
 _BATCH = 1000

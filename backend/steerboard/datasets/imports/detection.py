@@ -8,13 +8,14 @@ from typing import Any
 
 import orjson
 
-from steerboard.datasets.errors import RowsRefused, UnknownColumn
-from steerboard.datasets.formats.records import Source
+from steerboard.datasets.errors import RowsRefused
 from steerboard.datasets.imports.importer import ImportOptions, peek, plan, refuse_all_bad, unused_of
 from steerboard.datasets.parsing.dialogues import is_message_list
 from steerboard.datasets.parsing.mapping import FIELDS, called_like, detect_kind, may_feed
-from steerboard.platform.texts import storable
 from steerboard_contracts.errors import SteerboardError
+from steerboard_files.errors import UnknownColumn
+from steerboard_files.records import Source
+from steerboard_files.texts import storable
 
 _EXAMPLES = 3
 _EXAMPLE_CHARACTERS = 120
@@ -35,6 +36,7 @@ class Seen:
     format: str
     columns: list[str]
     rows: list[dict[str, Any]]
+    layouts: tuple[str, ...] = ()
 
     def described(self) -> list[dict[str, Any]]:
         """[{name, types, examples}] in the file's order."""
@@ -42,11 +44,17 @@ class Seen:
         return [_describe(name, self.rows) for name in shown]
 
     def mapping(self, options: ImportOptions) -> dict[str, Any]:
-        """{kind, mapping, form, unused} under these options. Raises `UnknownColumn`."""
+        """{kind, mapping, form, unused, layouts} under these options. Raises `UnknownColumn`."""
         planned = plan(self.columns, self.rows, options)
         unused = unused_of(planned, self.columns, self.rows)
         shown = [column.model_dump() for column in unused if len(column.name) <= _MAX_NAME][:_MAX_COLUMNS]
-        return {"kind": planned.kind, "mapping": planned.columns, "form": planned.form, "unused": storable(shown)}
+        return {
+            "kind": planned.kind,
+            "mapping": planned.columns,
+            "form": planned.form,
+            "unused": storable(shown),
+            "layouts": list(self.layouts),
+        }
 
 
 def look(source: Source, options: ImportOptions) -> Seen:
@@ -55,7 +63,7 @@ def look(source: Source, options: ImportOptions) -> Seen:
     try:
         if not seen.rows:
             refuse_all_bad(seen.first, seen.reader.unit)
-        return Seen(seen.reader.format, seen.columns, seen.rows)
+        return Seen(seen.reader.format, seen.columns, seen.rows, seen.layouts)
     finally:
         seen.reader.file.close()
 

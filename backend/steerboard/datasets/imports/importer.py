@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, Protocol
 
-from steerboard.datasets.errors import EmptyFile, UnknownColumn, UnusedColumns
-from steerboard.datasets.formats.detect import open_reader
-from steerboard.datasets.formats.records import Arranged, Limits, Problem, Reader, Record, Removed, Source
+from steerboard.datasets.errors import UnusedColumns
+from steerboard.datasets.parsing.arranged import Arranged, Removed
 from steerboard.datasets.parsing.bad_rows import BadRowLog
 from steerboard.datasets.parsing.cells import with_messages
 from steerboard.datasets.parsing.cleaning import Rule, removed_words
@@ -25,6 +24,9 @@ from steerboard.datasets.schemas import BadRowReport, UnusedColumn
 from steerboard_contracts.errors import EmptySelection
 from steerboard_contracts.samples import LabelledSample, Sample, SampleKind
 from steerboard_contracts.wording import counted
+from steerboard_files.detect import open_reader
+from steerboard_files.errors import EmptyFile, UnknownColumn
+from steerboard_files.records import Limits, Problem, Reader, Record, Source
 
 _PEEK_ROWS = 1000
 _PEEK_BYTES = 8 * 2**20
@@ -77,7 +79,7 @@ class OpenedImport:
 
 
 @dataclass
-class Outcome:
+class ImportCounts:
     """Counts of one import; the rows themselves are in the writer. `rows`: those that can be stored. `not_kept`: other
     columns with values that cannot be."""
 
@@ -99,7 +101,7 @@ class ImportWatch(Protocol):
 
     def bad_row(self, bad: BadRowReport) -> None: ...
 
-    def counted(self, opened: OpenedImport, outcome: Outcome) -> None:
+    def counted(self, opened: OpenedImport, outcome: ImportCounts) -> None:
         """All rows were read; the import may still be refused for what they are."""
 
 
@@ -121,9 +123,9 @@ def peek(sources: list[Source], limits: Limits, named: Collection[str] = ()) -> 
         raise EmptyFile(f"{sources[0].label} has no rows")
     seen = Peek(reader, first, records)
     for step in STEPS:
-        found = find_layout(step, seen.rows, named)
-        if found is not None:
-            layout, convert = found
+        chosen = find_layout(step, seen.rows, named)
+        if chosen is not None:
+            layout, convert = chosen
             whole = layout in TABLES
             first, records = _first_of(converted(seen.records, convert, numbered=whole), limits)
             reader = replace(seen.reader, unit="row") if whole else seen.reader
@@ -168,8 +170,8 @@ def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
 def unused_of(mapping: Mapping, columns: list[str], rows: list[dict[str, Any]]) -> list[UnusedColumn]:
     """Columns of the first rows that feed no field."""
     cannot = {name for row in rows[:100] for name in row.keys() - (storable_columns(row) or {}).keys()}
-    found = unused_columns(mapping.kind, columns, rows[:100], mapping.read, mapping.consumed - mapping.read | cannot)
-    return found + unused_of_messages(rows[:100], mapping.read)
+    unused = unused_columns(mapping.kind, columns, rows[:100], mapping.read, mapping.consumed - mapping.read | cannot)
+    return unused + unused_of_messages(rows[:100], mapping.read)
 
 
 def plan(columns: list[str], rows: list[dict[str, Any]], options: ImportOptions) -> Mapping:
@@ -220,7 +222,7 @@ def _none_left(read: int, cleaned: abc.Mapping[Rule, int], bad: BadRowLog) -> Em
 
 def write_rows(
     opened: OpenedImport, options: ImportOptions, writer: RowSink, watch: ImportWatch | None = None
-) -> Outcome:
+) -> ImportCounts:
     """Validate and store every row. Raises `RowsRefused` after the last row, so that it names all bad ones."""
     judge = RowValidator(
         opened.mapping,
@@ -252,7 +254,7 @@ def write_rows(
         plain = plain and verdict.shaped.plain_prompt
         columns.add(verdict.shaped.extra)
         writer.add(verdict.sample, verdict.fields, verdict.canonical, verdict.extra)
-    outcome = Outcome(read, rows, judge.dropped, bad, rewards, plain, columns.summary(), judge.not_kept)
+    outcome = ImportCounts(read, rows, judge.dropped, bad, rewards, plain, columns.summary(), judge.not_kept)
     if watch:
         watch.counted(opened, outcome)
     if bad.total and refusing:

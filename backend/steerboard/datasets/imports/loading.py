@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.creation import complete, new_dataset
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.importer import ImportOptions, ImportWatch, open_import, write_rows
 from steerboard.datasets.lookup import announce
 from steerboard.datasets.queries import dataset_out
@@ -18,6 +17,7 @@ from steerboard.datasets.rewards.service import store_own_labels
 from steerboard.datasets.rows.row_writer import COPY_SAMPLES, copy_in
 from steerboard.datasets.schemas import BadRows, ImportReport
 from steerboard_contracts.samples import SampleKind
+from steerboard_files.records import Source
 
 
 def import_file(

@@ -7,14 +7,14 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from steerboard.datasets.formats.records import Problem, Source
 from steerboard.datasets.imports.detection import shortened
 from steerboard.datasets.imports.importer import ImportOptions, open_import
 from steerboard.datasets.imports.schemas import ImportPreview, PreviewProblem, PreviewRow
 from steerboard.datasets.parsing.row_validator import Kept, RowValidator
 from steerboard.platform.row_sizes import take_while_small
-from steerboard.platform.texts import storable
 from steerboard_contracts.samples import LabelledSample
+from steerboard_files.records import Problem, Source
+from steerboard_files.texts import storable
 
 _TEXT_CHARACTERS = 4000
 
@@ -31,7 +31,7 @@ def preview(source: Source, options: ImportOptions, limit: int) -> ImportPreview
         min_margin=options.min_margin,
     )
     try:
-        records, _ = take_while_small((found for _, found in islice(opened.records, limit)), limit)
+        records, _ = take_while_small((record for _, record in islice(opened.records, limit)), limit)
         rows = [_row(line, judge(line, record)) for line, record in records]
     finally:
         opened.reader.file.close()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from steerboard.datasets.formats.known import ENDINGS, FORMATS, IN_WORDS
 from steerboard.datasets.imports.schemas import ImportFormat, ImportFormats, ImportLayout
 from steerboard.datasets.parsing.layouts import STEPS
+from steerboard_files.known import ENDINGS, FORMATS, IN_WORDS
 
 FORMATS_OUT = ImportFormats(
     words=IN_WORDS,
     endings=list(ENDINGS),
-    formats=[ImportFormat(name=one.name, about=one.about, endings=list(one.endings)) for one in FORMATS],
-    layouts=[ImportLayout(name=one.name, about=one.about) for step in STEPS for one in step],
+    formats=[
+        ImportFormat(name=format_.name, about=format_.about, endings=list(format_.endings)) for format_ in FORMATS
+    ],
+    layouts=[ImportLayout(name=layout.name, about=layout.about) for step in STEPS for layout in step],
 )

@@ -103,6 +103,7 @@ class ImportMapping(BaseModel):
     mapping: dict[str, str]
     form: Form
     unused: list[UnusedColumn] = Field(default=[], description="Columns of the first rows that feed no field.")
+    layouts: list[str] = Field(default=[], description="Layouts of other tools that are converted.")
 
 
 class ImportProblem(BaseModel):

@@ -10,10 +10,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.errors import ImportBusy, ImportEnded, ImportFileGone, UnknownColumn
-from steerboard.datasets.formats.hub import find_hub_files
-from steerboard.datasets.formats.known import without_ending
-from steerboard.datasets.formats.records import Source
+from steerboard.datasets.errors import ImportBusy, ImportEnded, ImportFileGone
+from steerboard.datasets.hub import find_hub_files
 from steerboard.datasets.imports.detection import Seen, applied, detected, look
 from steerboard.datasets.imports.execution import claims
 from steerboard.datasets.imports.files import ImportFiles
@@ -27,7 +25,10 @@ from steerboard.platform.database import new_id
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.leases import take_away
 from steerboard.platform.names import check_name, find, free_name, names_like
-from steerboard.platform.texts import storable
+from steerboard_files.errors import UnknownColumn
+from steerboard_files.known import without_ending
+from steerboard_files.records import Source
+from steerboard_files.texts import storable
 
 _MAX_NAME = 100
 _MAX_LABEL = 255
@@ -58,16 +59,16 @@ def create_from_hub(
     session: Session, project: Project, files: ImportFiles, hub: str, name: str | None, actor: str, max_bytes: int
 ) -> Import:
     """List a hub dataset at its newest commit and fetch its first file. Raises the errors of `find_hub_files`."""
-    found = find_hub_files(hub, max_bytes)
-    proposed = _name_for(session, project, name, found.hub.repo)
-    listed = [{"label": path, "size": size} for path, size in found.files]
+    repository = find_hub_files(hub, max_bytes)
+    proposed = _name_for(session, project, name, repository.hub.repo)
+    listed = [{"label": path, "size": size} for path, size in repository.files]
     id_ = new_id()
     try:
-        with found.fetch(found.files[0][0]) as content:
+        with repository.fetch(repository.files[0][0]) as content:
             files.put(id_, "0", content)
-        source = Source(found.files[0][0], lambda: files.open(id_, "0"))
+        source = Source(repository.files[0][0], lambda: files.open(id_, "0"))
         seen = look(source, ImportOptionsOut().options)
-        return _add(session, project, id_, proposed, found.hub.repo, seen, listed, actor, hub=str(found.hub))
+        return _add(session, project, id_, proposed, repository.hub.repo, seen, listed, actor, hub=str(repository.hub))
     except BaseException:
         files.remove(id_)
         raise
@@ -168,7 +169,7 @@ def _add(
     actor: str,
     hub: str | None = None,
 ) -> Import:
-    found = detected(seen)
+    facts = detected(seen)
     effective, problem = applied(seen, ImportOptionsOut().options)
     row = Import(
         id=id_,
@@ -183,7 +184,7 @@ def _add(
         state="draft",
         columns=seen.described(),
         options=ImportOptionsOut().model_dump(),
-        detected=found,
+        detected=facts,
         effective=effective,
         problem=problem,
         attempt=0,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import BinaryIO
 
-from steerboard.datasets.formats.hub import HubFiles, HubName
-from steerboard.datasets.formats.records import Source
+from steerboard.datasets.hub import HubFiles, HubName
 from steerboard.datasets.imports.files import ImportFiles, Meter
 from steerboard.datasets.imports.tables import Import
+from steerboard_files.records import Source
 
 
 def import_sources_of(files: ImportFiles, row: Import, meter: Meter | None = None) -> list[Source]:

@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from starlette.datastructures import FormData, UploadFile
 
 from steerboard.accounts.access import Access, AccessTo
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.importer import ImportOptions
 from steerboard.datasets.schemas import BadRows
 from steerboard.platform.http.errors import InvalidRequest
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.samples import SampleKind
+from steerboard_files.records import Source
 
 T = TypeVar("T", bound=BaseModel)
 Write = Annotated[Access, Depends(AccessTo("write"))]

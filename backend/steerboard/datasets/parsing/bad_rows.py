@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 
 from steerboard.datasets.errors import RowsRefused
-from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.schemas import BadRowReport
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.wording import counted
+from steerboard_files.records import Problem
 
 KEPT = 1000
 _REASONS = 200

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from steerboard.datasets.formats.records import Problem, Record
 from steerboard.datasets.parsing.mapping import ALIASES
-from steerboard.datasets.parsing.messages import is_message
 from steerboard.datasets.parsing.unused_columns import looks_like_answers
+from steerboard_files.columns import is_message
+from steerboard_files.records import Problem, Record
 
 _NAMES = frozenset(
     name for field in ("prompt", "messages", "response", "chosen", "rejected") for name in ALIASES[field]
@@ -33,7 +33,7 @@ def with_messages(
 
 
 def _read(record: dict[str, Any], named: Collection[str]) -> dict[str, Any] | Problem:
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for name, value in record.items():
         if not isinstance(value, str) or not _BEGINS.match(value):
             continue
@@ -47,8 +47,8 @@ def _read(record: dict[str, Any], named: Collection[str]) -> dict[str, Any] | Pr
                 "to_json(orient='records', lines=True) or to_parquet",
             )
         if messages is not None:
-            found[name] = messages
-    return {**record, **found} if found else record
+            parsed[name] = messages
+    return {**record, **parsed} if parsed else record
 
 
 def _messages(text: str) -> Any:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
-from steerboard.datasets.formats.records import Removed
+from steerboard.datasets.parsing.arranged import Removed
 from steerboard.datasets.parsing.dialogues import has_empty_turn
 from steerboard.datasets.parsing.row_builder import Shaped
 from steerboard_contracts.samples import PreferenceSample, Sample, SampleKind

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.parsing.messages import Turn, message_turns, role_of
+from steerboard_files.records import Problem
 
 _MARKER = re.compile(r"(?:^|\n\n)(Human|Assistant):")
 _TRANSCRIPT = re.compile(r"\s*Human:")

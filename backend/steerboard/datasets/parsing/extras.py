@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from steerboard.datasets.formats.records import Problem
+from steerboard_files.records import Problem
 
 _STORABLE = (str, int, float, decimal.Decimal, dt.date, dt.time, uuid.UUID)
 

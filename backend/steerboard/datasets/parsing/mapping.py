@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from steerboard.datasets.errors import UnknownColumn
 from steerboard.datasets.parsing.dialogues import has_system_turn, is_message_list, is_transcript
 from steerboard.datasets.parsing.thumbs import may_be_thumbs
 from steerboard.datasets.parsing.unread_layouts import unread_layout
 from steerboard.datasets.parsing.unused_columns import is_number, winner_layout
 from steerboard_contracts.attribute_names import NAME_PATTERN
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind
+from steerboard_files.errors import UnknownColumn
 
 # The first name that a file has wins; the field's own name comes first, so that our exports read back.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -158,45 +158,47 @@ def plan_mapping(
         # A field named by the user counts as a column of that name.
         kind = detect_kind([*columns, *given], first_rows)
     _check_given(kind, columns, given)
-    found = dict(given)
+    column_of = dict(given)
     # A grade may be the reward and an attribute.
     taken = {column for field, column in given.items() if not field.startswith(ONE_ATTRIBUTE)}
     for field in FIELDS[kind]:
         named = [column for column in called_like(field, columns) if column not in taken]
         # What does not fit is refused row by row if nothing else could be meant.
         alias = next((a for a in named if may_feed(field, a, first_rows)), named[0] if named and asked else None)
-        if alias and field not in found and field not in without:
-            found[field] = alias
-    _drop_unusable(kind, found, given, first_rows)
+        if alias and field not in column_of and field not in without:
+            column_of[field] = alias
+    _drop_unusable(kind, column_of, given, first_rows)
 
     def values(field: str) -> list[Any]:
-        return [row[found[field]] for row in first_rows if field in found and row.get(found[field]) is not None]
+        return [
+            row[column_of[field]] for row in first_rows if field in column_of and row.get(column_of[field]) is not None
+        ]
 
     sides = values("chosen") + values("rejected")
     side_transcripts = bool(sides) and all(is_transcript(v) for v in sides)
     dialogues = bool(sides) and all(is_message_list(v) and len(v) > 1 for v in sides)
     if side_transcripts or dialogues:
         for field in ("messages", "input"):
-            found.pop(field, None)  # the prompt is in the sides
+            column_of.pop(field, None)  # the prompt is in the sides
         # A prompt column repeats it, perhaps with a system turn that they lack.
-        if found.get("prompt") not in (None, "prompt", given.get("prompt")):
-            del found["prompt"]
-    elif "messages" in found and "prompt" in found and "messages" not in given:
+        if column_of.get("prompt") not in (None, "prompt", given.get("prompt")):
+            del column_of["prompt"]
+    elif "messages" in column_of and "prompt" in column_of and "messages" not in given:
         # Prompt and response side by side are preferred; a lone prompt column repeats the messages' first turn.
-        complete = kind in ("prompts", "preferences") or "response" in found
+        complete = kind in ("prompts", "preferences") or "response" in column_of
         complete = complete and not any(map(has_system_turn, values("messages")))
-        found.pop("messages" if complete or "prompt" in given else "prompt")
-    _check_complete(kind, columns, found, side_transcripts or dialogues, first_rows)
-    if found.get("prompt") != "instruction" and "input" not in given:
-        found.pop("input", None)  # `input` belongs to `instruction` (Alpaca); elsewhere it is any column
+        column_of.pop("messages" if complete or "prompt" in given else "prompt")
+    _check_complete(kind, columns, column_of, side_transcripts or dialogues, first_rows)
+    if column_of.get("prompt") != "instruction" and "input" not in given:
+        column_of.pop("input", None)  # `input` belongs to `instruction` (Alpaca); elsewhere it is any column
     prompts = values("prompt")
     return Mapping(
         kind=kind,
-        columns=found,
+        columns=column_of,
         transcripts=side_transcripts or (bool(prompts) and all(is_transcript(v) for v in prompts)),
         sides_hold_prompt=side_transcripts or dialogues,
         margin_from_scores=kind == "preferences"
-        and "margin" not in {*found, *without}
+        and "margin" not in {*column_of, *without}
         and all(s in columns for s in _SCORES),
     )
 
@@ -217,27 +219,27 @@ def _check_given(kind: SampleKind, columns: Sequence[str], given: dict[str, str]
 
 
 def _drop_unusable(
-    kind: SampleKind, found: dict[str, str], given: dict[str, str], first_rows: Sequence[dict[str, Any]]
+    kind: SampleKind, column_of: dict[str, str], given: dict[str, str], first_rows: Sequence[dict[str, Any]]
 ) -> None:
     """Forget optional columns that were only guessed by name and hold something else."""
     for field in ("source", "system", "input", "reference", "item"):
-        column = found.get(field)
+        column = column_of.get(field)
         if column is None or field in given:
             continue
         if not all(isinstance(row.get(column), str | None) for row in first_rows):
-            del found[field]
+            del column_of[field]
     if ATTRIBUTES not in given and not all(
-        _may_be_attributes(row.get(found[ATTRIBUTES])) for row in first_rows if ATTRIBUTES in found
+        _may_be_attributes(row.get(column_of[ATTRIBUTES])) for row in first_rows if ATTRIBUTES in column_of
     ):
-        del found[ATTRIBUTES]
+        del column_of[ATTRIBUTES]
     guessed = [field for field in GROUP_FIELDS if field not in given]
-    if len(found.keys() & GROUP_FIELDS) == 1 or not all(
-        _is_whole(row.get(found[field])) for row in first_rows for field in guessed if field in found
+    if len(column_of.keys() & GROUP_FIELDS) == 1 or not all(
+        _is_whole(row.get(column_of[field])) for row in first_rows for field in guessed if field in column_of
     ):
         for field in guessed:
-            found.pop(field, None)
-    if kind == "preferences" and "prompt" in found and "messages" not in given:
-        found.pop("messages", None)
+            column_of.pop(field, None)
+    if kind == "preferences" and "prompt" in column_of and "messages" not in given:
+        column_of.pop("messages", None)
 
 
 def _is_attribute(field: str) -> bool:
@@ -251,8 +253,8 @@ def _may_be_attributes(value: Any) -> bool:
 
 def _are_grades(value: Any) -> bool:
     """Whether a cell holds numbers by name, and so could be nothing but attributes."""
-    given = [one for one in value.values() if one is not None] if isinstance(value, dict) else []
-    return bool(given) and all(isinstance(one, int | float) and not isinstance(one, bool) for one in given)
+    given = [grade for grade in value.values() if grade is not None] if isinstance(value, dict) else []
+    return bool(given) and all(isinstance(grade, int | float) and not isinstance(grade, bool) for grade in given)
 
 
 def _is_whole(value: Any) -> bool:
@@ -267,16 +269,16 @@ def _is_whole(value: Any) -> bool:
 def _check_complete(
     kind: SampleKind,
     columns: Sequence[str],
-    found: dict[str, str],
+    column_of: dict[str, str],
     in_sides: bool,
     first_rows: Sequence[dict[str, Any]],
 ) -> None:
-    supplied = set(found)
+    supplied = set(column_of)
     if in_sides:
         supplied.add("prompt")
-    if "messages" in found:
+    if "messages" in column_of:
         supplied |= {"prompt"} if kind in ("prompts", "preferences") else {"prompt", "response"}
-    if any(field.partition(".")[0] == ATTRIBUTES for field in found):
+    if any(field.partition(".")[0] == ATTRIBUTES for field in column_of):
         supplied.add("reward")  # a row with attributes needs none
     missing = [field for field in NEEDED[kind] if field not in supplied]
     if missing:

@@ -59,11 +59,6 @@ def message_turns(messages: list[Any]) -> list[Turn]:
     return turns
 
 
-def is_message(value: Any) -> bool:
-    """Whether a value has who wrote it and what, under the names of OpenAI or of ShareGPT."""
-    return isinstance(value, dict) and ({"role", "content"} <= value.keys() or {"from", "value"} <= value.keys())
-
-
 def role_of(message: dict[str, Any]) -> Any:
     """Who wrote a message, by our names."""
     role = message.get("role", message.get("from"))

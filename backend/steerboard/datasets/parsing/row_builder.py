@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.parsing.dialogues import (
     is_transcript,
     split_last,
@@ -21,6 +20,7 @@ from steerboard.datasets.parsing.mapping import ONE_ATTRIBUTE, Mapping
 from steerboard.datasets.parsing.messages import Turn, UnreadableMessage
 from steerboard.datasets.parsing.thumbs import as_thumb
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS
+from steerboard_files.records import Problem
 
 _OPTIONAL = ("margin", "source", "reference", "item", *GROUP_FIELDS, ATTRIBUTES)
 _SHOWN = 80

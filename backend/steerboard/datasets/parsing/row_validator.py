@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem, Removed
+from steerboard.datasets.parsing.arranged import Removed
 from steerboard.datasets.parsing.cleaning import Cleaner, Rule
 from steerboard.datasets.parsing.extras import encode_extra, storable_columns
 from steerboard.datasets.parsing.mapping import Mapping
@@ -13,6 +13,7 @@ from steerboard.datasets.parsing.row_builder import Shaped, Shaper
 from steerboard.datasets.rows.row_writer import canonical_json, sample_fields
 from steerboard_contracts.errors import BadRow
 from steerboard_contracts.samples import LabelledSample, PreferenceSample, Sample, SampleKind, validate_sample
+from steerboard_files.records import Problem
 
 
 @dataclass(slots=True)

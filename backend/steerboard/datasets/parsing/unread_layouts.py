@@ -84,4 +84,4 @@ UNREAD = (
 def unread_layout(columns: Sequence[str], rows: Rows) -> str | None:
     """What a file looks like that has no kind of ours, and what to do about it."""
     named = frozenset(columns)
-    return next((one.words for one in UNREAD if one.fits(named, rows)), None)
+    return next((layout.words for layout in UNREAD if layout.fits(named, rows)), None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from steerboard.datasets.errors import UnknownColumn
-from steerboard.datasets.formats.detect import open_reader
-from steerboard.datasets.formats.records import Problem, Source
 from steerboard.datasets.parsing.mapping import listed
 from steerboard_contracts.errors import BadRow, ErrorLocation
+from steerboard_files.detect import open_reader
+from steerboard_files.errors import UnknownColumn
+from steerboard_files.records import Problem, Source
 
 GradedRow = tuple[int, Any, Any]
 """(line, row, value), neither checked yet."""

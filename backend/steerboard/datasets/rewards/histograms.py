@@ -28,5 +28,5 @@ def histogram(session: Session, dataset: Dataset, source: RewardSource, bins: in
     if bins != STORED_BINS:
         ordered = reward_arrays(session, dataset, source).ordered
         made = binned(ordered, stored.figures["low"], stored.figures["high"], bins)
-        shown = [one.model_dump() for one in made]
+        shown = [bin_.model_dump() for bin_ in made]
     return RewardHistogram.model_validate({"source": source.name, **stored.figures, "bins": shown})

@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import RewardsMismatch
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.held_out_changes import CHANGES
 from steerboard.datasets.hooks import model_hash
 from steerboard.datasets.lookup import announce, check_free_name, owner_of
@@ -31,6 +30,7 @@ from steerboard.platform.names import check_name, find
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.prompts import Normaliser, RewardPart
 from steerboard_contracts.samples import LARGEST_REWARD
+from steerboard_files.records import Source
 
 # Another device or batch may give the last bits of a reward differently; more than this is a different model.
 _SAME = 1e-2

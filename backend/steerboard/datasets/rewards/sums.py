@@ -103,5 +103,5 @@ def _complete(session: Session, dataset: Dataset, source: RewardSource, ref: str
 
 
 def _taken(session: Session, project: Project, name: str) -> bool:
-    found = exists().where(RewardSource.project_id == project.id, RewardSource.name == name)
-    return bool(session.scalar(select(found)))
+    query = exists().where(RewardSource.project_id == project.id, RewardSource.name == name)
+    return bool(session.scalar(select(query)))

@@ -13,7 +13,6 @@ import orjson
 from psycopg import sql
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.formats.records import JSON_COLUMN
 from steerboard.datasets.rows.row_writer import raw_connection
 from steerboard.datasets.schemas import ExportFormat, ExportSplit
 from steerboard.datasets.tables import Dataset
@@ -21,6 +20,7 @@ from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind, half_of
 from steerboard_contracts.stage.inputs import DatasetInput
+from steerboard_files.records import JSON_COLUMN
 
 _PARQUET_ROWS = 5000
 

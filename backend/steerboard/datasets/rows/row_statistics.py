@@ -93,7 +93,7 @@ class RowFigures:
             return []
         counts = np.bincount(_array(self._sources, np.uint16), minlength=NO_SOURCE + 1)
         named = [(name, int(counts[code])) for name, code in self.source_names.items()]
-        return [[name, rows] for name, rows in sorted(named, key=lambda one: (-one[1], one[0]))[:_TOP_SOURCES]]
+        return [[name, rows] for name, rows in sorted(named, key=lambda item: (-item[1], item[0]))[:_TOP_SOURCES]]
 
 
 def spread(values: array[int] | None) -> dict[str, float] | None:

@@ -13,8 +13,11 @@ from steerboard.accounts.http.routes import Router
 from steerboard.datasets import service
 from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.queries import rewards_of, sample_out
+from steerboard.datasets.review.marks import marks_of_rows
+from steerboard.datasets.review.schemas import Marked
 from steerboard.datasets.samples.selection import Order, SampleFilters, count_rows, select_page, select_rows
-from steerboard.datasets.schemas import SampleOut
+from steerboard.datasets.schemas import Match, SampleOut
+from steerboard.datasets.search.excerpts import excerpts, pattern_of
 from steerboard.datasets.statistics.presenters import statistics_out
 from steerboard.datasets.statistics.schemas import DatasetStatisticsOut, SampleCount
 from steerboard.datasets.tables import Dataset, SampleRow
@@ -45,8 +48,12 @@ def sample_filters(
     split: Literal["train", "held_out"] | None = None,
     from_row: Annotated[int, Query(ge=0, le=_MAX_ROW, description="Leave out the rows before this one.")] = 0,
     group: Annotated[int | None, Query(ge=0, lt=2**53, description="The responses to one prompt.")] = None,
+    marked: Annotated[Marked | None, Query(description="Rows with a flag, a comment or a pending change.")] = None,
+    match: Annotated[
+        Match, Query(description="`part`: rows that hold `q` as it is, in whichever case, also within words.")
+    ] = "words",
 ) -> SampleFilters:
-    return SampleFilters(q, source, reward_min, reward_max, reward_source, split, from_row, group)
+    return SampleFilters(q, source, reward_min, reward_max, reward_source, split, from_row, group, marked, match)
 
 
 Filters = Annotated[SampleFilters, Depends(sample_filters)]
@@ -62,22 +69,29 @@ def list_samples(
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     whole: Whole = False,
+    excerpt: Annotated[
+        int, Query(ge=20, le=100_000, description="Characters of each text around the first hit of `q`.")
+    ] = 200,
 ) -> Page[SampleOut]:
     """In the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`). `reward` is that of
-    `reward_source`, or the pinned one. With a quoted phrase, or with large rows, a page may be short and still have a
-    `next`."""
-    found = service.get_dataset(session, access.project, dataset)
-    if order == "row" and filters == SampleFilters(split=filters.split, from_row=filters.from_row):
-        return _plain_page(session, found, filters, cursor, limit, whole)
+    `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a page may be short and
+    still have a `next`."""
+    stored = service.get_dataset(session, access.project, dataset)
+    if order == "row" and filters == SampleFilters(split=filters.split, from_row=filters.from_row, match=filters.match):
+        return _plain_page(session, stored, filters, cursor, limit, whole)
     after = decode_cursor(cursor, SampleRow.row) if cursor is not None else None
-    selection = select_rows(session, access.project, found, filters, order)
-    page = select_page(session, found, selection, order, after, limit)
+    selection = select_rows(session, access.project, stored, filters, order)
+    page = select_page(session, stored, selection, order, after, limit)
     if selection.rewards is not None:
         values = selection.rewards.values
         rewards = {sample.row: float(values[sample.row]) for sample in page.samples}
     else:
-        rewards = rewards_of(session, found, [sample.row for sample in page.samples])
-    items = [sample_out(sample, rewards.get(sample.row), whole=whole) for sample in page.samples]
+        rewards = rewards_of(session, stored, [sample.row for sample in page.samples])
+    items = _samples_out(session, stored, page.samples, rewards, whole)
+    pattern = pattern_of(filters.q, filters.match) if filters.q is not None else None
+    if pattern is not None:
+        for item, sample in zip(items, page.samples, strict=True):
+            item.excerpts = excerpts(sample.sample, pattern, excerpt)
     return Page(items=items, next=None if page.after is None else encode_cursor(page.after))
 
 
@@ -91,7 +105,7 @@ def _plain_page(
 
     def convert(page: list[SampleRow]) -> list[SampleOut]:
         rewards = rewards_of(session, dataset, [sample.row for sample in page])
-        return [sample_out(sample, rewards.get(sample.row), whole=whole) for sample in page]
+        return _samples_out(session, dataset, page, rewards, whole)
 
     return paginate(
         session,
@@ -105,11 +119,21 @@ def _plain_page(
     )
 
 
+def _samples_out(
+    session: Session, dataset: Dataset, page: list[SampleRow], rewards: dict[int, float], whole: bool
+) -> list[SampleOut]:
+    marks = marks_of_rows(session, dataset, [sample.row for sample in page])
+    return [
+        sample_out(sample, rewards.get(sample.row), whole=whole).model_copy(update={"marks": marks.get(sample.row)})
+        for sample in page
+    ]
+
+
 @router.get("/{dataset}/samples/count", responses=problems(404, 409))
 def count_samples(session: Db, access: Read, dataset: str, filters: Filters) -> SampleCount:
     """How many rows the filters of the list leave."""
-    found = service.get_dataset(session, access.project, dataset)
-    rows, exact = count_rows(session, found, select_rows(session, access.project, found, filters))
+    stored = service.get_dataset(session, access.project, dataset)
+    rows, exact = count_rows(session, stored, select_rows(session, access.project, stored, filters))
     return SampleCount(rows=rows, exact=exact)
 
 

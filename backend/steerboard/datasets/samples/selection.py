@@ -6,34 +6,37 @@ milliseconds over a million rows, alone or together, and a count is exact.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ARRAY, Integer, func, select, text
-from sqlalchemy import cast as sql_cast
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.lookup import owner_of
+from steerboard.datasets.review.marks import marked_rows
+from steerboard.datasets.review.schemas import Marked
 from steerboard.datasets.rewards.histograms import PINNED, source_of
 from steerboard.datasets.rows.row_statistics import NO_SOURCE
-from steerboard.datasets.search.query import find
-from steerboard.datasets.search.tokens import holds
+from steerboard.datasets.samples.reading import samples_in_order
+from steerboard.datasets.schemas import Match
+from steerboard.datasets.search.parts import find_part
+from steerboard.datasets.search.query import Holds, find
 from steerboard.datasets.statistics.reward_arrays import RewardArrays
 from steerboard.datasets.statistics.service import held_out_rows, reward_arrays, source_places
 from steerboard.datasets.tables import SAMPLE_GROUP, Dataset, SampleRow
-from steerboard.platform.row_sizes import PAGE_BYTES, ROWS_AT_ONCE, weight
+from steerboard.platform.row_sizes import PAGE_BYTES, weight
 from steerboard_contracts.errors import BadInput
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
 Order = Literal["row", "reward_asc", "reward_desc"]
 
-# A quoted phrase is looked for in the samples themselves, so many of them a request.
+# A quoted phrase, or a part of a text, is looked for in the samples themselves, so many of them a request.
 _READ_FOR_PHRASES = 500
 _READ_AT_ONCE = 250
 _RANKED_AT_ONCE = 65_536
@@ -51,6 +54,8 @@ class SampleFilters:
     split: Literal["train", "held_out"] | None = None
     from_row: int = 0
     group: int | None = None
+    marked: Marked | None = None
+    match: Match = "words"
 
     @property
     def by_reward(self) -> bool:
@@ -59,11 +64,11 @@ class SampleFilters:
 
 @dataclass(frozen=True)
 class Selection:
-    """`mask`: by row, whether the filters let it through; `phrases` are still to be looked for in those rows.
+    """`mask`: by row, whether the filters may let it through; `holds`: whether a sample of these is a hit.
     `rewards` are those of the source that was named or ordered by, or of the pinned one."""
 
     mask: Mask
-    phrases: list[str]
+    holds: Holds | None
     rewards: RewardArrays | None
 
 
@@ -91,6 +96,10 @@ def select_rows(
         mask &= _from_source(session, dataset, filters.source)
     if filters.group is not None:
         mask &= _of_group(session, dataset, filters.group)
+    if filters.marked is not None:
+        noted = np.zeros(dataset.rows, np.bool_)
+        noted[marked_rows(session, dataset, filters.marked)] = True
+        mask &= noted
     if rewards is not None and filters.by_reward:
         mask &= ~np.isnan(rewards.values)
         if filters.reward_min is not None:
@@ -99,15 +108,16 @@ def select_rows(
             mask &= rewards.values <= filters.reward_max
     mask[: filters.from_row] = False
     if filters.q is None:
-        return Selection(mask, [], rewards)
-    found = find(session, dataset, filters.q)
-    return Selection(mask & found.mask, found.phrases, rewards)
+        return Selection(mask, None, rewards)
+    look = find_part if filters.match == "part" else find
+    hits = look(session, dataset, filters.q)
+    return Selection(mask & hits.mask, hits.holds, rewards)
 
 
 def _rewards(session: Session, project: Project, dataset: Dataset, name: str | None) -> RewardArrays:
     if name is None and dataset.reward_source_id is None:
         raise BadInput(
-            f"{dataset.name!r} pins no rewards to order or choose by",
+            f"{dataset.name!r} pins no rewards to sort or select by",
             code="no_rewards",
             hint="Name the source: reward_source=NAME.",
         )
@@ -142,38 +152,39 @@ def select_page(
 ) -> SelectedPage:
     """The samples in their order after a place: a row number, or a rank by reward.
 
-    A phrase is looked for in at most 500 samples, and rows may be large; so a page may be short, or empty, and still
-    not be the last.
+    A phrase or a part is looked for in at most 500 samples, and rows may be large; so a page may be short, or empty,
+    and still not be the last.
     """
     start = min(max(-1 if after is None else after, -1) + 1, dataset.rows)
     kept: list[SampleRow] = []
     last = -1
     read = size = 0
     for block_places, block_rows in _candidates(
-        selection, order, start, _READ_AT_ONCE if selection.phrases else limit + 1
+        selection, order, start, _READ_AT_ONCE if selection.holds else limit + 1
     ):
-        with closing(_samples(session, dataset, block_rows)) as samples:
+        with closing(samples_in_order(session, dataset, block_rows.tolist())) as samples:
             for place, sample in zip(block_places.tolist(), samples, strict=True):
-                found = not selection.phrases or holds(sample.sample, selection.phrases)
-                if (found and len(kept) == limit) or (read and size >= PAGE_BYTES):
+                matches = selection.holds is None or selection.holds(sample.sample)
+                if (matches and len(kept) == limit) or (read and size >= PAGE_BYTES):
                     return SelectedPage(kept, last)
                 read += 1
                 size += weight(sample)
                 last = place
-                if found:
+                if matches:
                     kept.append(sample)
-        if selection.phrases and read >= _READ_FOR_PHRASES:
+        if selection.holds and read >= _READ_FOR_PHRASES:
             return SelectedPage(kept, last)
     return SelectedPage(kept, None)
 
 
 def count_rows(session: Session, dataset: Dataset, selection: Selection) -> tuple[int, bool]:
-    """How many rows there are, and whether that is exact: phrases are looked for in the first rows only."""
-    if not selection.phrases:
+    """How many rows there are, and whether that is exact: phrases and parts are looked for in the first rows only."""
+    if selection.holds is None:
         return int(selection.mask.sum()), True
     rows = np.flatnonzero(selection.mask)
     looked = rows[:_READ_FOR_PHRASES]
-    hits = sum(holds(sample.sample, selection.phrases) for sample in _samples(session, dataset, looked))
+    samples = samples_in_order(session, dataset, looked.tolist())
+    hits = sum(map(selection.holds, (sample.sample for sample in samples)))
     return hits, len(looked) == len(rows)
 
 
@@ -195,16 +206,3 @@ def _blocks(selection: Selection, order: Order, start: int) -> Iterator[tuple[Pl
         block = ranking[begin : begin + _RANKED_AT_ONCE]
         hits = np.flatnonzero(selection.mask[block])
         yield hits + begin, block[hits].astype(np.int64)
-
-
-def _samples(session: Session, dataset: Dataset, rows: Places) -> Generator[SampleRow]:
-    """In the order of `rows`, a few at a time."""
-    asked = rows.tolist()
-    found = (
-        select(SampleRow)
-        .where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row == func.any(asked))
-        .order_by(func.array_position(sql_cast(asked, ARRAY(Integer)), SampleRow.row))
-        .execution_options(yield_per=ROWS_AT_ONCE)
-    )
-    with closing(session.scalars(found)) as samples:
-        yield from samples

@@ -31,6 +31,7 @@ _INDEX = text(
     GROUP BY word
     """
 )
+_LEXICON = text("SELECT E'\\n' || string_agg(word, E'\\n') || E'\\n' FROM search_words WHERE segment_id = :segment")
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ def index_next(session: Session, failed: set[int]) -> bool:
     try:
         with session.begin_nested():
             session.execute(_INDEX, asked)
+            segment.lexicon = session.scalar(_LEXICON, {"segment": id_}) or "\n"
             segment.ready = True
     except DBAPIError as error:
         if error.connection_invalidated:

@@ -40,6 +40,17 @@ SAMPLE_PIECES = f"""
 PIECE = f"substr(texts.whole, piece * {_STEP} + 1, {_PIECE})"
 
 
+def texts_of(sample: dict[str, Any]) -> list[tuple[str, int | None, str]]:
+    """What is searched of a sample: (field, turn of the prompt, text)."""
+    turns = [("prompt", at, turn["content"]) for at, turn in enumerate(sample["prompt"])]
+    answers = [(field, None, sample[field]) for field in ("response", "chosen", "rejected") if field in sample]
+    return [*turns, *answers]
+
+
+def words_of(query: str) -> list[str]:
+    return _WORD.findall(query.lower())
+
+
 def phrases_of(query: str) -> list[str]:
     """The quoted parts of a query that have more than one word, as `plain` writes them."""
     return [plain(part) for part in _PHRASE.findall(query) if len(_WORD.findall(part)) > 1]
@@ -52,7 +63,5 @@ def plain(text: str) -> str:
 
 def holds(sample: dict[str, Any], phrases: list[str]) -> bool:
     """Whether every phrase occurs in one text of the sample."""
-    texts = [turn["content"] for turn in sample["prompt"]]
-    texts += [sample[field] for field in ("response", "chosen", "rejected") if field in sample]
-    shown = [plain(text) for text in texts]
+    shown = [plain(text) for _, _, text in texts_of(sample)]
     return all(any(phrase in text for text in shown) for phrase in phrases)

@@ -17,7 +17,7 @@ from steerboard.datasets.tables import Dataset, RewardSource
 def statistics_out(session: Session, dataset: Dataset) -> DatasetStatisticsOut:
     """A labelled dataset has the figures of the rows that it shows, and its own normaliser."""
     figures = statistics_of(session, dataset).figures
-    graded = sorted(graded_by(session, dataset), key=lambda one: one[0].id != dataset.reward_source_id)
+    graded = sorted(graded_by(session, dataset), key=lambda item: item[0].id != dataset.reward_source_id)
     first = graded[0] if graded and graded[0][1].by_length else None
     search = index_state(session, owner_of(dataset))
     return DatasetStatisticsOut.model_validate(
@@ -39,7 +39,7 @@ def _sources(dataset: Dataset, figures: dict[str, Any]) -> list[dict[str, Any]]:
     counts = dict(figures["sources"])
     if dataset.kind == "labelled" and figures["without_source"]:
         counts["imported"] = counts.get("imported", 0) + figures["without_source"]
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:50]
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:50]
     return [{"source": name, "rows": rows} for name, rows in ordered]
 
 
@@ -51,7 +51,7 @@ def _rewards(dataset: Dataset, source: RewardSource, stored: RewardStatistics) -
         return float((raw - mean) / sd) if sd else 0.0
 
     # z rises with the reward, so equal bins of the one are equal bins of the other.
-    bins = [{"low": z(one["low"]), "high": z(one["high"]), "count": one["count"]} for one in stored.bins]
+    bins = [{"low": z(bin_["low"]), "high": z(bin_["high"]), "count": bin_["count"]} for bin_ in stored.bins]
     return {
         "source": source.name,
         "kind": source.kind,

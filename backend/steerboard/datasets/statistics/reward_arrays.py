@@ -54,7 +54,7 @@ def ranked(values: Floats) -> RewardArrays:
 
 def figures(ordered: Floats, mean: float, sd: float) -> RewardFigures:
     """`ordered` ascends. Percentiles are linear between the two nearest rewards."""
-    p20, p50, p80 = (float(one) for one in np.quantile(ordered, (0.2, 0.5, 0.8)))
+    p20, p50, p80 = (float(quantile) for quantile in np.quantile(ordered, (0.2, 0.5, 0.8)))
     low, high = float(ordered[0]), float(ordered[-1])
     return RewardFigures(n=len(ordered), mean=mean, sd=sd, p20=p20, p50=p50, p80=p80, low=low, high=high)
 
@@ -92,7 +92,7 @@ def save_rewards(
         reward_source_id=source_id,
         version=new_id(),
         figures=shown.model_dump(),
-        bins=[one.model_dump() for one in binned(arrays.ordered, shown.low, shown.high, STORED_BINS)],
+        bins=[bin_.model_dump() for bin_ in binned(arrays.ordered, shown.low, shown.high, STORED_BINS)],
         by_length=_by_length(session, owner, arrays),
         values=arrays.values.astype("<f8").tobytes(),
         ranking=arrays.ranking.astype("<u4").tobytes(),
@@ -136,9 +136,9 @@ def load_arrays(session: Session, stored: RewardStatistics) -> RewardArrays:
             [stored.version, stored.dataset_id],
             binary=True,  # as text it is twice as long, and slow to read
         )
-        found = packed.fetchone()
-        assert found is not None
-        values, ranking = np.frombuffer(found[0], "<f8"), np.frombuffer(found[1], "<u4")
+        row = packed.fetchone()
+        assert row is not None
+        values, ranking = np.frombuffer(row[0], "<f8"), np.frombuffer(row[1], "<u4")
         return RewardArrays(values, ranking, values[ranking])
 
     return ARRAYS.get(("rewards", stored.version), load)
@@ -156,11 +156,11 @@ def _by_length(session: Session, owner: uuid.UUID, arrays: RewardArrays) -> list
     # Equal lengths share a bin.
     edges = np.unique(lengths[[len(lengths) * place // _LENGTH_BINS for place in range(_LENGTH_BINS)]])
     places = [*np.searchsorted(lengths, edges).tolist(), len(lengths)]
-    found = []
+    bins = []
     for place, (start, end) in enumerate(pairwise(places)):
         part = values[start:end]
-        p20, p80 = (float(one) for one in np.quantile(part, (0.2, 0.8)))
+        p20, p80 = (float(quantile) for quantile in np.quantile(part, (0.2, 0.8)))
         high = int(edges[place + 1]) if place + 1 < len(edges) else int(lengths[-1])
         figures_of = {"n": end - start, "mean": float(part.mean()), "p20": p20, "p80": p80}
-        found.append({"low": int(edges[place]), "high": high, **figures_of})
-    return found
+        bins.append({"low": int(edges[place]), "high": high, **figures_of})
+    return bins

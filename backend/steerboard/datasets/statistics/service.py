@@ -38,13 +38,13 @@ def save_statistics(session: Session, dataset: Dataset, figures: RowFigures) -> 
 def statistics_of(session: Session, dataset: Dataset) -> DatasetStatistics:
     """The statistics of the dataset whose rows this one shows. Made and stored when they are not there yet."""
     owner = dataset.base_dataset_id or dataset.id
-    found = session.get(DatasetStatistics, owner)
-    if found is not None:
-        return found
+    statistics = session.get(DatasetStatistics, owner)
+    if statistics is not None:
+        return statistics
     base = _locked(session, owner)
-    found = session.get(DatasetStatistics, owner, populate_existing=True)
-    if found is not None:  # someone else has made them meanwhile
-        return found
+    statistics = session.get(DatasetStatistics, owner, populate_existing=True)
+    if statistics is not None:  # someone else has made them meanwhile
+        return statistics
     figures = RowFigures()
     for row in stored_rows(session, base):
         identity = row.sample if row.reward is None else f"{row.sample}{row.reward!r}"
@@ -68,17 +68,17 @@ def reward_statistics(session: Session, dataset: Dataset, source: RewardSource) 
     query = select(RewardStatistics).where(
         RewardStatistics.dataset_id == owner, RewardStatistics.reward_source_id == source.id
     )
-    found = session.scalar(query)
-    if found is None and _has_graded(session, owner, source.id):
+    statistics = session.scalar(query)
+    if statistics is None and _has_graded(session, owner, source.id):
         statistics_of(session, dataset)  # for the lengths of the responses
         _locked(session, owner)
         values = recorded_values(session, owner, source.id, dataset.rows)
-        found = session.scalar(query) or save_rewards(session, owner, source.id, values)
-    if found is None:
+        statistics = session.scalar(query) or save_rewards(session, owner, source.id, values)
+    if statistics is None:
         raise NotFound(
             f"{source.name!r} has graded no row of {dataset.name!r}", hint="List them: GET datasets/{dataset}/rewards."
         )
-    return found
+    return statistics
 
 
 def _has_graded(session: Session, owner: uuid.UUID, source_id: uuid.UUID) -> bool:
@@ -110,7 +110,7 @@ def graded_by(session: Session, dataset: Dataset) -> list[tuple[RewardSource, Re
         .order_by(RewardSource.id)
     )
     known = session.scalars(select(RewardStatistics).where(RewardStatistics.dataset_id == owner))
-    stored = {one.reward_source_id: one for one in known}
+    stored = {statistics.reward_source_id: statistics for statistics in known}
     return [(source, stored.get(source.id) or reward_statistics(session, dataset, source)) for source in sources.all()]
 
 
@@ -145,8 +145,8 @@ def source_places(session: Session, dataset: Dataset) -> ByteArray | None:
         codes = np.frombuffer(stored.source_codes or b"", "<u2")
         return ByteArray(codes, {name: place for place, name in enumerate(stored.source_names or [])})
 
-    found = ARRAYS.get(("sources", stored.dataset_id), load)
-    return found if len(found.array) else None
+    places = ARRAYS.get(("sources", stored.dataset_id), load)
+    return places if len(places.array) else None
 
 
 def make_next(session: Session) -> bool:

@@ -24,9 +24,9 @@ Run = Annotated[Access, Depends(AccessTo("run"))]
 def calibrate_judge(evaluation: str, judge: str, body: CalibrationIn, session: Db, access: Run) -> CalibrationOut:
     """Ask a judge about pairs whose better side is known. The pairs become an evaluation, once for all judges; asking
     again about the same pairs costs nothing."""
-    found = get_judge(session, get_evaluation(session, access.project, evaluation), judge)
-    pairs, asked = calibrate(session, access.project, found, body, access.actor)
+    judge_row = get_judge(session, get_evaluation(session, access.project, evaluation), judge)
+    pairs, asked = calibrate(session, access.project, judge_row, body, access.actor)
     detail = {"dataset": body.dataset, "limit": body.limit}
-    audit(session, access, "judge.calibrate", f"judge {found.name} {found.id} on {pairs.name}", detail)
+    audit(session, access, "judge.calibrate", f"judge {judge_row.name} {judge_row.id} on {pairs.name}", detail)
     (shown,) = judges_out(session, pairs, asked)
     return CalibrationOut(evaluation_id=pairs.id, evaluation=pairs.name, judge=shown)

@@ -47,7 +47,7 @@ def calibrate(
     dataset = get_dataset(session, project, asked.dataset)
     if dataset.kind != "preferences":
         raise BadInput(
-            f"{dataset.name!r} holds {dataset.kind}; the better side is known of preferences only",
+            f"{dataset.name!r} holds {dataset.kind}; only preferences name their better side",
             code="wrong_kind",
             hint="Choose a dataset of preferences.",
         )

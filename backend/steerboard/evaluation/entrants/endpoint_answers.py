@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steerboard.evaluation.voice import Voice
+from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
 from steerboard.registry.endpoints.chat import ChatRequest, Completion, Connection, guidance_of
@@ -82,9 +82,9 @@ def target_of(
 class Respondent:
     """Lets the endpoint answer. Any number of threads use it at once."""
 
-    def __init__(self, target: Target, voice: Voice) -> None:
+    def __init__(self, target: Target, event_writer: StageEventWriter) -> None:
         self.stopping = threading.Event()
-        self._target, self._voice = target, voice
+        self._target, self._event_writer = target, event_writer
         self._provider = connect(Connection(get_settings(), target.base_url, target.key, _SECONDS, _SECONDS))
         self._pace = Pace(None, self.stopping)
 
@@ -109,7 +109,7 @@ class Respondent:
             try:
                 return self._provider.complete(request)
             except ChatFailed as failure:
-                self._voice.warn(f"{what}: {failure.reason}: {failure.detail} (attempt {attempt})")
+                self._event_writer.warn(f"{what}: {failure.reason}: {failure.detail} (attempt {attempt})")
                 silences += failure.reason == "timeout"
                 if not failure.retryable or attempt == _ATTEMPTS or silences == _SILENCES:
                     error = EndpointGaveUp(
@@ -126,8 +126,8 @@ class Respondent:
         with ThreadPoolExecutor(threads) as pool:
             asked = [pool.submit(job) for job in jobs]
             try:
-                for one in as_completed(asked):
-                    one.result()
+                for answer in as_completed(asked):
+                    answer.result()
                     on_done()
             except BaseException:
                 self.stopping.set()

@@ -12,15 +12,15 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target, seed_of, target_of, write_lines
 from steerboard.evaluation.entrants.responses import turns_before_last
+from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.evaluation.tables import Entrant
-from steerboard.evaluation.voice import Voice
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.security.secrets import Secrets
 from steerboard.registry.endpoints.pins import endpoint_of
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs.answer import AnswerConfig
 from steerboard_contracts.files.resumable_rows import ResumableRows
+from steerboard_contracts.run_kinds.answer import AnswerConfig
 from steerboard_contracts.stage.events import Log, Progress, Succeeded
 from steerboard_contracts.stage.outputs import ResponsesOutput
 from steerboard_contracts.stage.spec import StageSpec
@@ -67,18 +67,20 @@ def load_target(session: Session, secrets: Secrets, run: Run, config: AnswerConf
     return target_of(secrets, endpoint, policy, config.score, config.pinned_endpoint)
 
 
-def work(folder: Path, spec: StageSpec, config: AnswerConfig, target: Target, voice: Voice) -> Succeeded:
+def work(
+    folder: Path, spec: StageSpec, config: AnswerConfig, target: Target, event_writer: StageEventWriter
+) -> Succeeded:
     """Ask for what is not there yet, then write all responses. Raises `EndpointGaveUp`."""
     prompts = [json.loads(line) for line in Path(spec.inputs["prompts"].path).read_bytes().splitlines()]
     kept = ResumableRows(folder / "checkpoints", spec.attempt, ("position", "sample", "turn"))
     total = sum(1 + len(prompt["follow_ups"]) for prompt in prompts) * config.samples
     if kept.rows:
-        voice.say(Log(message=f"resuming: {len(kept.rows)} of {total} answers are done"))
-    respondent = Respondent(target, voice)
+        event_writer.say(Log(message=f"resuming: {len(kept.rows)} of {total} answers are done"))
+    respondent = Respondent(target, event_writer)
     dialogue = Dialogue(config, respondent, kept)
 
     def progress() -> None:
-        voice.say(Progress(done=len(kept.rows), total=total, unit="answers", phase="asking"))
+        event_writer.say(Progress(done=len(kept.rows), total=total, unit="answers", phase="asking"))
 
     progress()
     samples = [(prompt, n) for prompt in prompts for n in range(config.samples)]

@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target, seed_of, target_of, write_lines
-from steerboard.evaluation.voice import Voice
+from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.platform.security.secrets import Secrets
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.files.resumable_rows import ResumableRows
+from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.stage.events import Log, Progress, Succeeded
 from steerboard_contracts.stage.generation import Messages, check_written, sample_of, selected
 from steerboard_contracts.stage.inputs import DatasetInput
@@ -35,7 +35,9 @@ def load_target(session: Session, secrets: Secrets, run: Run, config: GenerateCo
     return target_of(secrets, endpoint, policy, config.score)
 
 
-def work(folder: Path, spec: StageSpec, config: GenerateConfig, target: Target, voice: Voice) -> Succeeded:
+def work(
+    folder: Path, spec: StageSpec, config: GenerateConfig, target: Target, event_writer: StageEventWriter
+) -> Succeeded:
     """Ask for what is not there yet, then write all samples. Raises `EndpointGaveUp`, `EmptySelection`."""
     data = spec.inputs["data"]
     assert isinstance(data, DatasetInput)
@@ -43,8 +45,8 @@ def work(folder: Path, spec: StageSpec, config: GenerateConfig, target: Target, 
     kept = ResumableRows(folder / "checkpoints", spec.attempt, ("row", "n"))
     before, total = len(kept.rows), len(chosen) * config.decoding.n
     if before:
-        voice.say(Log(message=f"resuming: {before} of {total} answers are done"))
-    respondent = Respondent(target, voice)
+        event_writer.say(Log(message=f"resuming: {before} of {total} answers are done"))
+    respondent = Respondent(target, event_writer)
 
     def answer(row: int, prompt: Messages, n: int) -> None:
         if not respondent.stopping.is_set():
@@ -52,7 +54,7 @@ def work(folder: Path, spec: StageSpec, config: GenerateConfig, target: Target, 
             kept.add([{"row": row, "n": n, **said}])
 
     def progress() -> None:
-        voice.say(Progress(done=len(kept.rows), total=total, unit="answers", phase="asking"))
+        event_writer.say(Progress(done=len(kept.rows), total=total, unit="answers", phase="asking"))
 
     progress()
     left = [

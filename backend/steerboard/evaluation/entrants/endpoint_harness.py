@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.entrants.endpoint_answers import EndpointGaveUp, Respondent, Target, target_of
-from steerboard.evaluation.voice import Voice
+from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.platform.processes import lm_eval
 from steerboard.platform.processes.public_environment import public_environment
 from steerboard.platform.security.secrets import Secrets
@@ -26,7 +26,7 @@ from steerboard.registry.endpoints.pins import endpoint_of
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs.academic import AcademicConfig
+from steerboard_contracts.run_kinds.academic import AcademicConfig
 from steerboard_contracts.stage.events import Failed
 from steerboard_contracts.stage.questions import LONGEST_LINE, MOST_AT_ONCE, Question, Reply
 
@@ -46,7 +46,7 @@ def load_target(session: Session, secrets: Secrets, run: Run, config: AcademicCo
     return target_of(secrets, endpoint, policy, None, pin)
 
 
-def run_harness(folder: Path, settings: Settings, target: Target, voice: Voice) -> int:
+def run_harness(folder: Path, settings: Settings, target: Target, event_writer: StageEventWriter) -> int:
     """Start it, answer its questions and pass its events on until it ends. Returns its exit code; a harness that a
     signal ended ends this process likewise. Raises `EngineMissing`."""
     python = lm_eval.require_python(settings)
@@ -59,11 +59,13 @@ def run_harness(folder: Path, settings: Settings, target: Target, voice: Voice) 
             env=_environment() | lm_eval.variables(settings.home),
         )
     assert harness.stdout is not None
-    asking = threading.Thread(target=_serve, args=(ours, Respondent(target, voice)), name="questions", daemon=True)
+    asking = threading.Thread(
+        target=_serve, args=(ours, Respondent(target, event_writer)), name="questions", daemon=True
+    )
     asking.start()
     with harness.stdout as events:
         for line in events:
-            voice.pass_on(line.decode())
+            event_writer.pass_on(line.decode())
     code = harness.wait()
     if code < 0:
         os.kill(os.getpid(), -code)

@@ -16,5 +16,5 @@ def training_data(session: Session, model: Model) -> list[Dataset]:
     found_upstream = lineage(session, model)
     used = {edge.source for edge in found_upstream.edges if edge.role not in MADE_BY.values()}
     ids = [node.id for node in found_upstream.nodes if node.type == "dataset" and node.id in used]
-    found = {one.id: one for one in session.scalars(select(Dataset).where(Dataset.id.in_(ids)))}
-    return [found[id_] for id_ in ids if id_ in found]
+    datasets = {dataset.id: dataset for dataset in session.scalars(select(Dataset).where(Dataset.id.in_(ids)))}
+    return [datasets[id_] for id_ in ids if id_ in datasets]

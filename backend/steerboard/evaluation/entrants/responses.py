@@ -15,11 +15,11 @@ from sqlalchemy.orm import Session
 
 from steerboard.datasets.rows.row_writer import copy_in
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.lookup import part_of_run
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
-from steerboard.platform.texts import storable
-from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
+from steerboard_files.texts import storable
 
 # What is kept of an answer, in addition to whose it is.
 _COLUMNS = ("position", "sample", "turns", "tokens", "finished", "log_ratio", "log_prob", "log_prob_tokens")
@@ -33,15 +33,6 @@ def entrants_of(session: Session, evaluation: Evaluation) -> Sequence[Entrant]:
     ).all()
 
 
-def entrant_of_run(session: Session, run: Run) -> tuple[Evaluation, Entrant]:
-    """Whom an answer run answers for. Raises `UnusableInput` when the evaluation has been deleted."""
-    entrant = session.get(Entrant, uuid.UUID(run.config["entrant"]))
-    evaluation = session.get(Evaluation, entrant.evaluation_id) if entrant else None
-    if entrant is None or evaluation is None or evaluation.project_id != run.project_id:
-        raise UnusableInput(f"the evaluation of run {run.name} has been deleted", hint="Cancel the run.")
-    return evaluation, entrant
-
-
 def store_file(session: Session, run: Run, path: Path) -> int:
     """Store the responses that an answer run made, in the transaction that ends it. Returns how many.
 
@@ -53,7 +44,7 @@ def store_file(session: Session, run: Run, path: Path) -> int:
 
 def store(session: Session, run: Run, rows: Iterator[dict[str, Any]]) -> int:
     """`store_file` for rows."""
-    evaluation, entrant = entrant_of_run(session, run)
+    evaluation, entrant = part_of_run(session, run, Entrant, "entrant")
     prompts = session.scalar(
         select(func.count()).select_from(EvaluationPrompt).where(EvaluationPrompt.evaluation_id == evaluation.id)
     )
@@ -76,7 +67,7 @@ def store(session: Session, run: Run, rows: Iterator[dict[str, Any]]) -> int:
 
 def copy_from_equal_run(session: Session, source: Run, run: Run) -> bool:
     """Give `run` the responses of an equal finished one. False when they are not there any more."""
-    evaluation, entrant = entrant_of_run(session, run)
+    evaluation, entrant = part_of_run(session, run, Entrant, "entrant")
     from_ = uuid.UUID(source.config["entrant"])
     if session.scalar(select(Response.position).where(Response.entrant_id == from_).limit(1)) is None:
         return False

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from steerboard.evaluation.prompts.schemas import Reference
 from steerboard.runs.state.states import RunState
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.decoding import MOST_SAMPLES, Asked, BestOf, Decoding
+from steerboard_contracts.decoding import MOST_SAMPLES, BestOf, Decoding, RequestedCondition
 from steerboard_contracts.engine import EngineName
 
 EvaluationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
@@ -30,7 +30,7 @@ class EntrantIn(BaseModel):
     name: EvaluationName | None = None
     model: Reference | None = None
     endpoint: Reference | None = None
-    score: Asked = None
+    score: RequestedCondition = None
     decoding: NamedDecoding | Decoding | None = None
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
     best_of: BestOf = None

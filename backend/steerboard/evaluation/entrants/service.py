@@ -23,11 +23,11 @@ from steerboard.registry.endpoints.service import check_guidance, get_endpoint, 
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.state.lifecycle import InputRef, create_run
-from steerboard_contracts.configs.answer import AnswerConfig
 from steerboard_contracts.decoding import Decoding, guided_suffix, no_guidance
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 from steerboard_contracts.methods import conditioned_labels
 from steerboard_contracts.models import POLICIES, ModelInfo, what_to_name
+from steerboard_contracts.run_kinds.answer import AnswerConfig
 
 MOST_ENTRANTS = 64
 # FastChat's temperature_config for generating MT-Bench answers; other categories have DEFAULT_TEMPERATURE.
@@ -145,7 +145,9 @@ def faults_below(place: str) -> Iterator[None]:
     try:
         yield
     except SteerboardError as error:
-        error.errors = [ErrorLocation(location=f"{place}.{one.location}", message=one.message) for one in error.errors]
+        error.errors = [
+            ErrorLocation(location=f"{place}.{fault.location}", message=fault.message) for fault in error.errors
+        ]
         raise
 
 

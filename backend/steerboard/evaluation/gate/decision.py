@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.gate.rules import METRICS, BaselinePin, GateRule, GateRules, parse_rules, sources_needed
-from steerboard.evaluation.gate.values import Figure, figures
+from steerboard.evaluation.gate.values import Differences, Figure, figures
 from steerboard.platform.http.errors import NotFound
 from steerboard.registry.service import get_model
 from steerboard_contracts.report.evaluation import EvaluationReport, Unfinished
@@ -50,15 +50,20 @@ def _expected(session: Session, project: Project, pin: BaselinePin) -> tuple[str
 
 
 def decide(
-    report: EvaluationReport, given: GateRules, pinned: Mapping[str, tuple[str | None, str]] | None = None
+    report: EvaluationReport,
+    given: GateRules,
+    pinned: Mapping[str, tuple[str | None, str]] | None = None,
+    differences: Differences | None = None,
 ) -> GateVerdict:
-    """Every rule with its value and bound. `pinned`: as from `expected_hashes`. Raises `BadInput` for the rules."""
+    """Every rule with its value and bound. `pinned`: as from `expected_hashes`; `differences`: as from
+    `reward_differences`. Raises `BadInput` for the rules."""
     rules = parse_rules(given, [entrant.name for entrant in report.entrants])
     # Another baseline leaves no rule decidable, however its figure looks.
     others = _other_baselines(report, pinned or {})
     broken = [_unfinished(report, rule) + others for rule in rules]
     results = [
-        _result(report, rule, raw, given, why) for rule, raw, why in zip(rules, given.rules, broken, strict=True)
+        _result([_judged(report, rule, raw, figure, given) for figure in figures(report, rule, differences)], why)
+        for rule, raw, why in zip(rules, given.rules, broken, strict=True)
     ]
     pairs = list(zip(results, broken, strict=True))
     outcomes = {result.outcome for result in results}
@@ -88,19 +93,16 @@ def _is_of(part: Unfinished, kind: By, name: str | None) -> bool:
 
 
 def _other_baselines(report: EvaluationReport, pinned: Mapping[str, tuple[str | None, str]]) -> list[str]:
-    found = []
+    reasons = []
     for name, (expected, words) in pinned.items():
         actual = next(row.content_hash for row in report.entrants if row.name == name)
         if expected is None or actual != expected:
-            found.append(f"the entrant {name} is not the pinned {words}; it has content hash {actual or 'unknown'}")
-    return found
+            reasons.append(f"the entrant {name} is not the pinned {words}; it has content hash {actual or 'unknown'}")
+    return reasons
 
 
-def _result(
-    report: EvaluationReport, rule: GateRule, raw: dict[str, object], given: GateRules, broken: Sequence[str]
-) -> GateRuleResult:
+def _result(judged: Sequence[GateRuleResult], broken: Sequence[str]) -> GateRuleResult:
     """The worst result of several sources: what a rule asks must hold for each."""
-    judged = [_judged(report, rule, raw, figure, given) for figure in figures(report, rule)]
     worst = min(judged, key=lambda result: _WORST.index(result.outcome))
     if len(judged) > 1:
         worst.why += f" (of {len(judged)} sources, for each of which it must hold)"
@@ -165,7 +167,8 @@ def _text(report: EvaluationReport, rule: GateRule, figure: Figure) -> str:
     """`win_rate of dt vs sft by judge gpt-4, ci_low > 0.5`."""
     vs = rule.vs or (report.baseline if METRICS[rule.metric].vs == "needed" else None)
     by = figure.by or (rule.by if isinstance(rule.by, str) else listed(rule.by or []))
-    words = [rule.benchmark or rule.metric]
+    words = [rule.benchmark if rule.metric == "benchmark" and rule.benchmark else rule.metric]
+    words += [f"on {rule.benchmark}"] if rule.benchmark and rule.metric != "benchmark" else []
     words += [f"of {rule.entrant}"] if rule.entrant else []
     words += [f"vs {vs}"] if vs else []
     words += [f"by {by}"] if by else []

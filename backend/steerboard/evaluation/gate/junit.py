@@ -20,10 +20,10 @@ def junit_xml(verdict: GateVerdict) -> str:
     suite = ElementTree.SubElement(root, "testsuite", {"name": _clean(verdict.evaluation), **counts, "skipped": "0"})
     for rule in verdict.rules:
         case = {"classname": _clean(f"gate.{verdict.evaluation}"), "name": _clean(rule.text), "time": "0"}
-        found = ElementTree.SubElement(suite, "testcase", case)
+        case_element = ElementTree.SubElement(suite, "testcase", case)
         if rule.outcome != "pass":
             tag, kind = ("failure", "fail") if rule.outcome == "fail" else ("error", "invalid")
-            said = ElementTree.SubElement(found, tag, {"type": kind, "message": _clean(rule.why)})
+            said = ElementTree.SubElement(case_element, tag, {"type": kind, "message": _clean(rule.why)})
             said.text = _clean(f"{rule.text}: {rule.why}")
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast, get_args
@@ -34,15 +35,16 @@ COUNT = ("value", "n")
 @dataclass(frozen=True)
 class Metric:
     """`by`: kinds of sources that have it. `entrant`, `vs`: whether a rule names one; a needed `vs` is the report's
-    baseline where the rule names none, and an `ancestor` is not an entrant. `share`: values are from 0 to 1. `counted`:
-    it is meaningful for however few items."""
+    baseline where the rule names none; an `ancestor` or a `reward` model is not an entrant. `share`: values are from 0
+    to 1. `counted`: it is meaningful for however few items. `of_benchmark`: a rule names a benchmark."""
 
     stats: tuple[str, ...]
     by: tuple[By, ...] = ()
     entrant: Literal["needed", "optional", "never"] = "needed"
-    vs: Literal["needed", "optional", "never", "ancestor"] = "never"
+    vs: Literal["needed", "optional", "never", "ancestor", "reward"] = "never"
     share: bool = False
     counted: bool = False
+    of_benchmark: bool = False
 
 
 ANY: tuple[By, ...] = get_args(By)
@@ -64,23 +66,27 @@ METRICS: dict[str, Metric] = {
     "condition_gain": Metric(ESTIMATE),
     "responses_missing": Metric(COUNT, entrant="optional", counted=True),
     "n": Metric(("value",), ANY, entrant="optional", counted=True),
-    "benchmark": Metric((*ESTIMATE, "stderr"), vs="ancestor"),
+    "benchmark": Metric((*ESTIMATE, "stderr"), vs="ancestor", of_benchmark=True),
+    "benchmark_accuracy": Metric(
+        (*ESTIMATE, "p"), ("reward",), entrant="never", vs="reward", share=True, of_benchmark=True
+    ),
 }
+_FIGURE = re.compile(r"[^.\s].*\.[^.\s]+")
 
 
 class GateRule(BaseModel):
     """One rule. `source` names the campaign, judge or reward model; without it the rule is for each of its kind.
 
     Of two kinds (`rank_correlation`) `by` and `source` are lists of two. `benchmark`: `TASK.FIGURE` of an academic
-    benchmark, such as `gsm8k.strict`; its metric need not be named. `min` stands for `op: ">="` with that value, and
-    `not_below` for an interval of the difference to this ancestor whose high end is 0 or more. `partial`: a result of
-    the first items only (`limit`) may decide.
+    benchmark, such as `gsm8k.strict`, whose metric need not be named; of `benchmark_accuracy` the dataset. `min` is
+    short for `op: ">="` with that value, `not_below` for an interval of the difference to this ancestor or reward model
+    whose high end is 0 or more. `partial`: a result of the first items only (`limit`) may decide.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     metric: str
-    benchmark: Annotated[str, Field(max_length=200, pattern=r"^[^.\s].*\.[^.\s]+$")] | None = None
+    benchmark: Annotated[str, Field(max_length=200)] | None = None
     entrant: str | None = None
     vs: str | None = None
     by: By | Annotated[list[By], Field(min_length=2, max_length=2)] | None = None
@@ -141,9 +147,9 @@ def parse_rules(given: GateRules, entrants: Sequence[str]) -> list[GateRule]:
         except ValidationError as error:
             faults += [_fault(place, problem) for problem in error.errors()]
             continue
-        found = [*_faults(rule, entrants)]
-        faults += [ErrorLocation(location=f"rules.{place}.{field}", message=message) for field, message in found]
-        if not found:
+        rule_faults = [*_faults(rule, entrants)]
+        faults += [ErrorLocation(location=f"rules.{place}.{field}", message=message) for field, message in rule_faults]
+        if not rule_faults:
             rules.append(_filled(rule))
     for name, pin in given.baselines.items():
         if name not in entrants:
@@ -169,28 +175,33 @@ def _faults(rule: GateRule, entrants: Sequence[str]) -> list[tuple[str, str]]:
     metric = METRICS.get(rule.metric)
     if metric is None:
         return [("metric", _unknown("metric", rule.metric, METRICS))]
-    found: list[tuple[str, str]] = []
-    if (rule.benchmark is None) == (rule.metric == "benchmark"):
-        found.append(("benchmark", f"{rule.metric} is of a benchmark: name its figure, such as gsm8k.strict"))
+    faults: list[tuple[str, str]] = []
+    if (rule.benchmark is None) == metric.of_benchmark:
+        said = "is on a benchmark: name it" if metric.of_benchmark else "is on no benchmark"
+        faults.append(("benchmark", f"{rule.metric} {said}"))
+    elif rule.metric == "benchmark" and not _FIGURE.fullmatch(rule.benchmark or ""):
+        faults.append(("benchmark", f"{rule.benchmark!r} is no figure of a benchmark, such as gsm8k.strict"))
     if rule.partial and rule.metric != "benchmark":
-        found.append(("partial", f"{rule.metric} is not of a benchmark, of which a part may have been answered"))
+        faults.append(("partial", f"{rule.metric} is not of a benchmark, of which a part may have been answered"))
     for field, name, role in (("entrant", rule.entrant, metric.entrant), ("vs", rule.vs, metric.vs)):
         if name is not None and role == "never":
-            found.append((field, f"{rule.metric} has no {field}"))
+            faults.append((field, f"{rule.metric} has no {field}"))
         elif role == "ancestor":
             if name not in (None, *ANCESTORS):
-                found.append((field, f"{rule.metric} is compared with {' or '.join(ANCESTORS)}"))
-        elif name is not None and name not in entrants:
-            found.append((field, _unknown("entrant", name, entrants)))
+                faults.append((field, f"{rule.metric} is compared with {' or '.join(ANCESTORS)}"))
+        elif name is not None and name not in entrants and role != "reward":
+            faults.append((field, _unknown("entrant", name, entrants)))
         elif name is None and field == "entrant" and role == "needed":
-            found.append((field, f"{rule.metric} is of an entrant: {', '.join(entrants)}"))
+            faults.append((field, f"{rule.metric} is of an entrant: {', '.join(entrants)}"))
     if rule.entrant is not None and rule.entrant == rule.vs and metric.vs != "ancestor":
-        found.append(("vs", "an entrant is not compared with itself"))
-    found += _source_faults(rule, metric)
+        faults.append(("vs", "an entrant is not compared with itself"))
+    faults += _source_faults(rule, metric)
     stats = ("value", *metric.stats) if rule.metric == "rank_correlation" else metric.stats
+    if rule.stat == "p" and metric.vs == "reward" and rule.vs is None:
+        faults.append(("stat", f"{rule.metric} has p only with `vs`"))
     if rule.stat not in stats:
-        found.append(("stat", f"{rule.metric} has no stat {rule.stat!r}: {', '.join(metric.stats)}"))
-    return found + _value_faults(rule, metric)
+        faults.append(("stat", f"{rule.metric} has no stat {rule.stat!r}: {', '.join(metric.stats)}"))
+    return faults + _value_faults(rule, metric)
 
 
 def _source_faults(rule: GateRule, metric: Metric) -> list[tuple[str, str]]:
@@ -218,7 +229,8 @@ def _value_faults(rule: GateRule, metric: Metric) -> list[tuple[str, str]]:
         return [("value", f"{rule.metric} is {'true or false' if rule.metric == 'reward_hacking' else 'a number'}")]
     if isinstance(rule.value, bool) and rule.op not in ("==", "!="):
         return [("op", "true and false are compared with == or !=")]
-    if metric.share and rule.stat in ("value", "ci_low", "ci_high") and not 0 <= rule.value <= 1:
+    is_difference = metric.vs == "reward" and rule.vs is not None
+    if metric.share and not is_difference and rule.stat in ("value", "ci_low", "ci_high") and not 0 <= rule.value <= 1:
         return [("value", f"{rule.metric} is a share from 0 to 1, never {rule.value:g}")]
     return []
 

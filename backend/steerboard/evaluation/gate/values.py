@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from steerboard.evaluation.gate.rules import GateRule, two_of
 from steerboard.evaluation.report.sections.human import human_label
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.report.sections.reward_hacking import length_ratio
-from steerboard.evaluation.report.sources import pair_of, score_of
 from steerboard_contracts.held_out_changes import in_words
+from steerboard_contracts.report.benchmark import PairedShare
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
-from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
+from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow, pair_of, score_of
 from steerboard_contracts.report.sections.human import HumanReport
 from steerboard_contracts.report.sections.judges import JudgeReport, JuryReport
 from steerboard_contracts.report.sections.rewards import RewardReport
 from steerboard_contracts.wording import listed
 
 Section = HumanReport | JudgeReport | JuryReport | RewardReport
+Differences = Mapping[tuple[str, str, str], PairedShare | str]
+"""By content hash of a reward model, the other one and the benchmark: how far the two differ, or why that is not known.
+None of a model with itself."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,11 @@ class Figure:
 class Sources:
     """The sections of one kind, or `why` there are none."""
 
-    found: list[tuple[str, Section]] = field(default_factory=list)
+    sections: list[tuple[str, Section]] = field(default_factory=list)
     why: str | None = None
 
 
-def figures(report: EvaluationReport, rule: GateRule) -> list[Figure]:
+def figures(report: EvaluationReport, rule: GateRule, differences: Differences | None = None) -> list[Figure]:
     """One for each source that the rule is about; a figure with `why` where there is none to look at."""
     vs = rule.vs or report.baseline
     match rule.metric:
@@ -77,20 +80,22 @@ def figures(report: EvaluationReport, rule: GateRule) -> list[Figure]:
     sources = sources_of(report, rule.by, rule.source if isinstance(rule.source, str) else None)
     if sources.why is not None:
         return [Figure({}, why=sources.why)]
-    return [_by(rule, label, section, vs) for label, section in sources.found]
+    if rule.metric == "benchmark_accuracy":
+        return _on_benchmark(rule, sources, differences or {})
+    return [_by(rule, label, section, vs) for label, section in sources.sections]
 
 
 def sources_of(report: EvaluationReport, by: By, name: str | None) -> Sources:
     """By name, or all of a kind. Of a campaign with criteria: its overall ranking where there is one, else each."""
     if by == "human":
-        found = _people(report, name)
-        known = [human_label(one.campaign, one.criterion) for one in report.human]
+        chosen = _people(report, name)
+        known = [human_label(human.campaign, human.criterion) for human in report.human]
     else:
         every = _sections(report, by)
-        found = [(label, section) for label, section in every if name in (None, label)]
+        chosen = [(label, section) for label, section in every if name in (None, label)]
         known = [label for label, _ in every]
-    if found:
-        return Sources(found)
+    if chosen:
+        return Sources(chosen)
     kind = {"human": "campaign", "judge": "judge", "jury": "jury", "reward": "reward model"}[by]
     if name is None:
         return Sources(why=f"the evaluation has no {kind}")
@@ -108,13 +113,13 @@ def _sections(report: EvaluationReport, by: By) -> list[tuple[str, Section]]:
 
 
 def _people(report: EvaluationReport, name: str | None) -> list[tuple[str, Section]]:
-    exact = [one for one in report.human if human_label(one.campaign, one.criterion) == name]
-    mine = exact or [one for one in report.human if name in (None, one.campaign)]
-    ranked = {one.campaign for one in mine if one.criterion is None}
+    exact = [human for human in report.human if human_label(human.campaign, human.criterion) == name]
+    mine = exact or [human for human in report.human if name in (None, human.campaign)]
+    ranked = {human.campaign for human in mine if human.criterion is None}
     return [
-        (human_label(one.campaign, one.criterion), one)
-        for one in mine
-        if exact or one.criterion is None or one.campaign not in ranked
+        (human_label(human.campaign, human.criterion), human)
+        for human in mine
+        if exact or human.criterion is None or human.campaign not in ranked
     ]
 
 
@@ -148,23 +153,53 @@ def _by(rule: GateRule, label: str, section: Section, vs: str | None) -> Figure:
     raise AssertionError(rule.metric)  # parse_rules knows every metric
 
 
-def _of_estimate(found: Estimate | None, by: str | None = None, judges: tuple[str, ...] = ()) -> Figure:
-    if found is None:
+def _of_estimate(estimate: Estimate | None, by: str | None = None, judges: tuple[str, ...] = ()) -> Figure:
+    if estimate is None:
         return Figure({}, by=by, judges=judges, why="there is no such figure")
     stats: dict[str, float | bool | None] = {
-        "value": found.value,
-        "ci_low": found.low,
-        "ci_high": found.high,
-        "n": found.n,
+        "value": estimate.value,
+        "ci_low": estimate.low,
+        "ci_high": estimate.high,
+        "n": estimate.n,
     }
-    return Figure(stats, found.n, by, judges)
+    return Figure(stats, estimate.n, by, judges)
 
 
-def _of_pair(pair: PairRow | None, found: Estimate | None, by: str, judges: tuple[str, ...]) -> Figure:
-    if pair is None or found is None:
+def _of_pair(pair: PairRow | None, estimate: Estimate | None, by: str, judges: tuple[str, ...]) -> Figure:
+    if pair is None or estimate is None:
         return Figure({}, by=by, judges=judges, why="it has not compared the two")
-    figure = _of_estimate(found, by, judges)
+    figure = _of_estimate(estimate, by, judges)
     return Figure({**figure.stats, "p": pair.p, "p_holm": pair.p_holm}, figure.n, by, judges)
+
+
+def _on_benchmark(rule: GateRule, sources: Sources, differences: Differences) -> list[Figure]:
+    """The accuracy of each reward model; with `vs` its difference to that one on the same items."""
+    accuracies = []
+    for label, section in sources.sections:
+        assert isinstance(section, RewardReport)
+        by, benchmark = f"reward {label}", rule.benchmark or ""
+        if rule.vs is None:
+            own = next(
+                (
+                    benchmark_row.result.accuracy
+                    for benchmark_row in section.benchmarks
+                    if benchmark_row.dataset == benchmark
+                ),
+                None,
+            )
+            accuracies.append(
+                _of_estimate(own, by) if own else Figure({}, by=by, why=f"{label} has no result on {benchmark}")
+            )
+        elif (difference := differences.get((section.content_hash, rule.vs, benchmark))) is not None:
+            accuracies.append(_of_difference(difference, by))
+    return accuracies or [Figure({}, why=f"the evaluation has no reward model other than {rule.vs}")]
+
+
+def _of_difference(difference: PairedShare | str, by: str) -> Figure:
+    if isinstance(difference, str):
+        return Figure({}, by=by, why=difference)
+    figure = _of_estimate(difference.difference, by)
+    return replace(figure, stats={**figure.stats, "p": difference.p})
 
 
 def _strength(comparison: Comparison, entrant: str, vs: str | None, by: str, judges: tuple[str, ...]) -> Figure:
@@ -181,7 +216,7 @@ def _strength(comparison: Comparison, entrant: str, vs: str | None, by: str, jud
 
 
 def _length_controlled(judge: JudgeReport, entrant: str, by: str) -> Figure:
-    row = next((one for one in judge.alpaca_eval if one.entrant == entrant), None)
+    row = next((row for row in judge.alpaca_eval if row.entrant == entrant), None)
     if row is None or row.length_controlled is None:
         return Figure({}, by=by, judges=(judge.judge,), why="it has no length-controlled win rate")
     return Figure({"value": row.length_controlled / 100, "n": row.n}, row.n, by, (judge.judge,))
@@ -189,7 +224,7 @@ def _length_controlled(judge: JudgeReport, entrant: str, by: str) -> Figure:
 
 def _hacking(report: EvaluationReport, entrant: str, vs: str) -> Figure:
     rows = report.hacking if vs == report.baseline else against(report, vs).hacking
-    row = next((one for one in rows if one.entrant == entrant), None)
+    row = next((row for row in rows if row.entrant == entrant), None)
     if row is None:
         return Figure({}, why="the baseline is not compared with itself")
     return Figure({"value": row.alarm}, why=None if row.alarm is not None else "; ".join(row.reasons))
@@ -198,14 +233,14 @@ def _hacking(report: EvaluationReport, entrant: str, vs: str) -> Figure:
 def _seen(report: EvaluationReport) -> Figure:
     seen = report.contamination
     if not seen.checked or not seen.prompts:
-        return Figure({}, why="the prompts were looked for in no training data")
+        return Figure({}, why="the prompts were not checked against training data")
     return Figure({"value": (seen.exact + seen.near) / seen.prompts, "n": seen.prompts}, seen.prompts)
 
 
 def _academic(report: EvaluationReport, rule: GateRule) -> Figure:
     """`TASK.FIGURE` of the entrant's model; with `vs` its difference to an ancestor."""
     task, _, name = (rule.benchmark or "").rpartition(".")
-    rows = next((one.rows for one in report.academic if one.entrant == rule.entrant), [])
+    rows = next((academic.rows for academic in report.academic if academic.entrant == rule.entrant), [])
     row = next((row for row in rows if row.task.task == task), None)
     figure = next((figure for figure in row.task.figures if figure.name == name), None) if row else None
     if row is None or figure is None:
@@ -219,24 +254,26 @@ def _academic(report: EvaluationReport, rule: GateRule) -> Figure:
         interval = figure.interval
         stats = {"ci_low": interval.low, "ci_high": interval.high} if interval else {}
         return Figure({"value": figure.value, "stderr": figure.stderr, "n": row.task.items, **stats}, row.task.items)
-    found = next((one for one in row.differences if (one.vs, one.figure) == (rule.vs, name)), None)
-    if found is None:
-        unlike = next((one for one in row.not_compared if one.vs == rule.vs), None)
+    compared = next(
+        (difference for difference in row.differences if (difference.vs, difference.figure) == (rule.vs, name)), None
+    )
+    if compared is None:
+        unlike = next((pair for pair in row.not_compared if pair.vs == rule.vs), None)
         but = f"; the nearest one has {unlike.words}" if unlike else ""
         same = "on the same items, asked and scored in the same way"
         return Figure({}, why=f"its {rule.vs} model has no {rule.benchmark} {same}{but}")
-    return _of_estimate(found.difference)
+    return _of_estimate(compared.difference)
 
 
 def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:
-    one, other = two_of(rule)
+    first, other = two_of(rule)
     sides = []
-    for kind, name in (one, other):
+    for kind, name in (first, other):
         sources = sources_of(report, kind, name)
         if sources.why is not None:
             return [Figure({}, why=sources.why)]
-        sides.append({(kind, label) for label, _ in sources.found})
-    found = []
+        sides.append({(kind, label) for label, _ in sources.sections})
+    figures_ = []
     for row in report.agreement:
         ends = ((row.a_by, row.a), (row.b_by, row.b))
         if _joins(ends, sides):
@@ -250,9 +287,9 @@ def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:
                 "n": row.items,
             }
             by = listed(f"{kind} {label}" for kind, label in ends)
-            found.append(Figure(stats, row.items, by, judges))
+            figures_.append(Figure(stats, row.items, by, judges))
     judges = tuple(label for side in sides for source, label in side if source == "judge")
-    return found or [Figure({}, judges=judges, why="no two such sources cover the same items")]
+    return figures_ or [Figure({}, judges=judges, why="no two such sources cover the same items")]
 
 
 def _joins(ends: Iterable[tuple[By, str]], sides: list[set[tuple[By, str]]]) -> bool:

@@ -9,21 +9,21 @@ from typing import Any
 import orjson
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.formats.records import Problem, Source
 from steerboard.datasets.rows.row_writer import copy_in
 from steerboard.evaluation.entrants import service as entrants
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.formats.detection import ANSWERS, expect, read
-from steerboard.evaluation.formats.records import Answer, entrant_name
-from steerboard.evaluation.formats.unmatched import SKIPPED_SHOWN, LeftOut
 from steerboard.evaluation.imports.matching import Entrants, Prompts
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported
 from steerboard.evaluation.queries import entrants_out
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
-from steerboard.platform.names import check_name
+from steerboard.evaluation.unmatched import SKIPPED_SHOWN, LeftOut
+from steerboard.platform.names import check_name, valid_name
 from steerboard_contracts.decoding import MOST_SAMPLES
 from steerboard_contracts.errors import BadInput
+from steerboard_figures.formats.detection import ANSWERS, expect, read
+from steerboard_figures.formats.records import Answer
+from steerboard_files.records import Problem, Source
 
 COPY_RESPONSES = "COPY evaluation_responses (entrant_id, position, sample, turns, tokens, finished) FROM STDIN"
 # Reviews refer to answers by id; only the short files of the Vicuna announcement have such reviews.
@@ -34,7 +34,7 @@ Place = tuple[str, int, int]
 
 
 @dataclass
-class Found:
+class AnswersRead:
     """What the first reading saw. `newest`: the ordinal and time of the answer that counts at each place."""
 
     newest: dict[Place, tuple[int, float]] = field(default_factory=dict)
@@ -54,29 +54,29 @@ def import_answers(
     left_out = left_out or LeftOut()
     format = expect(source, "answers", form.format)
     prompts = Prompts.of(session, evaluation)
-    found = _look(source, format, prompts, left_out)
-    left_out.refuse_bad(form.bad_rows, found.rows)
-    left_out.refuse_nothing(source.label, len(found.newest), "Import it into an evaluation of these prompts.")
-    made = _enter(session, evaluation, found, form, {"file": source.label, "format": format})
+    answers = _look(source, format, prompts, left_out)
+    left_out.refuse_bad(form.bad_rows, answers.rows)
+    left_out.refuse_nothing(source.label, len(answers.newest), "Import it into an evaluation of these prompts.")
+    made = _enter(session, evaluation, answers, form, {"file": source.label, "format": format})
     prompts.again()
-    short = _store(session, source, format, prompts, found, made)
+    short = _store(session, source, format, prompts, answers, made)
     changed(session, evaluation, "answers")
     return AnswersImported(
         format=format,
         entrants=entrants_out(session, evaluation, list(made.values())),
-        rows=found.rows,
-        matched=len(found.newest),
+        rows=answers.rows,
+        matched=len(answers.newest),
         unmatched=left_out.unmatched,
         unmatched_rows=left_out.unmatched_rows,
-        duplicates=found.duplicates,
+        duplicates=answers.duplicates,
         short=short,
         skipped=left_out.bad.kept[:SKIPPED_SHOWN],
         skipped_rows=left_out.bad.total,
     )
 
 
-def _look(source: Source, format: str, prompts: Prompts, left_out: LeftOut) -> Found:
-    found = Found()
+def _look(source: Source, format: str, prompts: Prompts, left_out: LeftOut) -> AnswersRead:
+    found = AnswersRead()
     before: Counter[str] = Counter()
     ordinal = 0
     for line, row in read(source, ANSWERS[format]):
@@ -124,10 +124,10 @@ def _no_prompt(question_id: str | None) -> str:
 
 
 def _enter(
-    session: Session, evaluation: Evaluation, found: Found, form: AnswersForm, imported: dict[str, Any]
+    session: Session, evaluation: Evaluation, answers: AnswersRead, form: AnswersForm, imported: dict[str, Any]
 ) -> dict[str, Entrant]:
     """{model: its entrant}. One without answers, entered by judgments, gets them now."""
-    models = list(dict.fromkeys(model for model, _, _ in found.newest))
+    models = list(dict.fromkeys(model for model, _, _ in answers.newest))
     if form.name is not None and len(models) > 1:
         raise BadInput(
             f"the file has answers of {len(models)} models ({', '.join(models[:5])}): not all can be {form.name!r}",
@@ -137,20 +137,20 @@ def _enter(
     there = Entrants(entrants_of(session, evaluation))
     made: dict[str, Entrant] = {}
     for model in models:
-        ids = found.answer_ids[model]
+        ids = answers.answer_ids[model]
         origin = {
             **imported,
             "model": model,
-            "answers": sum(one == model for one, _, _ in found.newest),
+            "answers": sum(name == model for name, _, _ in answers.newest),
             **({"answer_ids": ids} if ids and len(ids) < _MOST_ANSWER_IDS else {}),
         }
-        name = check_name(form.name) if form.name else entrant_name(model)
+        name = check_name(form.name) if form.name else valid_name(model)
         known = there.find(name)
         if known is not None and known.source == "import" and not (known.imported or {}).get("answers"):
-            known.imported, known.samples = origin, found.samples[model]
+            known.imported, known.samples = origin, answers.samples[model]
             made[model] = known
             continue
-        made[model] = enter(session, evaluation, name, model, form.family, origin, found.samples[model])
+        made[model] = enter(session, evaluation, name, model, form.family, origin, answers.samples[model])
         there.add(made[model])
     session.flush()
     return made
@@ -184,10 +184,10 @@ def enter(
 
 
 def _store(
-    session: Session, source: Source, format: str, prompts: Prompts, found: Found, made: dict[str, Entrant]
+    session: Session, source: Source, format: str, prompts: Prompts, answers: AnswersRead, made: dict[str, Entrant]
 ) -> int:
     """Returns how many answers have fewer turns than their prompt."""
-    kept = {ordinal for ordinal, _ in found.newest.values()}
+    kept = {ordinal for ordinal, _ in answers.newest.values()}
     before: Counter[str] = Counter()
     unread = False
     ordinal = short = 0

@@ -9,12 +9,10 @@ from starlette.datastructures import FormData
 
 from steerboard.accounts.access import Access, AccessTo, Db
 from steerboard.accounts.http.routes import Router
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.execution.requests import import_in_process
 from steerboard.datasets.imports.uploads import Form, Write, checked, form_body, uploaded
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.entrants.service import get_entrant
-from steerboard.evaluation.formats.detection import AnswerFormat, JudgmentFormat
 from steerboard.evaluation.imports import exports
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported, JudgmentsForm, JudgmentsImported
 from steerboard.evaluation.judges.service import get_judge
@@ -23,6 +21,8 @@ from steerboard.platform.concurrency import in_pool
 from steerboard.platform.http import downloads
 from steerboard.platform.http.downloads import Download
 from steerboard.platform.http.errors import InvalidRequest, NotFound, problems
+from steerboard_figures.formats.detection import AnswerFormat, JudgmentFormat
+from steerboard_files.records import Source
 
 router = Router(prefix="/evaluations/{evaluation}", tags=["evaluations"])
 
@@ -44,9 +44,8 @@ def _file(form: FormData) -> Source:
 )
 @in_pool("processes")
 def post_answers(request: Request, access: Write, form: Form, evaluation: str) -> AnswersImported:
-    """Answers made elsewhere (FastChat, AlpacaEval, Arena-Hard; JSON lines or an array, also gzipped) enter.
-
-    A row is about the prompt of its `question_id` or `uid`, else of its text, else of its place. Rows that are about no
+    """Import external answers (FastChat, AlpacaEval, Arena-Hard; JSON lines or an array, also gzipped). A row is
+    matched to a prompt by its `question_id` or `uid`, otherwise by its text, otherwise by its place. Rows that match no
     prompt are counted and named."""
     source, given = _file(form), checked(AnswersForm, form)
     return AnswersImported.model_validate(import_in_process(request, access, "answers", given, source, into=evaluation))
@@ -60,7 +59,8 @@ def post_answers(request: Request, access: Write, form: Form, evaluation: str) -
 )
 @in_pool("processes")
 def post_judgments(request: Request, access: Write, form: Form, evaluation: str) -> JudgmentsImported:
-    """Judgments made elsewhere become a judge. Of several on one item the newest counts; the others are superseded."""
+    """Import external judgments as a judge. If several are about one item, the newest counts; the others are
+    superseded."""
     source, given = _file(form), checked(JudgmentsForm, form)
     answer = import_in_process(request, access, "judgments", given, source, into=evaluation)
     return JudgmentsImported.model_validate(answer)
@@ -75,13 +75,13 @@ def get_answers(
     entrant: Annotated[str | None, Query(description="By name or id; all of them by default.")] = None,
 ) -> Download:
     """A file that FastChat, AlpacaEval or Arena-Hard reads, and that can be imported again."""
-    found = get_evaluation(session, access.project, evaluation)
-    chosen = get_entrant(session, found, entrant) if entrant is not None else None
+    stored = get_evaluation(session, access.project, evaluation)
+    chosen = get_entrant(session, stored, entrant) if entrant is not None else None
     if entrant is not None and chosen is None:
-        known = ", ".join(one.name for one in entrants_of(session, found))
+        known = ", ".join(listed.name for listed in entrants_of(session, stored))
         raise NotFound(f"there is no entrant {entrant!r}; there are {known or 'none'}", code="unknown_entrant")
-    rows = exports.answer_rows(session, found, format, chosen)
-    return _download(rows, f"{found.name}.{chosen.name if chosen else 'answers'}", format)
+    rows = exports.answer_rows(session, stored, format, chosen)
+    return _download(rows, f"{stored.name}.{chosen.name if chosen else 'answers'}", format)
 
 
 @router.get("/judges/{judge}/judgments", response_class=Download, responses=problems(404))
@@ -89,10 +89,10 @@ def get_judgments(
     session: Db, access: Read, evaluation: str, judge: str, format: JudgmentFormat | None = None
 ) -> Download:
     """All verdicts of a judge in the format of its style, that can be imported again."""
-    found = get_evaluation(session, access.project, evaluation)
-    chosen = get_judge(session, found, judge)
-    written, rows = exports.judgment_rows(session, found, chosen, format)
-    return _download(rows, f"{found.name}.{chosen.name}", written)
+    stored = get_evaluation(session, access.project, evaluation)
+    chosen = get_judge(session, stored, judge)
+    written, rows = exports.judgment_rows(session, stored, chosen, format)
+    return _download(rows, f"{stored.name}.{chosen.name}", written)
 
 
 def _download(rows: exports.Rows, name: str, format: str) -> Download:

@@ -13,10 +13,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.entrants.responses import entrants_of
-from steerboard.evaluation.formats import alpaca_eval, arena_hard, fastchat, vicuna
 from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard_contracts.errors import BadInput
+from steerboard_figures.formats import alpaca_eval, arena_hard, fastchat, vicuna
 
 _BATCH = 1000
 # The first of each is what a judge of that style is written as unless another is asked for.
@@ -45,22 +45,22 @@ def answer_rows(session: Session, evaluation: Evaluation, format: str, entrant: 
     """Rows of one entrant, or of all. Raises `FormatTooNarrow` immediately, not during iteration."""
     chosen = [entrant] if entrant is not None else list(entrants_of(session, evaluation))
     prompts = _prompts(session, evaluation)
-    if format != "fastchat" and any(one.samples > 1 for one in chosen):
+    if format != "fastchat" and any(entrant.samples > 1 for entrant in chosen):
         raise FormatTooNarrow(f"{format} has one answer to a prompt, and some here have several", hint="Use fastchat.")
     if format == "alpaca_eval" and any(prompt.follow_ups for prompt in prompts.values()):
         raise FormatTooNarrow("alpaca_eval has one turn, and some prompts have more", hint="Use fastchat.")
-    return (row for one in chosen for row in _answers_of(session, one, prompts, format))
+    return (row for entrant in chosen for row in _answers_of(session, entrant, prompts, format))
 
 
 def _answers_of(session: Session, entrant: Entrant, prompts: dict[int, EvaluationPrompt], format: str) -> Rows:
     mine = select(Response.position, Response.sample, Response.turns, Response.tokens)
-    found = session.execute(
+    stored = session.execute(
         mine.where(Response.entrant_id == entrant.id)
         .order_by(Response.position, Response.sample)
         .execution_options(yield_per=_BATCH)
     )
     tstamp = entrant.created_at.timestamp()
-    for position, responses in groupby(found, key=lambda row: row.position):
+    for position, responses in groupby(stored, key=lambda row: row.position):
         rows = list(responses)
         prompt, turns = prompts[position], [list(row.turns) for row in rows]
         answer_id = _answer_id(entrant.id, position)
@@ -89,26 +89,30 @@ def judgment_rows(session: Session, evaluation: Evaluation, judge: Judge, format
     names = {entrant.id: entrant.name for entrant in entrants_of(session, evaluation)}
     prompts = _prompts(session, evaluation)
     order = (Verdict.position, Verdict.turn, Verdict.a, Verdict.b, Verdict.id)
-    found = session.scalars(
+    verdicts = session.scalars(
         select(Verdict)
         .where(Verdict.judge_id == judge.id)
         .order_by(*(order if format in ("fastchat_pair", "arena_hard") else (Verdict.id,)))
         .execution_options(yield_per=_BATCH)
     )
     if format in ("fastchat_single", "arena_bench"):
-        return format, _singles(found, names, prompts, judge.model, format)
+        return format, _singles(verdicts, names, prompts, judge.model, format)
     if format == "vicuna_review":
         _check_two(session, judge)
-        return format, _reviews(found, names, prompts, judge.model)
+        return format, _reviews(verdicts, names, prompts, judge.model)
     if format == "alpaca_eval":
-        return format, _annotations(session, found, names, prompts, judge.model)
-    return format, _games(found, names, prompts, judge.model, format)
+        return format, _annotations(session, verdicts, names, prompts, judge.model)
+    return format, _games(verdicts, names, prompts, judge.model, format)
 
 
 def _singles(
-    found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt], judge: str, format: str
+    judged: Iterable[Verdict],
+    names: dict[uuid.UUID, str],
+    prompts: dict[int, EvaluationPrompt],
+    judge: str,
+    format: str,
 ) -> Rows:
-    for verdict in found:
+    for verdict in judged:
         prompt = prompts[verdict.position]
         row = fastchat.single_row(prompt.question_id, names[verdict.a], judge, _said(verdict))
         if format == "arena_bench":
@@ -118,15 +122,21 @@ def _singles(
 
 
 def _games(
-    found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt], judge: str, format: str
+    judged: Iterable[Verdict],
+    names: dict[uuid.UUID, str],
+    prompts: dict[int, EvaluationPrompt],
+    judge: str,
+    format: str,
 ) -> Rows:
     """One row for both orders. Where an item was judged again, the first of each order belong together, and so on."""
-    for (position, turn, a, b), verdicts in groupby(found, key=lambda v: (v.position, v.turn, v.a, v.b)):
+    for (position, turn, a, b), verdicts in groupby(judged, key=lambda v: (v.position, v.turn, v.a, v.b)):
         every = list(verdicts)
         orders = [[verdict for verdict in every if (verdict.a_first is not False) is first] for first in (True, False)]
         models = names[a], names[b] if b is not None else ""
         for pair in zip_longest(*orders):
-            games = {first: _said(one) for first, one in zip((True, False), pair, strict=True) if one is not None}
+            games = {
+                first: _said(verdict) for first, verdict in zip((True, False), pair, strict=True) if verdict is not None
+            }
             prompt = prompts[position]
             if format == "fastchat_pair":
                 placed = {1 if first else 2: game for first, game in games.items()}
@@ -139,20 +149,20 @@ def _games(
 def _check_two(session: Session, judge: Judge) -> None:
     judged = session.scalars(select(Verdict.a).where(Verdict.judge_id == judge.id).distinct()).all()
     if len(judged) != 2:
-        raise FormatTooNarrow(f"a review is of two answers, and {judge.name} judged {len(judged)}")
+        raise FormatTooNarrow(f"a review compares two answers, and {judge.name} judged {len(judged)}")
 
 
 def _reviews(
-    found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt], reviewer: str
+    judged: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt], reviewer: str
 ) -> Rows:
     """Both answers' verdicts follow each other, as one request gave them."""
     waiting: dict[tuple[int, int], Verdict] = {}
-    for verdict in found:
+    for verdict in judged:
         other = waiting.pop((verdict.position, verdict.turn), None)
         if other is None:
             waiting[verdict.position, verdict.turn] = verdict
             continue
-        first, second = sorted((other, verdict), key=lambda one: one.a_first is False)
+        first, second = sorted((other, verdict), key=lambda either: either.a_first is False)
         models = names[first.a], names[second.a]
         ids = _answer_id(first.a, verdict.position), _answer_id(second.a, verdict.position)
         question_id, said = prompts[verdict.position].question_id, (_said(first), _said(second))
@@ -165,12 +175,12 @@ def _answer_id(entrant: uuid.UUID, position: int) -> str:
 
 def _annotations(
     session: Session,
-    found: Iterable[Verdict],
+    judged: Iterable[Verdict],
     names: dict[uuid.UUID, str],
     prompts: dict[int, EvaluationPrompt],
     judge: str,
 ) -> Rows:
-    for batch in _batches(found):
+    for batch in _batches(judged):
         positions = {verdict.position for verdict in batch}
         outputs = {
             (entrant_id, position): turns[0]
@@ -189,9 +199,9 @@ def _annotations(
             yield alpaca_eval.annotation_row(_instruction(prompt), prompt.category, baseline, model, judge, said)
 
 
-def _batches(found: Iterable[Verdict]) -> Iterator[list[Verdict]]:
+def _batches(judged: Iterable[Verdict]) -> Iterator[list[Verdict]]:
     batch: list[Verdict] = []
-    for verdict in found:
+    for verdict in judged:
         batch.append(verdict)
         if len(batch) == _BATCH:
             yield batch

@@ -8,7 +8,6 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.access import Access, audit
 from steerboard.datasets.hooks import ToImport
 from steerboard.evaluation import rewards
-from steerboard.evaluation.formats.unmatched import SKIPPED_SHOWN, LeftOut
 from steerboard.evaluation.imports.answers import import_answers
 from steerboard.evaluation.imports.judgments import import_judgments
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported, JudgmentsForm, JudgmentsImported
@@ -17,37 +16,38 @@ from steerboard.evaluation.lookup import get_evaluation
 from steerboard.evaluation.prompts.known_sets import check_known
 from steerboard.evaluation.prompts.prompt_sets import import_prompts, sets_out
 from steerboard.evaluation.prompts.schemas import PromptSetForm, PromptSetOut
+from steerboard.evaluation.unmatched import SKIPPED_SHOWN, LeftOut
 
 
 def answers(session: Session, access: Access, given: ToImport) -> AnswersImported:
-    found = get_evaluation(session, access.project, given.into)
-    imported = import_answers(session, found, given.file, AnswersForm.model_validate(given.form))
-    rewards.assess_new_responses(session, access.project, found, access.actor)
-    entered = [one.name for one in imported.entrants]
+    evaluation = get_evaluation(session, access.project, given.into)
+    imported = import_answers(session, evaluation, given.file, AnswersForm.model_validate(given.form))
+    rewards.assess_new_responses(session, access.project, evaluation, access.actor)
+    entered = [entrant.name for entrant in imported.entrants]
     detail = {"file": given.file.label, "entrants": entered, "matched": imported.matched}
-    audit(session, access, "evaluation.import_answers", found.name, detail)
+    audit(session, access, "evaluation.import_answers", evaluation.name, detail)
     return imported
 
 
 def judgments(session: Session, access: Access, given: ToImport) -> JudgmentsImported:
-    found, left_out = get_evaluation(session, access.project, given.into), LeftOut()
+    evaluation, left_out = get_evaluation(session, access.project, given.into), LeftOut()
     form = JudgmentsForm.model_validate(given.form)
-    judge, tally = import_judgments(session, found, given.file, form, access.actor, left_out)
+    judge, read = import_judgments(session, evaluation, given.file, form, access.actor, left_out)
     detail = {"file": given.file.label, "judge": judge.name}
-    audit(session, access, "evaluation.import_judgments", found.name, detail)
+    audit(session, access, "evaluation.import_judgments", evaluation.name, detail)
     return JudgmentsImported(
-        format=tally.format,
-        judge=judges_out(session, found, judge)[0],
-        rows=tally.rows,
-        verdicts=tally.verdicts,
-        ok=tally.statuses["ok"],
-        unparsed=tally.statuses["unparsed"],
-        refused=tally.statuses["refused"],
-        errors=tally.statuses["error"],
-        duplicates=tally.verdicts - len(tally.newest),
+        format=read.format,
+        judge=judges_out(session, evaluation, judge)[0],
+        rows=read.rows,
+        verdicts=read.verdicts,
+        ok=read.statuses["ok"],
+        unparsed=read.statuses["unparsed"],
+        refused=read.statuses["refused"],
+        errors=read.statuses["error"],
+        duplicates=read.verdicts - len(read.newest),
         unmatched=left_out.unmatched,
         unmatched_rows=left_out.unmatched_rows,
-        entrants_added=tally.added,
+        entrants_added=read.added,
         skipped=left_out.bad.kept[:SKIPPED_SHOWN],
         skipped_rows=left_out.bad.total,
     )

@@ -12,21 +12,20 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.errors import NameTaken, RowsRefused
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.rows.row_writer import copy_in
 from steerboard.evaluation.entrants.service import family_of
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.formats.detection import expect
-from steerboard.evaluation.formats.records import entrant_name
-from steerboard.evaluation.formats.turns import Said, unknown_turns
-from steerboard.evaluation.formats.unmatched import LeftOut
 from steerboard.evaluation.imports.answers import add_response
 from steerboard.evaluation.imports.schemas import JudgmentsForm
 from steerboard.evaluation.imports.verdict_resolver import ImportedVerdicts, Item, Resolved
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.tables import Evaluation
-from steerboard.platform.names import check_name, free_name
+from steerboard.evaluation.unmatched import LeftOut
+from steerboard.platform.names import check_name, free_name, valid_name
 from steerboard_contracts.errors import BadInput
+from steerboard_figures.formats.detection import expect
+from steerboard_figures.formats.turns import TurnVerdict, unknown_turns
+from steerboard_files.records import Source
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD
 
 STYLES = {
@@ -49,7 +48,7 @@ _COPY = (
 
 
 @dataclass
-class Tally:
+class JudgmentsRead:
     """What a file had. `newest`: the ordinal and time of the verdict that counts for each item; `statuses` of those.
     `unknown_turns`: verdicts that may be of another turn."""
 
@@ -65,97 +64,97 @@ class Tally:
 
 def import_judgments(
     session: Session, evaluation: Evaluation, source: Source, form: JudgmentsForm, actor: str, left_out: LeftOut
-) -> tuple[Judge, Tally]:
+) -> tuple[Judge, JudgmentsRead]:
     """All or nothing is stored; of several verdicts on an item the newest counts and the others are superseded.
 
     Raises `RowsRefused`, `NothingMatches`, `NameTaken`, `BadInput` (`several_judges`, `several_pairs`), and what
     reading raises.
     """
-    tally = Tally(expect(source, "judgments", form.format))
-    imported = ImportedVerdicts(session, evaluation, source, tally.format, form)
-    _look(imported, tally, left_out)
-    left_out.refuse_bad(form.bad_rows, tally.rows)
-    if tally.unknown_turns > UNUSABLE_THRESHOLD * tally.verdicts and form.bad_rows == "refuse":
+    read = JudgmentsRead(expect(source, "judgments", form.format))
+    imported = ImportedVerdicts(session, evaluation, source, read.format, form)
+    _look(imported, read, left_out)
+    left_out.refuse_bad(form.bad_rows, read.rows)
+    if read.unknown_turns > UNUSABLE_THRESHOLD * read.verdicts and form.bad_rows == "refuse":
         raise RowsRefused(
-            f"{tally.unknown_turns:,} of {tally.verdicts:,} verdicts of {source.label} may be of another turn than the "
+            f"{read.unknown_turns:,} of {read.verdicts:,} verdicts of {source.label} may be of another turn than the "
             "one that they count for: their rows have no `turn`, or that of another row",
             hint="Give each row its `turn`; or leave these out (bad_rows=skip), and they count as unreadable.",
         )
-    left_out.refuse_nothing(source.label, tally.verdicts, _ELSEWHERE)
+    left_out.refuse_nothing(source.label, read.verdicts, _ELSEWHERE)
     model = _judge_model(imported, form)
-    style = STYLES[tally.format]
+    style = STYLES[read.format]
     judge = Judge(
         evaluation_id=evaluation.id,
-        name=_judge_name(session, evaluation, form.name, entrant_name(f"{model}-{style}")),
+        name=_judge_name(session, evaluation, form.name, valid_name(f"{model}-{style}")),
         style=style,
         model=model,
         family=form.family or family_of(model),
-        settings=_settings(style, tally),
+        settings=_settings(style, read),
         imported={
             "file": source.label,
-            "format": tally.format,
-            "rows": tally.rows,
+            "format": read.format,
+            "rows": read.rows,
             "unmatched": left_out.unmatched_rows,
-            "skipped": left_out.bad.total + tally.unknown_turns,
+            "skipped": left_out.bad.total + read.unknown_turns,
         },
         created_by=actor,
     )
     session.add(judge)
     session.flush()
-    _store(session, imported, judge, tally)
+    _store(session, imported, judge, read)
     changed(session, evaluation, "judge")
-    return judge, tally
+    return judge, read
 
 
-def _look(imported: ImportedVerdicts, tally: Tally, left_out: LeftOut) -> None:
-    tally.unknown_turns = unknown_turns(_said(_counted(imported, tally, left_out))).total()
-    tally.rows = imported.rows
-    tally.added = [entrant.name for entrant in imported.added]
+def _look(imported: ImportedVerdicts, read: JudgmentsRead, left_out: LeftOut) -> None:
+    read.unknown_turns = unknown_turns(_said(_counted(imported, read, left_out))).total()
+    read.rows = imported.rows
+    read.added = [entrant.name for entrant in imported.added]
 
 
-def _counted(imported: ImportedVerdicts, tally: Tally, left_out: LeftOut) -> Iterator[Resolved]:
-    for found in imported.verdicts(left_out):
-        at = found.judgment.at if found.judgment.at is not None else -1.0
+def _counted(imported: ImportedVerdicts, read: JudgmentsRead, left_out: LeftOut) -> Iterator[Resolved]:
+    for verdict in imported.verdicts(left_out):
+        at = verdict.judgment.at if verdict.judgment.at is not None else -1.0
         # Among equals the later row of the file is the newer.
-        if found.item not in tally.newest or at >= tally.newest[found.item][1]:
-            tally.newest[found.item] = tally.verdicts, at
-        if found.b is not None:
-            tally.others[found.b.name] += 1
-        tally.verdicts += 1
-        yield found
+        if verdict.item not in read.newest or at >= read.newest[verdict.item][1]:
+            read.newest[verdict.item] = read.verdicts, at
+        if verdict.b is not None:
+            read.others[verdict.b.name] += 1
+        read.verdicts += 1
+        yield verdict
 
 
-def _said(verdicts: Iterable[Resolved]) -> Iterator[Said[Hashable]]:
-    for found in verdicts:
-        one, (position, turn, *whom) = found.judgment, found.item
-        raw = None if one.raw is None else hash(one.raw)
-        yield Said(tuple(whom), position, turn, one.turn_given, one.value, raw, one.at)
+def _said(verdicts: Iterable[Resolved]) -> Iterator[TurnVerdict[Hashable]]:
+    for verdict in verdicts:
+        judgment, (position, turn, *whom) = verdict.judgment, verdict.item
+        raw = None if judgment.raw is None else hash(judgment.raw)
+        yield TurnVerdict(tuple(whom), position, turn, judgment.turn_given, judgment.value, raw, judgment.at)
 
 
-def _store(session: Session, imported: ImportedVerdicts, judge: Judge, tally: Tally) -> None:
-    kept = {ordinal for ordinal, _ in tally.newest.values()}
+def _store(session: Session, imported: ImportedVerdicts, judge: Judge, read: JudgmentsRead) -> None:
+    kept = {ordinal for ordinal, _ in read.newest.values()}
     now = dt.datetime.now(dt.UTC)
     added = {entrant.id: entrant for entrant in imported.added}
     outputs: dict[tuple[uuid.UUID, int], str] = {}
     with copy_in(session, _COPY) as copy:
-        for ordinal, found in enumerate(imported.verdicts(LeftOut())):
-            said, b = found.judgment, found.b.id if found.b else None
+        for ordinal, verdict in enumerate(imported.verdicts(LeftOut())):
+            said, b = verdict.judgment, verdict.b.id if verdict.b else None
             counts = ordinal in kept
-            tally.statuses[said.status] += counts
+            read.statuses[said.status] += counts
             at = dt.datetime.fromtimestamp(said.at, dt.UTC) if said.at is not None else now
             copy.write_row(
                 (
-                    *(judge.id, found.position, said.turn, found.a.id, b, said.a_first, said.value, said.weight),
+                    *(judge.id, verdict.position, said.turn, verdict.a.id, b, said.a_first, said.value, said.weight),
                     *(said.status, said.raw, said.detail, not counts, at),
                 )
             )
-            for id_, output in zip((found.a.id, b), said.outputs, strict=True):
+            for id_, output in zip((verdict.a.id, b), said.outputs, strict=True):
                 if id_ in added and output is not None:
-                    outputs.setdefault((id_, found.position), output)
+                    outputs.setdefault((id_, verdict.position), output)
     for (id_, position), output in outputs.items():
         add_response(session, added[id_], position, output)
     for id_, entrant in added.items():
-        entrant.imported = {**(entrant.imported or {}), "answers": sum(one == id_ for one, _ in outputs)}
+        entrant.imported = {**(entrant.imported or {}), "answers": sum(entrant_id == id_ for entrant_id, _ in outputs)}
     session.flush()
 
 
@@ -164,7 +163,7 @@ def _judge_model(imported: ImportedVerdicts, form: JudgmentsForm) -> str:
     and none was chosen."""
     chosen = {name: imported.judges[name] for name in imported.chosen}
     if len(chosen) > 1:
-        counted = sorted(chosen.items(), key=lambda one: -one[1])[:5]
+        counted = sorted(chosen.items(), key=lambda model_count: -model_count[1])[:5]
         named = ", ".join(f"{'not named' if name is None else name} ({rows:,} rows)" for name, rows in counted)
         raise BadInput(
             f"the file has judgments of several judges: {named}",
@@ -174,11 +173,11 @@ def _judge_model(imported: ImportedVerdicts, form: JudgmentsForm) -> str:
     return form.model or next((name for name in chosen if name is not None), _UNKNOWN_JUDGE)
 
 
-def _settings(style: str, tally: Tally) -> dict[str, str]:
+def _settings(style: str, read: JudgmentsRead) -> dict[str, str]:
     """The baseline is whom most verdicts compare with."""
-    if style not in ("alpaca_eval", "arena_hard") or not tally.others:
+    if style not in ("alpaca_eval", "arena_hard") or not read.others:
         return {}
-    return {"baseline": tally.others.most_common(1)[0][0]}
+    return {"baseline": read.others.most_common(1)[0][0]}
 
 
 def _judge_name(session: Session, evaluation: Evaluation, asked: str | None, otherwise: str) -> str:

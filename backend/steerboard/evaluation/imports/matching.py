@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.formats.records import entrant_name
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt
-from steerboard.platform.texts import storable
+from steerboard.platform.names import valid_name
+from steerboard_files.texts import storable
 
 
 class Prompts:
@@ -88,7 +88,7 @@ class Entrants:
             self._answers.setdefault(answer_id, entrant)
 
     def find(self, model: str) -> Entrant | None:
-        return self._found.get(model) or self._found.get(entrant_name(model))
+        return self._found.get(model) or self._found.get(valid_name(model))
 
     def of_answer(self, answer_id: str | None) -> Entrant | None:
         return self._answers.get(answer_id) if answer_id is not None else None

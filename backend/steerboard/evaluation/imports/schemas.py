@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.datasets.schemas import BadRowReport, BadRows
 from steerboard.evaluation.entrants.schemas import EntrantOut
-from steerboard.evaluation.formats.detection import AnswerFormat, JudgmentFormat
-from steerboard.evaluation.formats.unmatched import Unmatched
 from steerboard.evaluation.judges.schemas import JudgeOut
+from steerboard.evaluation.unmatched import Unmatched
+from steerboard_figures.formats.detection import AnswerFormat, JudgmentFormat
 
 
 class AnswersForm(BaseModel):

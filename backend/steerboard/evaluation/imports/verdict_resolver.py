@@ -10,18 +10,19 @@ from pathlib import PurePath
 
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.formats.records import Problem, Source
-from steerboard.evaluation.benchmark_files.judges import labels, said
 from steerboard.evaluation.entrants.responses import entrants_of
-from steerboard.evaluation.formats.arena_hard import BASELINE
-from steerboard.evaluation.formats.detection import JUDGMENTS, read
-from steerboard.evaluation.formats.records import Judgment, entrant_name
-from steerboard.evaluation.formats.unmatched import LeftOut
 from steerboard.evaluation.imports.answers import enter
 from steerboard.evaluation.imports.matching import Entrants, Prompts
 from steerboard.evaluation.imports.schemas import JudgmentsForm
 from steerboard.evaluation.tables import Entrant, Evaluation
+from steerboard.evaluation.unmatched import LeftOut
+from steerboard.platform.names import valid_name
 from steerboard_contracts.errors import BadInput
+from steerboard_figures.benchmark_files.judges import judged_item, labels
+from steerboard_figures.formats.arena_hard import BASELINE
+from steerboard_figures.formats.detection import JUDGMENTS, read
+from steerboard_figures.formats.records import Judgment
+from steerboard_files.records import Problem, Source
 
 Item = tuple[int, int, uuid.UUID, uuid.UUID | None, bool]
 """(position, turn, a, b, whether a is first or it is not known), as in the unique index of the table."""
@@ -94,15 +95,17 @@ class ImportedVerdicts:
             place = before[pair] if not unread else None
             position = self._prompts.find(first.question_id, first.prompt, place, pair)
             before[pair] += 1
-            found = [self._resolve(judgment, position) for judgment in row]
-            resolved = [one for one in found if isinstance(one, Resolved)]
+            outcomes = [self._resolve(judgment, position) for judgment in row]
+            resolved = [outcome for outcome in outcomes if isinstance(outcome, Resolved)]
             if len(resolved) == len(row):
                 if self._format == "vicuna_review":
                     _of_one_pair(reviewed, resolved, self._source.label)
                 yield from resolved
                 continue
             # All of a row or none of it: the score of one of two answers means little without the other.
-            judgment, why = next((one, why) for one, why in zip(row, found, strict=True) if isinstance(why, str))
+            judgment, why = next(
+                (outcome, why) for outcome, why in zip(row, outcomes, strict=True) if isinstance(why, str)
+            )
             left_out.no_match(line, judgment.model or judgment.answer_id, judgment.question_id, why)
 
     @property
@@ -116,7 +119,7 @@ class ImportedVerdicts:
     def _whose(self) -> list[str | None]:
         """The judge of each row that can be read."""
         rows = (row for _, row in read(self._source, JUDGMENTS[self._format]))
-        return labels([said(row) for row in rows if not isinstance(row, Problem)])
+        return labels([judged_item(row) for row in rows if not isinstance(row, Problem)])
 
     def _resolve(self, judgment: Judgment, position: int | None) -> Resolved | str:
         """The verdict, or why it does not belong here."""
@@ -139,23 +142,23 @@ class ImportedVerdicts:
     def _judged(self, judgment: Judgment) -> Entrant | None:
         if judgment.model is not None:
             return self._named(judgment.model)
-        found = self._entrants.of_answer(judgment.answer_id)
+        entrant = self._entrants.of_answer(judgment.answer_id)
         model = _reviewed(self._source.label, judgment.place)
-        return found if found is not None or model is None else self._named(model)
+        return entrant if entrant is not None or model is None else self._named(model)
 
     def _named(self, model: str) -> Entrant | None:
-        found = self._entrants.find(model)
-        if found is None and self._form.add_entrants:
+        entrant = self._entrants.find(model)
+        if entrant is None and self._form.add_entrants:
             origin = {"file": self._source.label, "format": self._format, "model": model, "answers": 0}
-            found = enter(self._session, self._evaluation, entrant_name(model), model, None, origin)
-            self._entrants.add(found)
-            self.added.append(found)
-        return found
+            entrant = enter(self._session, self._evaluation, valid_name(model), model, None, origin)
+            self._entrants.add(entrant)
+            self.added.append(entrant)
+        return entrant
 
 
 def _of_one_pair(reviewed: dict[int, set[uuid.UUID]], review: Sequence[Resolved], label: str) -> None:
     """A review scores each answer in view of the other. Raises `BadInput` where a question has several pairs."""
-    pair = {one.a.id for one in review}
+    pair = {verdict.a.id for verdict in review}
     if reviewed.setdefault(review[0].position, pair) != pair:
         raise BadInput(
             f"{label} has reviews of several pairs of assistants on question {review[0].judgment.question_id}",

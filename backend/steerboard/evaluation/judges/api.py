@@ -14,7 +14,7 @@ from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges import service as judges
-from steerboard.evaluation.judges.presenters import judges_out
+from steerboard.evaluation.judges.presenters import judges_out, verdict_out
 from steerboard.evaluation.judges.schemas import (
     JudgeChange,
     JudgeEstimate,
@@ -28,7 +28,6 @@ from steerboard.evaluation.lookup import get_evaluation
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
-from steerboard.platform.row_sizes import ROW_BYTES, shown_part, weight
 
 router = Router(prefix="/evaluations/{evaluation}/judges", tags=["evaluations"])
 
@@ -39,7 +38,7 @@ Run = Annotated[Access, Depends(AccessTo("run"))]
 
 @router.get("", responses=problems(404))
 def list_judges(evaluation: str, session: Db, access: Read) -> Judges:
-    """By age, with their counts of verdicts and their cost."""
+    """Oldest first, with their counts of verdicts and their cost."""
     return Judges(items=judges_out(session, get_evaluation(session, access.project, evaluation)))
 
 
@@ -52,54 +51,54 @@ def create_judge(
     access: Run,
     dry_run: Annotated[bool, Query(description="Start nothing; only report how many requests it would take.")] = False,
 ) -> JudgeOut | JudgeEstimate:
-    """Ask a judge. Its run waits for answers that are still being made."""
-    found = get_evaluation(session, access.project, evaluation)
+    """Ask a judge. Its run waits for answers that are still being generated."""
+    stored = get_evaluation(session, access.project, evaluation)
     if dry_run:
         response.status_code = 200
-        return judges.estimate(session, access.project, found, body)
-    judge = judges.create_judge(session, access.project, found, body, access.actor)
+        return judges.estimate(session, access.project, stored, body)
+    judge = judges.create_judge(session, access.project, stored, body, access.actor)
     detail = {"style": judge.style, "model": judge.model} | ({"endpoint": body.endpoint} if body.endpoint else {})
-    audit(session, access, "judge.create", _target(found, judge), detail)
-    changed(session, found, "judge")
-    return _out(session, found, judge)
+    audit(session, access, "judge.create", _target(stored, judge), detail)
+    changed(session, stored, "judge")
+    return _out(session, stored, judge)
 
 
 @router.get("/{judge}", responses=problems(404))
 def get_judge(evaluation: str, judge: str, session: Db, access: Read) -> JudgeOut:
-    found = get_evaluation(session, access.project, evaluation)
-    return _out(session, found, judges.get_judge(session, found, judge))
+    stored = get_evaluation(session, access.project, evaluation)
+    return _out(session, stored, judges.get_judge(session, stored, judge))
 
 
 @router.patch("/{judge}", responses=problems(400, 404))
 def change_judge(evaluation: str, judge: str, body: JudgeChange, session: Db, access: Run) -> JudgeOut:
-    """Its budget, from its next run on: ask again (`retry`) for what the former one left."""
-    found = get_evaluation(session, access.project, evaluation)
-    changing = judges.get_judge(session, found, judge)
+    """Change a judge's budget from its next run on; `retry` asks for what the former one left."""
+    stored = get_evaluation(session, access.project, evaluation)
+    changing = judges.get_judge(session, stored, judge)
     judges.change_judge(session, changing, body)
     session.flush()
-    audit(session, access, "judge.change", _target(found, changing), {"budget": body.budget})
-    return _out(session, found, changing)
+    audit(session, access, "judge.change", _target(stored, changing), {"budget": body.budget})
+    return _out(session, stored, changing)
 
 
 @router.delete("/{judge}", status_code=204, responses=problems(404, 409))
 def delete_judge(evaluation: str, judge: str, session: Db, access: Write) -> None:
-    """With its verdicts. What was paid for stays known, so that the same judge again costs nothing."""
-    found = get_evaluation(session, access.project, evaluation)
-    gone = judges.get_judge(session, found, judge)
-    audit(session, access, "judge.delete", _target(found, gone))
+    """Delete a judge with its verdicts. Paid answers stay cached, so the same judge again costs nothing."""
+    stored = get_evaluation(session, access.project, evaluation)
+    gone = judges.get_judge(session, stored, judge)
+    audit(session, access, "judge.delete", _target(stored, gone))
     judges.delete_judge(session, gone)
-    changed(session, found, "judge")
+    changed(session, stored, "judge")
 
 
 @router.post("/{judge}/retry", responses=problems(404, 409))
 def retry_judge(evaluation: str, judge: str, session: Db, access: Run) -> JudgeOut:
-    """Ask again what ended in an error. Verdicts stay as they are."""
-    found = get_evaluation(session, access.project, evaluation)
-    again = judges.get_judge(session, found, judge)
-    judges.retry(session, access.project, found, again, access.actor)
-    audit(session, access, "judge.retry", _target(found, again))
-    changed(session, found, "judge")
-    return _out(session, found, again)
+    """Retry what ended in an error. Verdicts stay as they are."""
+    stored = get_evaluation(session, access.project, evaluation)
+    again = judges.get_judge(session, stored, judge)
+    judges.retry(session, access.project, stored, again, access.actor)
+    audit(session, access, "judge.retry", _target(stored, again))
+    changed(session, stored, "judge")
+    return _out(session, stored, again)
 
 
 @router.get("/{judge}/verdicts", responses=problems(404))
@@ -114,24 +113,22 @@ def list_verdicts(
     position: Annotated[int | None, Query(ge=0, description="Position of the prompt.")] = None,
 ) -> Page[VerdictOut]:
     """In the order in which they came, with superseded ones."""
-    found = get_evaluation(session, access.project, evaluation)
-    query = select(Verdict).where(Verdict.judge_id == judges.get_judge(session, found, judge).id)
+    stored = get_evaluation(session, access.project, evaluation)
+    query = select(Verdict).where(Verdict.judge_id == judges.get_judge(session, stored, judge).id)
     if status is not None:
         query = query.where(Verdict.status == status)
     if position is not None:
         query = query.where(Verdict.position == position)
-    names = {entrant.id: entrant.name for entrant in entrants_of(session, found)}
-
-    def convert(row: Verdict) -> VerdictOut:
-        b = names[row.b] if row.b is not None else None
-        fields = ("id", "position", "turn", "a_first", "value", "weight", "status", "raw", "detail", "superseded")
-        given = {name: getattr(row, name) for name in fields}
-        cut = weight(row.raw) > ROW_BYTES
-        if cut:
-            given |= shown_part({"raw": row.raw})
-        return VerdictOut(a=names[row.a], b=b, created_at=row.created_at, cut=cut, **given)
-
-    return paginate(session, query, Verdict.id, convert, cursor=after, limit=limit, newest_first=False)
+    names = {entrant.id: entrant.name for entrant in entrants_of(session, stored)}
+    return paginate(
+        session,
+        query,
+        Verdict.id,
+        lambda row: verdict_out(row, names),
+        cursor=after,
+        limit=limit,
+        newest_first=False,
+    )
 
 
 def _out(session: Session, evaluation: Evaluation, judge: Judge) -> JudgeOut:

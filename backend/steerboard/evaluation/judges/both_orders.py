@@ -10,7 +10,7 @@ PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard", "preference")
 
 
 @dataclass(frozen=True)
-class Said:
+class OrderedVerdict:
     """One verdict on answers a and b. `value`: the share of a's win, None where it has none; `turned`: b was shown
     first."""
 
@@ -28,16 +28,16 @@ class PairValue:
     half: bool
 
 
-def together(said: Iterable[Said], style: str) -> PairValue | None:
+def together(said: Iterable[OrderedVerdict], style: str) -> PairValue | None:
     """One value of both orders: of style `pairwise` a tie where they differ, else their mean, weights counting. None
     where no verdict has a value."""
     asked: set[bool] = set()
     sums: dict[bool, tuple[float, int]] = {}
-    for one in said:
-        asked.add(one.turned)
-        if one.value is not None:
-            total, weight = sums.get(one.turned, (0.0, 0))
-            sums[one.turned] = total + one.value * one.weight, weight + one.weight
+    for verdict in said:
+        asked.add(verdict.turned)
+        if verdict.value is not None:
+            total, weight = sums.get(verdict.turned, (0.0, 0))
+            sums[verdict.turned] = total + verdict.value * verdict.weight, weight + verdict.weight
     if not sums:
         return None
     sides = {_side(total / weight) for total, weight in sums.values()}

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.judge_tables import Judge, Verdict
-from steerboard.evaluation.judges.both_orders import PAIR_STYLES, Said, together
+from steerboard.evaluation.judges.both_orders import PAIR_STYLES, OrderedVerdict, together
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, EvaluationPrompt
 from steerboard.runs.tables import Run
@@ -50,7 +50,7 @@ def calibrations_of(
     asked = [judge for judge in judges if judge.imported is None]
     if not asked:
         return {}
-    found = session.execute(
+    rows = session.execute(
         select(Evaluation, Judge)
         .join(Judge, Judge.evaluation_id == Evaluation.id)
         .join(Run, Run.id == Judge.run_id)
@@ -64,7 +64,7 @@ def calibrations_of(
     counted: dict[uuid.UUID, Calibration] = {}
     made: dict[uuid.UUID, list[Calibration]] = {judge.id: [] for judge in asked}
     for judge in asked:
-        for pairs, known in found:
+        for pairs, known in rows:
             if same_judge(judge, known):
                 if known.id not in counted:
                     counted[known.id] = _accuracy(session, pairs, known)
@@ -95,16 +95,16 @@ def _preferred(verdicts: Sequence[Verdict], style: str, chosen: uuid.UUID, rejec
         scores = {verdict.a: verdict.value for verdict in verdicts if verdict.status == "ok"}
         one, other = scores.get(chosen), scores.get(rejected)
         return None if one is None or other is None else (one > other) - (one < other)
-    found = together((said(verdict, of=chosen) for verdict in verdicts), style)
-    return None if found is None or found.half else (found.value > 0.5) - (found.value < 0.5)
+    merged = together((said(verdict, of=chosen) for verdict in verdicts), style)
+    return None if merged is None or merged.half else (merged.value > 0.5) - (merged.value < 0.5)
 
 
-def said(verdict: Verdict, *, of: uuid.UUID) -> Said:
+def said(verdict: Verdict, *, of: uuid.UUID) -> OrderedVerdict:
     """A verdict on two answers as one about the first of them, `of`."""
     value = verdict.value if verdict.status == "ok" else None
     if verdict.a == of:
-        return Said(value, verdict.a_first is False, verdict.weight)
-    return Said(None if value is None else 1 - value, verdict.a_first is True, verdict.weight)
+        return OrderedVerdict(value, verdict.a_first is False, verdict.weight)
+    return OrderedVerdict(None if value is None else 1 - value, verdict.a_first is True, verdict.weight)
 
 
 def uncalibrated(settings: Mapping[str, Any], calibrations: Sequence[Calibration]) -> str | None:
@@ -117,19 +117,21 @@ def uncalibrated(settings: Mapping[str, Any], calibrations: Sequence[Calibration
         return None
     # The first of the largest of each set: neither a few lucky pairs nor another draw replaces it.
     of_set: dict[str, Calibration] = {}
-    for one in calibrations:
-        if one.dataset not in of_set or one.pairs > of_set[one.dataset].pairs:
-            of_set[one.dataset] = one
+    for calibration in calibrations:
+        if calibration.dataset not in of_set or calibration.pairs > of_set[calibration.dataset].pairs:
+            of_set[calibration.dataset] = calibration
     if not of_set:
         return f"it has not been calibrated, and needs an accuracy of at least {threshold:.0%} on known pairs first"
-    for name, one in of_set.items():
-        found = one.accuracy
-        lost = assess(found.n, {"without a usable verdict": one.pairs - found.n}, allowed, what=f"pairs of {name}")
+    for name, calibration in of_set.items():
+        accuracy = calibration.accuracy
+        lost = assess(
+            accuracy.n, {"without a usable verdict": calibration.pairs - accuracy.n}, allowed, what=f"pairs of {name}"
+        )
         if lost.reason is not None:
             return lost.reason
-        if found.value is None or found.low is None or found.low < threshold:
-            low = "" if found.low is None else f" (95% interval from {found.low:.1%})"
-            right = "no" if found.value is None else f"{found.value:.1%}"
-            on = f"{found.n} known pairs of {name}"
+        if accuracy.value is None or accuracy.low is None or accuracy.low < threshold:
+            low = "" if accuracy.low is None else f" (95% interval from {accuracy.low:.1%})"
+            right = "no" if accuracy.value is None else f"{accuracy.value:.1%}"
+            on = f"{accuracy.n} known pairs of {name}"
             return f"accuracy on {on} is {right}{low}, and has to be at least {threshold:.0%}"
     return None

@@ -38,7 +38,7 @@ def checked(session: Session, evaluation: Evaluation, asked: JudgeIn) -> list[En
     everybody = {entrant.name for entrant in entrants_of(session, evaluation)}
     judged = judged_entrants(session, evaluation, settings)
     faults = list(_faults(asked, everybody, judged))
-    idle = [one.name for one in judged if not _will_answer(session, one)]
+    idle = [entrant.name for entrant in judged if not _will_answer(session, entrant)]
     if idle:
         message = f"no answers of {', '.join(idle)} are there, and no run is making them"
         faults.append(ErrorLocation(location="body.settings.entrants", message=message))
@@ -101,9 +101,9 @@ def _faults_of_who(asked: JudgeIn) -> Iterator[ErrorLocation]:
 def judged_entrants(session: Session, evaluation: Evaluation, settings: JudgeSettings) -> list[Entrant]:
     """In their order: those that are named, or all, and the baseline."""
     return [
-        one
-        for one in entrants_of(session, evaluation)
-        if settings.entrants is None or one.name in settings.entrants or one.name == settings.baseline
+        entrant
+        for entrant in entrants_of(session, evaluation)
+        if settings.entrants is None or entrant.name in settings.entrants or entrant.name == settings.baseline
     ]
 
 

@@ -19,8 +19,7 @@ from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges.judge_inputs import JudgedPrompt, JudgeInputs, written_out
 from steerboard.evaluation.judges.queries import judge_inputs_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
-from steerboard.evaluation.tables import Evaluation
-from steerboard.runs.errors import UnusableInput
+from steerboard.evaluation.lookup import part_of_run
 from steerboard.runs.tables import Run
 from steerboard_contracts.stage.inputs import ComparisonsInput
 
@@ -50,7 +49,7 @@ _STORE = """
 
 
 @dataclass(frozen=True)
-class Pair:
+class AnswerPair:
     """Two answers to one prompt. `prompt`: the conversation before them."""
 
     item: Item
@@ -58,12 +57,12 @@ class Pair:
     responses: tuple[str, str]
 
 
-def pairs(inputs: JudgeInputs, settings: JudgeSettings) -> Iterator[Pair]:
+def pairs(inputs: JudgeInputs, settings: JudgeSettings) -> Iterator[AnswerPair]:
     """Every pair of entrants, or every other one against the baseline: at each turn that both have answered."""
     for prompt in inputs.prompts:
         for turn in range(1, prompt.turns + 1):
             for (one, ones), (other, others) in inputs.pairs(prompt, turn, settings.baseline):
-                yield Pair((prompt.position, turn, one.id, other.id), *_shown(prompt, turn, ones, others))
+                yield AnswerPair((prompt.position, turn, one.id, other.id), *_shown(prompt, turn, ones, others))
 
 
 def _shown(
@@ -93,7 +92,7 @@ def compared(session: Session, judge: Judge) -> set[Item]:
 
 def write_input(session: Session, run: Run, path: Path) -> ComparisonsInput:
     """The pairs that the judge of a compare run has not compared yet. Raises `UnusableInput`."""
-    evaluation, judge = judge_of_run(session, run)
+    evaluation, judge = part_of_run(session, run, Judge, "judge")
     settings = JudgeSettings.model_validate(judge.settings)
     done, count = compared(session, judge), 0
     with renamed_at_end(path) as file:
@@ -110,26 +109,17 @@ def write_input(session: Session, run: Run, path: Path) -> ComparisonsInput:
 
 def store_file(session: Session, run: Run, path: Path) -> int:
     """Store what a compare run found, in the transaction that ends it; the number of pairs. Raises `UnusableInput`."""
-    evaluation, judge = judge_of_run(session, run)
+    evaluation, judge = part_of_run(session, run, Judge, "judge")
     count = 0
     session.execute(text(_INCOMING))
     with path.open("rb") as file, copy_in(session, "COPY incoming_verdicts FROM STDIN") as copy:
         for line in file:
             row = orjson.loads(line)
-            found = row.get("forth"), row.get("back"), row.get("detail")
-            copy.write_row((row["position"], row["turn"], row["a"], row["b"], *found))
+            columns = row.get("forth"), row.get("back"), row.get("detail")
+            copy.write_row((row["position"], row["turn"], row["a"], row["b"], *columns))
             count += 1
     session.execute(text(_REPLACE), {"judge": judge.id})
     session.execute(text(_STORE), {"judge": judge.id, "evaluation": evaluation.id})
     session.execute(text("DROP TABLE incoming_verdicts"))
     changed(session, evaluation, "judge")
     return count
-
-
-def judge_of_run(session: Session, run: Run) -> tuple[Evaluation, Judge]:
-    """What a compare run is for. Raises `UnusableInput` when the judge has been deleted."""
-    judge = session.get(Judge, uuid.UUID(run.config["judge"]))
-    evaluation = session.get(Evaluation, judge.evaluation_id) if judge else None
-    if judge is None or evaluation is None or evaluation.project_id != run.project_id:
-        raise UnusableInput(f"the judge of run {run.name} has been deleted", hint="Cancel the run.")
-    return evaluation, judge

@@ -58,18 +58,18 @@ class JudgeInputs:
 
     def answers_of(self, prompt: JudgedPrompt, turn: int) -> list[Answered]:
         """The entrants that have answered turns 1 to `turn`."""
-        found = [(entrant, self.answered(entrant, prompt, turn)) for entrant in self.entrants]
-        return [(entrant, answers) for entrant, answers in found if answers is not None]
+        answered_by = [(entrant, self.answered(entrant, prompt, turn)) for entrant in self.entrants]
+        return [(entrant, answers) for entrant, answers in answered_by if answers is not None]
 
     def pairs(self, prompt: JudgedPrompt, turn: int, baseline: str | None) -> Iterator[tuple[Answered, Answered]]:
         """Every pair, or every other entrant against the baseline."""
-        found = self.answers_of(prompt, turn)
+        answering = self.answers_of(prompt, turn)
         if baseline is None:
-            yield from itertools.combinations(found, 2)
+            yield from itertools.combinations(answering, 2)
             return
-        against = next((one for one in found if one[0].name == baseline), None)
+        against = next((candidate for candidate in answering if candidate[0].name == baseline), None)
         if against is not None:
-            yield from ((one, against) for one in found if one is not against)
+            yield from ((candidate, against) for candidate in answering if candidate is not against)
 
     def answered(self, entrant: JudgedEntrant, prompt: JudgedPrompt, turn: int) -> list[str] | None:
         """The entrant's answers of turns 1 to `turn`, None when one is missing."""

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, RepeatedVerdict, Verdict
-from steerboard.evaluation.judges.requests import Outcome, Place, Question
+from steerboard.evaluation.judges.requests import JudgeVerdict, Place, Question
 from steerboard.evaluation.judges.spending.costs import spent_of_budget
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
@@ -32,7 +32,7 @@ _RETRY_SECONDS = 1.0
 Kept = TypeVar("Kept")
 
 
-class Keeper:
+class JudgeStore:
     """The database of one judge's run. While it is away everything waits for it; whether the lease is still ours by
     then, the fence knows. `stopping` ends the waiting."""
 
@@ -57,15 +57,17 @@ class Keeper:
         """The answer that the project got to this request before."""
 
         def look(session: Session) -> Completion | None:
-            found = session.get(JudgeAnswer, (self._project_id, key))
-            if found is None:
+            cached = session.get(JudgeAnswer, (self._project_id, key))
+            if cached is None:
                 return None
-            counts = found.prompt_tokens, found.completion_tokens
-            return Completion(found.content, found.finish_reason, found.logprobs, *counts)
+            counts = cached.prompt_tokens, cached.completion_tokens
+            return Completion(cached.content, cached.finish_reason, cached.logprobs, *counts)
 
         return self._do(look)
 
-    def keep_answer(self, key: str, answer: Completion, seconds: float, *, known: float = 0.0) -> None:
+    def keep_answer(
+        self, key: str, answer: Completion, seconds: float, *, attempts: int = 1, known: float = 0.0
+    ) -> None:
         """Before anything is read out of it. `known`: what was reserved for it and is replaced by its tokens' price."""
 
         def keep(session: Session) -> None:
@@ -82,6 +84,7 @@ class Keeper:
                     prompt_tokens=answer.prompt_tokens,
                     completion_tokens=answer.completion_tokens,
                     seconds=seconds,
+                    attempts=attempts,
                     judge_id=judge,
                 )
                 .on_conflict_do_nothing()
@@ -93,7 +96,7 @@ class Keeper:
 
         self._do(keep)
 
-    def keep_verdicts(self, question: Question, rows: Sequence[Outcome], key: str | None, raw: str | None) -> None:
+    def keep_verdicts(self, question: Question, rows: Sequence[JudgeVerdict], key: str | None, raw: str | None) -> None:
         """In place of what these items had before. Raises `LeaseLost`."""
         of = RepeatedVerdict if question.repeat else Verdict
         mine = of.judge_id == self._judge_id, of.position == question.position, of.turn == question.turn
@@ -151,7 +154,7 @@ class Keeper:
 
         self._do(tell)
 
-    def _row(self, question: Question, outcome: Outcome, key: str | None, raw: str | None) -> dict[str, Any]:
+    def _row(self, question: Question, outcome: JudgeVerdict, key: str | None, raw: str | None) -> dict[str, Any]:
         row = {
             "judge_id": self._judge_id,
             "position": question.position,

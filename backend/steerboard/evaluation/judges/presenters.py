@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import case, func, select
@@ -12,11 +12,12 @@ from sqlalchemy.orm import Session
 
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Verdict
 from steerboard.evaluation.judges.calibrations import calibrations_of, uncalibrated
-from steerboard.evaluation.judges.schemas import JudgeOut, JudgeRun, JudgeSettings
+from steerboard.evaluation.judges.schemas import JudgeOut, JudgeRun, JudgeSettings, VerdictOut
 from steerboard.evaluation.judges.service import judges_of
 from steerboard.evaluation.judges.spending.budget import Prices
 from steerboard.evaluation.judges.spending.costs import budget_holder, calibrations_by, cost_of, spent
 from steerboard.evaluation.tables import Evaluation
+from steerboard.platform.row_sizes import ROW_BYTES, shown_part, weight
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.tables import Run
 from steerboard_statistics.validity import assess
@@ -70,6 +71,17 @@ def judges_out(session: Session, evaluation: Evaluation, only: Judge | None = No
         )
         for judge in judges
     ]
+
+
+def verdict_out(row: Verdict, names: Mapping[uuid.UUID, str]) -> VerdictOut:
+    """`names`: of the entrants."""
+    fields = ("id", "position", "turn", "a_first", "value", "weight", "status", "raw", "detail", "superseded")
+    given = {name: getattr(row, name) for name in fields}
+    cut = weight(row.raw) > ROW_BYTES
+    if cut:
+        given |= shown_part({"raw": row.raw})
+    b = names[row.b] if row.b is not None else None
+    return VerdictOut(a=names[row.a], b=b, created_at=row.created_at, cut=cut, **given)
 
 
 def _costs(session: Session, judge: Judge, calibrations: Sequence[Judge]) -> tuple[float | None, float | None]:

@@ -8,32 +8,31 @@ opened here, and never leaves this process but in the requests themselves.
 from __future__ import annotations
 
 import itertools
-import logging
-import os
 import sys
 import threading
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TextIO
+from typing import Any
 
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
+from steerboard.evaluation import endpoint_process
+from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges import styles
 from steerboard.evaluation.judges.judge_inputs import JudgeInputs
-from steerboard.evaluation.judges.persistence import Gone, Keeper
+from steerboard.evaluation.judges.persistence import Gone, JudgeStore
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import Question, key_of
 from steerboard.evaluation.judges.runner import EndpointDown, Runner
 from steerboard.evaluation.judges.schemas import JudgeSettings
-from steerboard.evaluation.judges.spending.budget import BudgetReached, Prices, Purse
+from steerboard.evaluation.judges.spending.budget import BudgetReached, JudgeBudget, Prices
 from steerboard.evaluation.judges.spending.costs import budget_holder
 from steerboard.evaluation.tables import Evaluation
-from steerboard.evaluation.voice import Voice
 from steerboard.platform.database import make_lease_engine, make_sessions, transaction
 from steerboard.platform.leases import LeaseLost
 from steerboard.platform.security.secrets import Secrets
@@ -45,11 +44,9 @@ from steerboard.registry.endpoints.rate_limit import Pace
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs.judge import JudgeConfig
-from steerboard_contracts.errors import BadInput, SteerboardError
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.run_kinds.judge import JudgeConfig
 from steerboard_contracts.stage.events import Failed, Log, Progress, Succeeded
-
-log = logging.getLogger("steerboard.judging")
 
 _PROGRESS_SECONDS = 0.5
 _ANNOUNCE_SECONDS = 2.0
@@ -115,10 +112,12 @@ def load(session: Session, run_id: uuid.UUID, attempt: int) -> Job:
     return replace(job, total=total, before=total - sum(1 for _ in job.left()))
 
 
-def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, job: Job, voice: Voice) -> Succeeded:
+def work(
+    engine: Engine, sessions: sessionmaker[Session], settings: Settings, job: Job, event_writer: StageEventWriter
+) -> Succeeded:
     """Ask what is left. Raises `BudgetReached`, `EndpointDown`, `LeaseLost`, `Gone`."""
     stopping = threading.Event()
-    keeper = Keeper(
+    judge_store = JudgeStore(
         sessions,
         job.claim,
         project_id=job.project_id,
@@ -130,33 +129,33 @@ def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, jo
     provider = connect(Connection(settings, job.endpoint.base_url, secret, seconds, seconds))
     left_out = styles.left_out(job.inputs)
     if left_out:
-        voice.warn(f"{left_out} prompts lack an answer of an entrant, and what it was needed for is left out")
+        event_writer.warn(f"{left_out} prompts lack an answer of an entrant, and what it was needed for is left out")
     if job.before:
-        voice.say(Log(message=f"{job.before} of {job.total} requests are judged already"))
+        event_writer.say(Log(message=f"{job.before} of {job.total} requests are judged already"))
     request_locks = RequestLocks(engine, job.project_id)
     runner = Runner(
-        keeper,
+        judge_store,
         provider,
         Pace(job.settings.requests_per_minute, stopping),
         request_locks,
-        Purse(Prices.of(job.settings), job.budget, keeper, stopping),
+        JudgeBudget(Prices.of(job.settings), job.budget, judge_store, stopping),
         attempts=job.settings.attempts,
         patience=seconds + 60,
         stopping=stopping,
-        say=voice.warn,
+        say=event_writer.warn,
     )
-    watch = _Watch(voice, keeper, runner, job)
+    watch = _Watch(event_writer, judge_store, runner, job)
     try:
         runner.run(job.left(), job.settings.concurrency, watch.look)
     finally:
         request_locks.close()
     watch.look(last=True)
-    tally = runner.tally
-    if tally.judged and not tally.paid and not tally.cached:
+    counts = runner.counts
+    if counts.judged and not counts.paid and not counts.cached:
         # Every request failed: no verdicts, and not because the judge had no opinion.
-        code = tally.failures.most_common(1)[0][0] if tally.failures else "no_answer"
+        code = counts.failures.most_common(1)[0][0] if counts.failures else "no_answer"
         raise BadInput(
-            f"the endpoint answered none of {tally.judged} requests ({code})",
+            f"the endpoint answered none of {counts.judged} requests ({code})",
             code="judge_failed",
             hint="The run's log has its errors. Resume the run when the endpoint answers again.",
         )
@@ -166,34 +165,34 @@ def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, jo
 class _Watch:
     """Reports progress, no more often than anyone looks."""
 
-    def __init__(self, voice: Voice, keeper: Keeper, runner: Runner, job: Job) -> None:
-        self._voice, self._keeper, self._runner, self._job = voice, keeper, runner, job
+    def __init__(self, event_writer: StageEventWriter, judge_store: JudgeStore, runner: Runner, job: Job) -> None:
+        self._event_writer, self._judge_store, self._runner, self._job = event_writer, judge_store, runner, job
         self._said = self._announced = time.monotonic()
         self._seen = -1
 
     def look(self, *, last: bool = False) -> None:
-        tally, now = self._runner.tally, time.monotonic()
+        counts, now = self._runner.counts, time.monotonic()
         if last or now - self._said >= _PROGRESS_SECONDS:
             self._said = now
-            failed = sum(tally.failures.values())
-            phase = f"{tally.paid} answered, {tally.cached} known, {failed} failed requests"
-            done = self._job.before + tally.judged
-            self._voice.say(Progress(done=done, total=self._job.total, unit="requests", phase=phase))
-        if tally.judged != self._seen and (last or now - self._announced >= _ANNOUNCE_SECONDS):
-            self._seen, self._announced = tally.judged, now
-            self._keeper.announce(self._job.evaluation_id)
+            failed = sum(counts.failures.values())
+            phase = f"{counts.paid} answered, {counts.cached} known, {failed} failed requests"
+            done = self._job.before + counts.judged
+            self._event_writer.say(Progress(done=done, total=self._job.total, unit="requests", phase=phase))
+        if counts.judged != self._seen and (last or now - self._announced >= _ANNOUNCE_SECONDS):
+            self._seen, self._announced = counts.judged, now
+            self._judge_store.announce(self._job.evaluation_id)
 
 
 def _summary(job: Job, runner: Runner) -> dict[str, Any]:
     """The figures of this attempt; the judge itself has the sums of all of them."""
-    tally = runner.tally
+    counts = runner.counts
     return {
         "requests": job.total,
-        "answered": tally.paid,
-        "cached": tally.cached,
-        "verdicts": dict(tally.statuses),
-        "without_verdict": tally.statuses["unparsed"] + tally.statuses["refused"],
-        "failed_requests": dict(tally.failures),
+        "answered": counts.paid,
+        "cached": counts.cached,
+        "verdicts": dict(counts.statuses),
+        "without_verdict": counts.statuses["unparsed"] + counts.statuses["refused"],
+        "failed_requests": dict(counts.failures),
         "left_out_prompts": styles.left_out(job.inputs),
     }
 
@@ -215,13 +214,7 @@ def failure_of(error: BaseException) -> Failed:
         )
     if isinstance(error, Gone):
         return Failed(code="judge_deleted", detail=str(error))
-    if isinstance(error, SteerboardError):
-        return Failed(
-            code=error.code, detail=error.detail, hint=error.hint, errors=error.errors, retryable=error.retryable
-        )
-    return Failed(
-        code="stage_crashed", detail=f"{type(error).__name__}; the run's log has the traceback.", retryable=True
-    )
+    return endpoint_process.failure_of(error)
 
 
 def _engine(settings: Settings) -> Engine:
@@ -229,42 +222,15 @@ def _engine(settings: Settings) -> Engine:
     return make_lease_engine(settings.database_url, lease, pool_size=6, patience=4 * lease)
 
 
-def _take_stdout() -> TextIO:
-    """Standard output for events alone; whatever else is printed goes to the log."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return out
-
-
-def main(run_id: str, attempt: str) -> int:
-    voice = Voice(_take_stdout())
+def main(run_id: str, attempt: int, event_writer: StageEventWriter) -> int:
     settings = get_settings()
-    # Not DEBUG: libraries write requests out there.
-    logging.basicConfig(level="INFO", format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    for noisy in ("httpx", "httpcore"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
     engine = _engine(settings)
     sessions = make_sessions(engine)
-    try:
-        with transaction(sessions) as session:
-            job = load(session, uuid.UUID(run_id), int(attempt))
-        voice.say(work(engine, sessions, settings, job, voice))
-    except LeaseLost as lost:
-        log.info("%s", lost)
-    except BrokenPipeError:
-        return 1  # no one listens any more: the guardian is about to end this process group
-    except (BudgetReached, EndpointDown, Gone, SteerboardError) as error:
-        voice.say(failure_of(error))
-        return 1
-    except Exception as error:
-        log.exception("the judge's run hit an unexpected error")
-        voice.say(failure_of(error))
-        return 1
+    with transaction(sessions) as session:
+        job = load(session, uuid.UUID(run_id), attempt)
+    event_writer.say(work(engine, sessions, settings, job, event_writer))
     return 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        print("usage: python -m steerboard.evaluation.judges.process RUN ATTEMPT", file=sys.stderr)
-        sys.exit(2)
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(endpoint_process.run_process("steerboard.evaluation.judges.process", main, failure_of))

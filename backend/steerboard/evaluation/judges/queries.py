@@ -31,27 +31,34 @@ class Judged:
 
 
 def judge_inputs_of(
-    session: Session, evaluation: Evaluation, settings: JudgeSettings, *, assume: bool = False
+    session: Session,
+    evaluation: Evaluation,
+    settings: JudgeSettings,
+    *,
+    assume: bool = False,
+    position: int | None = None,
 ) -> JudgeInputs:
-    """The first sample of every entrant that is judged. `assume`: as if the answers that are missing were there, to
-    count the requests in advance."""
+    """The first sample of every entrant that is judged, at one prompt or all. `assume`: as if the answers that are
+    missing were there, to count the requests in advance."""
+    at_prompt = [] if position is None else [EvaluationPrompt.position == position]
+    at_answer = [] if position is None else [Response.position == position]
     judged = [
-        JudgedEntrant(one.id, one.name)
-        for one in entrants_of(session, evaluation)
-        if settings.entrants is None or one.name in settings.entrants or one.name == settings.baseline
+        JudgedEntrant(entrant.id, entrant.name)
+        for entrant in entrants_of(session, evaluation)
+        if settings.entrants is None or entrant.name in settings.entrants or entrant.name == settings.baseline
     ]
     prompts = [
-        JudgedPrompt(one.position, one.category, one.messages, one.follow_ups, one.reference)
-        for one in session.scalars(
+        JudgedPrompt(prompt.position, prompt.category, prompt.messages, prompt.follow_ups, prompt.reference)
+        for prompt in session.scalars(
             select(EvaluationPrompt)
-            .where(EvaluationPrompt.evaluation_id == evaluation.id)
+            .where(EvaluationPrompt.evaluation_id == evaluation.id, *at_prompt)
             .order_by(EvaluationPrompt.position)
         )
     ]
-    ids = [one.id for one in judged]
+    ids = [entrant.id for entrant in judged]
     rows = session.execute(
         select(Response.entrant_id, Response.position, Response.turns)
-        .where(Response.entrant_id.in_(ids))
+        .where(Response.entrant_id.in_(ids), *at_answer)
         .order_by(Response.entrant_id, Response.position, Response.sample)
         .ext(distinct_on(Response.entrant_id, Response.position))
     )
@@ -89,8 +96,8 @@ def is_judged(question: Question, key: str, done: set[Judged]) -> bool:
 def answered(session: Session, project_id: uuid.UUID, keys: Iterable[str]) -> set[str]:
     """The requests, by key, that the project has an answer to."""
     wanted = list(dict.fromkeys(keys))
-    found = set[str]()
+    keys_answered = set[str]()
     for start in range(0, len(wanted), _KEYS_AT_ONCE):
         some = JudgeAnswer.key.in_(wanted[start : start + _KEYS_AT_ONCE])
-        found.update(session.scalars(select(JudgeAnswer.key).where(JudgeAnswer.project_id == project_id, some)))
-    return found
+        keys_answered.update(session.scalars(select(JudgeAnswer.key).where(JudgeAnswer.project_id == project_id, some)))
+    return keys_answered

@@ -25,7 +25,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JudgeVerdict:
     """One verdict. `value` is None unless `status` is ok."""
 
     place: Place
@@ -65,24 +65,24 @@ def key_of(base_url: str, request: ChatRequest, *, repeat: bool = False) -> str:
     return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def outcomes(question: Question, answer: Completion) -> list[Outcome]:
+def outcomes(question: Question, answer: Completion) -> list[JudgeVerdict]:
     """The verdicts of an answer: exactly one per place."""
-    found = []
+    verdicts = []
     for place, said in zip(question.places, question.read(answer), strict=True):
         if isinstance(said, Preference):
-            found.append(Outcome(place, "ok", said.value, said.weight))
+            verdicts.append(JudgeVerdict(place, "ok", said.value, said.weight))
         elif said is not None:
-            found.append(Outcome(place, "ok", said))
+            verdicts.append(JudgeVerdict(place, "ok", said))
         elif is_refusal(answer.content, answer.finish_reason):
-            found.append(Outcome(place, "refused", detail="the judge declined"))
+            verdicts.append(JudgeVerdict(place, "refused", detail="the judge declined"))
         else:
-            found.append(Outcome(place, "unparsed", detail=_why_unparsed(answer)))
-    return found
+            verdicts.append(JudgeVerdict(place, "unparsed", detail=_why_unparsed(answer)))
+    return verdicts
 
 
-def failures(question: Question, code: str, detail: str) -> list[Outcome]:
+def failures(question: Question, code: str, detail: str) -> list[JudgeVerdict]:
     """The verdicts of a question that got no answer."""
-    return [Outcome(place, "error", detail=f"{code}: {detail}") for place in question.places]
+    return [JudgeVerdict(place, "error", detail=f"{code}: {detail}") for place in question.places]
 
 
 def _why_unparsed(answer: Completion) -> str:

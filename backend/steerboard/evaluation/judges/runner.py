@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from steerboard.evaluation.judges.persistence import Keeper
+from steerboard.evaluation.judges.persistence import JudgeStore
 from steerboard.evaluation.judges.request_locks import RequestLocks
-from steerboard.evaluation.judges.requests import Outcome, Question, failures, outcomes
-from steerboard.evaluation.judges.spending.budget import Purse
+from steerboard.evaluation.judges.requests import JudgeVerdict, Question, failures, outcomes
+from steerboard.evaluation.judges.spending.budget import JudgeBudget
 from steerboard.registry.endpoints.chat import Completion, Provider
 from steerboard.registry.endpoints.failures import ChatFailed
 from steerboard.registry.endpoints.rate_limit import Pace
@@ -37,7 +37,7 @@ class _Stopped(Exception):
 
 
 @dataclass
-class Tally:
+class AttemptCounts:
     """The counts of this attempt: questions that have verdicts, those by status, and failures of requests by code."""
 
     judged: int = 0
@@ -52,20 +52,20 @@ class Runner:
 
     def __init__(
         self,
-        keeper: Keeper,
+        judge_store: JudgeStore,
         provider: Provider,
         pace: Pace,
         request_locks: RequestLocks,
-        purse: Purse,
+        judge_budget: JudgeBudget,
         *,
         attempts: int,
         patience: float,
         stopping: threading.Event,
         say: Callable[[str], None],
     ) -> None:
-        self.tally = Tally()
-        self._keeper, self._provider, self._pace, self._request_locks = keeper, provider, pace, request_locks
-        self._purse = purse
+        self.counts = AttemptCounts()
+        self._judge_store, self._provider, self._pace, self._request_locks = judge_store, provider, pace, request_locks
+        self._judge_budget = judge_budget
         self._attempts, self._patience = attempts, patience
         self._stopping, self._say = stopping, say
         self._lock, self._taking = threading.Lock(), threading.Lock()
@@ -107,17 +107,17 @@ class Runner:
             self._stopping.set()
 
     def _settle(self, key: str, question: Question) -> None:
-        known = self._keeper.answer(key)
+        known = self._judge_store.answer(key)
         try:
             answer, paid = (known, False) if known is not None else self._ask(key, question)
         except ChatFailed as failure:
             rows = failures(question, failure.reason, failure.detail)
-            self._keeper.keep_verdicts(question, rows, None, None)
+            self._judge_store.keep_verdicts(question, rows, None, None)
             self._count(question, rows)
             self._give_up(failure)
             return
         rows = outcomes(question, answer)
-        self._keeper.keep_verdicts(question, rows, key, answer.content)
+        self._judge_store.keep_verdicts(question, rows, key, answer.content)
         self._count(question, rows, paid=paid, cached=not paid)
 
     def _ask(self, key: str, question: Question) -> tuple[Completion, bool]:
@@ -126,12 +126,12 @@ class Runner:
         while True:
             self._wait_for_turn(key)
             try:
-                known = self._keeper.answer(key)  # another run may just have got it
+                known = self._judge_store.answer(key)  # another run may just have got it
                 if known is not None:
                     return known, False
                 if not self._pace.wait():
                     raise _Stopped
-                answer = self._paid_answer(key, question)
+                answer = self._paid_answer(key, question, attempt)
             except ChatFailed as failure:
                 self._note(question, failure, attempt)
                 if not failure.retryable or attempt >= self._attempts:
@@ -147,8 +147,8 @@ class Runner:
                 raise _Stopped
             attempt += 1
 
-    def _paid_answer(self, key: str, question: Question) -> Completion:
-        reserved = self._purse.reserve(question.request)
+    def _paid_answer(self, key: str, question: Question, attempt: int) -> Completion:
+        reserved = self._judge_budget.reserve(question.request)
         if reserved is None:
             raise _Stopped
         began = time.monotonic()
@@ -156,13 +156,14 @@ class Runner:
             answer = self._provider.complete(question.request)
         except ChatFailed as failure:
             if failure.perhaps_billed:
-                self._purse.end(reserved)
+                self._judge_budget.end(reserved)
             else:
-                self._purse.refused(reserved)
+                self._judge_budget.refused(reserved)
             raise
         seconds = time.monotonic() - began
-        self._keeper.keep_answer(key, answer, seconds, known=self._purse.known(reserved, answer))
-        self._purse.end(reserved)
+        known = self._judge_budget.known(reserved, answer)
+        self._judge_store.keep_answer(key, answer, seconds, attempts=attempt, known=known)
+        self._judge_budget.end(reserved)
         return answer
 
     def _wait_for_turn(self, key: str) -> None:
@@ -173,9 +174,9 @@ class Runner:
                 raise _Stopped
 
     def _note(self, question: Question, failure: ChatFailed, attempt: int) -> None:
-        self._keeper.note_failure(failure.reason)
+        self._judge_store.note_failure(failure.reason)
         with self._lock:
-            self.tally.failures[failure.reason] += 1
+            self.counts.failures[failure.reason] += 1
         self._say(
             f"prompt {question.position}, turn {question.turn}: {failure.reason}: {failure.detail} "
             f"(attempt {attempt} of {self._attempts})"
@@ -188,10 +189,12 @@ class Runner:
         if hopeless:
             raise EndpointDown(failure)
 
-    def _count(self, question: Question, rows: Iterable[Outcome], *, paid: bool = False, cached: bool = False) -> None:
+    def _count(
+        self, question: Question, rows: Iterable[JudgeVerdict], *, paid: bool = False, cached: bool = False
+    ) -> None:
         with self._lock:
-            self.tally.judged += 1
-            self.tally.paid += paid
-            self.tally.cached += cached
+            self.counts.judged += 1
+            self.counts.paid += paid
+            self.counts.cached += cached
             if not question.repeat:
-                self.tally.statuses.update(row.status for row in rows)
+                self.counts.statuses.update(row.status for row in rows)

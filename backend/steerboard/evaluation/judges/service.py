@@ -33,16 +33,16 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs.compare import CompareConfig
-from steerboard_contracts.configs.judge import JudgeConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.models import what_to_name
+from steerboard_contracts.run_kinds.compare import CompareConfig
+from steerboard_contracts.run_kinds.judge import JudgeConfig
 
 _BROKEN = ("failed", "cancelled")
 
 
 def judges_of(session: Session, evaluation: Evaluation) -> Sequence[Judge]:
-    """By age."""
+    """Oldest first."""
     return session.scalars(select(Judge).where(Judge.evaluation_id == evaluation.id).order_by(Judge.id)).all()
 
 
@@ -51,7 +51,7 @@ def get_judge(session: Session, evaluation: Evaluation, ref: str) -> Judge:
     mine = select(Judge).where(Judge.evaluation_id == evaluation.id)
     judge = find(session, mine, Judge.id, Judge.name, ref)
     if judge is None:
-        known = ", ".join(one.name for one in judges_of(session, evaluation))
+        known = ", ".join(listed.name for listed in judges_of(session, evaluation))
         raise NotFound(
             f"evaluation {evaluation.name!r} has no judge {ref!r}; it has {known or 'none'}", code="unknown_judge"
         )
@@ -214,7 +214,7 @@ def _start(
     calibrates: uuid.UUID | None = None,
 ) -> None:
     """The run, which waits for those of answers that are under way."""
-    making = [session.get(Run, one.run_id) for one in judged if one.run_id]
+    making = [session.get(Run, entrant.run_id) for entrant in judged if entrant.run_id]
     waits_for = [run.id for run in making if run is not None and run.state not in ENDED]
     config: JudgeConfig | CompareConfig = JudgeConfig(evaluation=evaluation.id, judge=judge.id, calibrates=calibrates)
     inputs = {f"{AFTER}{number}": InputRef(run=id_) for number, id_ in enumerate(waits_for)}

@@ -83,22 +83,22 @@ class _Asking:
 
     def multi(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """One request with everyone's answers, at least two."""
-        found = self._inputs.answers_of(prompt, turn)
-        if len(found) < 2:
+        answering = self._inputs.answers_of(prompt, turn)
+        if len(answering) < 2:
             return
-        names = [entrant.name for entrant, _ in found]
+        names = [entrant.name for entrant, _ in answering]
         if self._settings.blind:
-            draw(self._settings.seed, prompt.position, turn).shuffle(found)
-            names = list(_LETTERS[: len(found)])
+            draw(self._settings.seed, prompt.position, turn).shuffle(answering)
+            names = list(_LETTERS[: len(answering)])
         asked = prompt.questions(turn)
         # Each turn is a separate question here; earlier turns are written out within each answer.
-        texts = [answers[0] if turn == 1 else written_out(asked, answers) for _, answers in found]
+        texts = [answers[0] if turn == 1 else written_out(asked, answers) for _, answers in answering]
         question = asked[0] if turn == 1 else f"{asked[-1]}\n\n(This is turn {turn}; judge the last answer of each.)"
         references = self._references(prompt, turn)
         text = own_prompts.multi(
             question, names, texts, references[-1] if references else None, self._settings.criteria
         )
-        places = tuple(Place(entrant.id, None, number == 0) for number, (entrant, _) in enumerate(found))
+        places = tuple(Place(entrant.id, None, number == 0) for number, (entrant, _) in enumerate(answering))
         yield self._question(
             prompt, turn, places, text, lambda answer: verdict_parser.named_scores(answer.content, names)
         )
@@ -122,8 +122,8 @@ class _Asking:
 
     def alpaca_eval(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """Each entrant against the baseline, once, in an order that is drawn."""
-        for (one, ones), (baseline, others) in self._pairs(prompt, turn):
-            first = draw(self._settings.seed, prompt.position, turn, one.name).random() < 0.5
+        for (entrant, ones), (baseline, others) in self._pairs(prompt, turn):
+            first = draw(self._settings.seed, prompt.position, turn, entrant.name).random() < 0.5
             asked = prompt.questions(turn)
             question, mine = dialogue(asked, ones)
             question_b, theirs = dialogue(asked, others)
@@ -132,30 +132,30 @@ class _Asking:
             shown = (mine, theirs) if first else (theirs, mine)
             text = own_prompts.alpaca_eval(question, *shown, self._settings.criteria)
             request = self._request(text, _LETTER_TOKENS, top_logprobs=5)
-            yield Question(prompt.position, turn, (Place(one.id, baseline.id, first),), request, _letter(first))
+            yield Question(prompt.position, turn, (Place(entrant.id, baseline.id, first),), request, _letter(first))
 
     def arena_hard(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """Each entrant against the baseline, the baseline first and then second."""
-        for (one, ones), (baseline, others) in self._pairs(prompt, turn):
+        for (entrant, ones), (baseline, others) in self._pairs(prompt, turn):
             asked = prompt.questions(turn)
             references = self._references(prompt, turn)
-            for first in self._orders(prompt, turn, one, baseline):
+            for first in self._orders(prompt, turn, entrant, baseline):
                 texts = [ones[0], others[0]] if turn == 1 else [written_out(asked, ones), written_out(asked, others)]
                 shown = texts if first else texts[::-1]
                 text = own_prompts.arena_hard(
                     asked[-1], shown[0], shown[1], references[-1] if references else None, self._settings.criteria
                 )
-                places = (Place(one.id, baseline.id, first),)
+                places = (Place(entrant.id, baseline.id, first),)
                 yield self._question(prompt, turn, places, text, _of_a(verdict_parser.arena, first))
 
     def _pairs(self, prompt: JudgedPrompt, turn: int) -> Iterator[tuple[Answered, Answered]]:
         return self._inputs.pairs(prompt, turn, self._settings.baseline)
 
-    def _orders(self, prompt: JudgedPrompt, turn: int, one: JudgedEntrant, other: JudgedEntrant) -> Sequence[bool]:
+    def _orders(self, prompt: JudgedPrompt, turn: int, entrant: JudgedEntrant, other: JudgedEntrant) -> Sequence[bool]:
         """Whether `one` is shown first: both ways, or one that is drawn."""
         if self._settings.both_orders:
             return (False, True)
-        return (draw(self._settings.seed, prompt.position, turn, one.name, other.name).random() < 0.5,)
+        return (draw(self._settings.seed, prompt.position, turn, entrant.name, other.name).random() < 0.5,)
 
     def _references(self, prompt: JudgedPrompt, turn: int) -> list[str] | None:
         return prompt.references(turn) if self._settings.reference else None

@@ -69,7 +69,7 @@ class Preference:
 
 def rating(text: str) -> float | None:
     """`[[n]]`, or else `[n]` behind the word rating, score or verdict; decimals are allowed. None outside 1 to 10."""
-    number = _only({float(one) for one in _labels(text, _DOUBLE, _SINGLE)})
+    number = _only({float(label) for label in _labels(text, _DOUBLE, _SINGLE)})
     return number if number is not None and LOWEST <= number <= HIGHEST else None
 
 
@@ -132,7 +132,7 @@ def is_refusal(text: str, finish_reason: str | None) -> bool:
 def _labels(text: str, *patterns: re.Pattern[str]) -> list[str]:
     """The labels by the first pattern that has any, outside thoughts and quotations."""
     said = _QUOTED.sub(" ", _OWN_QUOTED.sub(r"\1\2", _THOUGHT.sub("", text)))
-    return next((found for found in (pattern.findall(said) for pattern in patterns) if found), [])
+    return next((matches for matches in (pattern.findall(said) for pattern in patterns) if matches), [])
 
 
 def _only(verdicts: set[T]) -> T | None:
@@ -149,10 +149,10 @@ def _named(text: str, name: str) -> float | None:
     between = r"[*_`}\"'’()\t ]*+[:=][*_`\"'\t ]*+(?:score[*_`\"'\t ]*+[:=]?+)?+[*_`\"'\t \[{(]*+"
     number = r"(\d++(?:\.\d++)?+)[*_`\"'\]})]*+(?:[\t ]*+/[\t ]*+10)?+(?![\w/]|\.\d|[\t ]*[-\u2013][\t ]*\d)"
     flags = re.IGNORECASE | re.MULTILINE
-    found = re.findall(rf"{start}{between}{number}(?:[^\w\n]|_)*+$", text, flags) or re.findall(
+    numbers = re.findall(rf"{start}{between}{number}(?:[^\w\n]|_)*+$", text, flags) or re.findall(
         rf"{start}{between}{number}", text, flags
     )
-    return _in_range(found[-1]) if found else None
+    return _in_range(numbers[-1]) if numbers else None
 
 
 def _in_range(number: str) -> float | None:

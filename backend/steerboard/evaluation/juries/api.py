@@ -24,29 +24,30 @@ Write = Annotated[Access, Depends(AccessTo("write"))]
 
 @router.get("", responses=problems(404))
 def list_juries(evaluation: str, session: Db, access: Read) -> Juries:
-    """By age."""
-    found = get_evaluation(session, access.project, evaluation)
-    return Juries(items=juries.jury_out(session, found, juries.juries_of(session, found)))
+    """Oldest first."""
+    stored = get_evaluation(session, access.project, evaluation)
+    return Juries(items=juries.jury_out(session, stored, juries.juries_of(session, stored)))
 
 
 @router.post("", status_code=201, responses=problems(400, 404, 409))
 def create_jury(evaluation: str, body: JuryIn, session: Db, access: Write) -> JuryOut:
-    """Several judges as one source of the report. It asks nothing: it counts the verdicts that its judges give."""
-    found = get_evaluation(session, access.project, evaluation)
-    jury = juries.create_jury(session, found, body, access.actor)
-    audit(session, access, "jury.create", _target(found, jury), {"rule": jury.rule, "judges": len(jury.judges)})
-    changed(session, found, "judge")
-    return juries.jury_out(session, found, [jury])[0]
+    """Combine several judges into one source of the report. A jury sends no requests: it counts the verdicts of its
+    judges."""
+    stored = get_evaluation(session, access.project, evaluation)
+    jury = juries.create_jury(session, stored, body, access.actor)
+    audit(session, access, "jury.create", _target(stored, jury), {"rule": jury.rule, "judges": len(jury.judges)})
+    changed(session, stored, "judge")
+    return juries.jury_out(session, stored, [jury])[0]
 
 
 @router.delete("/{jury}", status_code=204, responses=problems(404))
 def delete_jury(evaluation: str, jury: str, session: Db, access: Write) -> None:
-    """Its judges and their verdicts stay."""
-    found = get_evaluation(session, access.project, evaluation)
-    gone = juries.get_jury(session, found, jury)
-    audit(session, access, "jury.delete", _target(found, gone))
+    """Delete a jury. Its judges and their verdicts are kept."""
+    stored = get_evaluation(session, access.project, evaluation)
+    gone = juries.get_jury(session, stored, jury)
+    audit(session, access, "jury.delete", _target(stored, gone))
     session.delete(gone)
-    changed(session, found, "judge")
+    changed(session, stored, "judge")
 
 
 def _target(evaluation: Evaluation, jury: Jury) -> str:

@@ -19,7 +19,7 @@ from steerboard_contracts.errors import ErrorLocation
 
 
 def juries_of(session: Session, evaluation: Evaluation) -> Sequence[Jury]:
-    """By age."""
+    """Oldest first."""
     return session.scalars(select(Jury).where(Jury.evaluation_id == evaluation.id).order_by(Jury.id)).all()
 
 
@@ -27,7 +27,7 @@ def get_jury(session: Session, evaluation: Evaluation, ref: str) -> Jury:
     """By id or name. Raises `NotFound` (`unknown_jury`)."""
     jury = find(session, select(Jury).where(Jury.evaluation_id == evaluation.id), Jury.id, Jury.name, ref)
     if jury is None:
-        known = ", ".join(one.name for one in juries_of(session, evaluation))
+        known = ", ".join(listed.name for listed in juries_of(session, evaluation))
         raise NotFound(
             f"evaluation {evaluation.name!r} has no jury {ref!r}; it has {known or 'none'}", code="unknown_jury"
         )
@@ -39,12 +39,14 @@ def create_jury(session: Session, evaluation: Evaluation, asked: JuryIn, actor: 
     judges = [get_judge(session, evaluation, ref) for ref in asked.judges]
     if len({judge.id for judge in judges}) < len(judges):
         raise InvalidJudge(
-            "a judge sits in a jury once",
+            "a jury can have each judge only once",
             errors=[ErrorLocation(location="body.judges", message="names a judge twice")],
             hint="Name at least two different judges.",
         )
     # Two sources of one name could not be told apart in the report.
-    taken = {one.name for one in judges_of(session, evaluation)} | {one.name for one in juries_of(session, evaluation)}
+    taken = {named.name for named in judges_of(session, evaluation)} | {
+        named.name for named in juries_of(session, evaluation)
+    }
     if asked.name in taken:
         raise NameTaken(f"there is already a judge or a jury {asked.name!r}", hint="Give it another `name`.")
     jury = Jury(

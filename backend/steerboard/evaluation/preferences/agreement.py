@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from steerboard.evaluation.preferences.pairs import Pair
+from steerboard.evaluation.preferences.pairs import PreferenceVote
 
 Answers = tuple[int, int, frozenset[uuid.UUID]]
 
@@ -27,7 +27,7 @@ class Ballot:
     def votes(self) -> int:
         return self.people + self.judges
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: PreferenceVote) -> None:
         if pair.about["source"] == "campaign":
             self.people += 1
         else:
@@ -51,7 +51,7 @@ class Ballot:
         }
 
 
-def by_majority(ballots: dict[Answers, Ballot]) -> Iterator[Pair]:
+def by_majority(ballots: dict[Answers, Ballot]) -> Iterator[PreferenceVote]:
     """One pair for each two answers of which one has more votes, in the order in which they were first compared."""
     for (position, turn, answers), ballot in ballots.items():
         a, b = sorted(answers)
@@ -59,10 +59,10 @@ def by_majority(ballots: dict[Answers, Ballot]) -> Iterator[Pair]:
             continue
         chosen, rejected = (a, b) if ballot.wins[a] > ballot.wins[b] else (b, a)
         said = ballot.voters[chosen]
-        about: dict[str, Any] = {key: _joined(one[key] for one in said) for key in ("source", "source_name", "by")}
-        about["at"] = max((one["at"] for one in said if one["at"]), default=None)
+        about: dict[str, Any] = {key: _joined(vote[key] for vote in said) for key in ("source", "source_name", "by")}
+        about["at"] = max((vote["at"] for vote in said if vote["at"]), default=None)
         about["criterion"] = said[0].get("criterion")
-        yield Pair(position, turn, chosen, rejected, about)
+        yield PreferenceVote(position, turn, chosen, rejected, about)
 
 
 def _joined(values: Iterator[str]) -> str:

@@ -24,15 +24,15 @@ Write = Annotated[Access, Depends(AccessTo("write"))]
 @router.post("/preferences/preview", responses=problems(404))
 def preview_preferences(session: Db, access: Read, evaluation: str, body: PreferencesChoice) -> PreferencesPreview:
     """How many pairs there are to train on, and how many are held out, before a dataset is made."""
-    found = get_evaluation(session, access.project, evaluation)
-    return preferences.preview(session, access.project, found, body)
+    stored = get_evaluation(session, access.project, evaluation)
+    return preferences.preview(session, access.project, stored, body)
 
 
 @router.post("/preferences", status_code=201, responses=problems(404, 409))
 def create_preferences(session: Db, access: Write, evaluation: str, body: PreferencesCreate) -> DatasetOut:
     """Turn rankings and verdicts into a preference dataset, ready to train a reward model on."""
-    found = get_evaluation(session, access.project, evaluation)
-    dataset = preferences.create(session, access.project, found, body, access.actor)
-    detail = {"evaluation": found.name, "rows": dataset.rows, "split": body.split}
+    stored = get_evaluation(session, access.project, evaluation)
+    dataset = preferences.create(session, access.project, stored, body, access.actor)
+    detail = {"evaluation": stored.name, "rows": dataset.rows, "split": body.split}
     audit(session, access, "dataset.prefer", dataset.name, detail)
     return dataset_out(session, dataset)

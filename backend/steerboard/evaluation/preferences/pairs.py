@@ -13,11 +13,11 @@ from typing import Any, Literal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.accounts.tables import User
 from steerboard.evaluation.judge_tables import Judge, Verdict
-from steerboard.evaluation.judges.both_orders import PAIR_STYLES, Said, together
+from steerboard.evaluation.judges.both_orders import PAIR_STYLES, OrderedVerdict, together
 from steerboard.evaluation.judges.calibrations import said
-from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.ranking.counted import counted
+from steerboard.evaluation.ranking.tables import Campaign
 
 Choice = Literal["all", "best_worst", "votes"]
 Unfit = Literal["judge_not_valid", "entrant_not_valid", "one_order"]
@@ -25,7 +25,7 @@ Two = tuple[uuid.UUID, uuid.UUID]
 
 
 @dataclass(frozen=True)
-class Pair:
+class PreferenceVote:
     """One vote. `turn`: the one that was judged, from 1; None: the whole conversation. `about`: who, when, what. `tie`:
     neither answer was preferred. `unfit`: why it is no vote, and does not become a row."""
 
@@ -51,36 +51,35 @@ def ordered(scores: Mapping[uuid.UUID, float], pairs: Choice) -> Iterator[tuple[
             yield a, b, True
 
 
-def ranked_pairs(session: Session, campaign: Campaign, criterion: str | None, pairs: Choice) -> Iterator[Pair]:
-    """The pairs of every ranking of every annotator, by position and annotator. Orders that contradict each other are
-    all kept."""
-    found = session.execute(
-        select(RankingTask, RankingItem.position, User.name)
-        .join(RankingItem, RankingItem.id == RankingTask.item_id)
-        .join(User, User.id == RankingTask.user_id)
-        .where(RankingTask.campaign_id == campaign.id, RankingTask.state == "submitted")
-        .order_by(RankingItem.position, User.name)
-    )
+def ranked_pairs(
+    session: Session, campaign: Campaign, criterion: str | None, pairs: Choice
+) -> Iterator[PreferenceVote]:
+    """The pairs of every ranking of every annotator, or of a reviewer's decision, by position and name. Orders that
+    contradict each other are all kept."""
     places = {entrant: place for place, entrant in enumerate(campaign.entrants)}
-    for task, position, annotator in found:
+    for task in counted(session, campaign):
         given = task.ranks if criterion is None else (task.criteria_ranks or {}).get(criterion)
         if not given:
             continue
         ranks = dict(zip(task.shown, given, strict=True))
+        liked = dict(zip(task.shown, (task.scores or {}).get(criterion or "", []), strict=False))
         # In the campaign's order, so that the rows do not come in that of someone's screen.
         scores = {uuid.UUID(entrant): -float(ranks[entrant]) for entrant in sorted(ranks, key=places.__getitem__)}
         about = {
             "source": "campaign",
             "source_name": campaign.name,
-            "by": annotator,
-            "at": task.submitted_at.isoformat() if task.submitted_at else None,
+            "by": task.by,
+            "at": task.at.isoformat() if task.at else None,
             "item": str(task.item_id),
             "criterion": criterion,
             "flag": task.flag,
+            "adjudicated": task.adjudicated or None,
         }
         for chosen, rejected, tie in ordered(scores, pairs):
             values = {"chosen_rank": int(-scores[chosen]), "rejected_rank": int(-scores[rejected])}
-            yield Pair(position, None, chosen, rejected, about | values, tie)
+            if liked:
+                values |= {"chosen_score": liked[str(chosen)], "rejected_score": liked[str(rejected)]}
+            yield PreferenceVote(task.position, None, chosen, rejected, about | values, tie)
 
 
 def judged_pairs(
@@ -91,20 +90,20 @@ def judged_pairs(
     *,
     silent: Collection[uuid.UUID] = (),
     whole: bool = False,
-) -> Iterator[Pair]:
+) -> Iterator[PreferenceVote]:
     """The pairs of every item and turn, by position and turn. `order`: the entrants' places, which order the rows.
 
     Scores (`single`, `multi`), averaged over the orders of a review, order an item's answers. Pairwise verdicts of both
     orders are one: different ones of style `pairwise` are a tie, others are averaged, weights counting. Unfit are pairs
     with an entrant of `silent`, and unless `whole` those of which only one of two orders can be used, as in the report.
     """
-    found = session.scalars(
+    rows = session.scalars(
         select(Verdict)
         .where(Verdict.judge_id == judge.id, ~Verdict.superseded)
         .order_by(Verdict.position, Verdict.turn, Verdict.id)
         .execution_options(yield_per=1000)
     )
-    for (position, turn), verdicts in groupby(found, key=lambda verdict: (verdict.position, verdict.turn)):
+    for (position, turn), verdicts in groupby(rows, key=lambda verdict: (verdict.position, verdict.turn)):
         item = list(verdicts)
         told = [verdict for verdict in item if verdict.status == "ok" and verdict.value is not None]
         if not told:
@@ -117,14 +116,14 @@ def judged_pairs(
             "item": f"{position}.{turn}",
         }
         if judge.style in PAIR_STYLES:
-            for one, other, value, unfit in _of_verdicts(item, judge.style, order, pairs, silent, whole):
+            for first, other, value, unfit in _of_verdicts(item, judge.style, order, pairs, silent, whole):
                 preference = {"preference": round(value, 6)}
-                yield Pair(position, turn, one, other, about | preference, value == 0.5, unfit)
+                yield PreferenceVote(position, turn, first, other, about | preference, value == 0.5, unfit)
             continue
         values = _scores(item)
-        for one, other, tie, unfit in _of_scores(values, order, pairs, silent):
-            given = {"chosen_score": values[one], "rejected_score": values[other]}
-            yield Pair(position, turn, one, other, about | given, tie, unfit)
+        for first, other, tie, unfit in _of_scores(values, order, pairs, silent):
+            given = {"chosen_score": values[first], "rejected_score": values[other]}
+            yield PreferenceVote(position, turn, first, other, about | given, tie, unfit)
 
 
 def _scores(verdicts: Sequence[Verdict]) -> dict[uuid.UUID, float]:
@@ -140,8 +139,10 @@ def _of_scores(
     values: Mapping[uuid.UUID, float], order: Mapping[uuid.UUID, int], pairs: Choice, silent: Collection[uuid.UUID]
 ) -> Iterator[tuple[uuid.UUID, uuid.UUID, bool, Unfit | None]]:
     """(chosen, rejected, whether they tie, why the pair is unfit) of one item and turn."""
-    scores = {entrant: values[entrant] for entrant in sorted(values, key=lambda one: order.get(one, -1))}
-    for chosen, rejected, tie in ordered({one: at for one, at in scores.items() if one not in silent}, pairs):
+    scores = {entrant: values[entrant] for entrant in sorted(values, key=lambda entrant: order.get(entrant, -1))}
+    for chosen, rejected, tie in ordered(
+        {entrant: at for entrant, at in scores.items() if entrant not in silent}, pairs
+    ):
         yield chosen, rejected, tie, None
     for chosen, rejected, tie in ordered(scores, "all"):
         if chosen in silent or rejected in silent:
@@ -158,7 +159,7 @@ def _of_verdicts(
 ) -> Iterator[tuple[uuid.UUID, uuid.UUID, float, Unfit | None]]:
     """(chosen, rejected, how far the chosen one is preferred: above 1/2, to 1, why the pair is unfit) of one item and
     turn."""
-    told: dict[Two, list[Said]] = defaultdict(list)
+    told: dict[Two, list[OrderedVerdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.b is None:
             continue
@@ -168,13 +169,13 @@ def _of_verdicts(
     values: dict[Two, float] = {}
     unfit: dict[Two, Unfit] = {}
     for both, given in told.items():
-        found = together(given, style)
-        if found is None:
+        merged = together(given, style)
+        if merged is None:
             continue
-        values[both] = found.value
+        values[both] = merged.value
         if both[0] in silent or both[1] in silent:
             unfit[both] = "entrant_not_valid"
-        elif found.half and not whole:
+        elif merged.half and not whole:
             unfit[both] = "one_order"
     fit = {both: value for both, value in values.items() if both not in unfit}
     kept = _best_against_worst(fit) if pairs == "best_worst" else set(fit)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.preferences.agreement import Answers, Ballot
-from steerboard.evaluation.preferences.pairs import Pair
+from steerboard.evaluation.preferences.pairs import PreferenceVote
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
 
 
@@ -56,7 +56,7 @@ class PairRows:
     def contested(self) -> int:
         return sum(max(ballot.wins.values()) < ballot.votes for ballot in self.ballots.values())
 
-    def count_votes(self, votes: Iterable[Pair]) -> None:
+    def count_votes(self, votes: Iterable[PreferenceVote]) -> None:
         """To be called with all votes before the rows are asked for."""
         for vote in votes:
             turn = self._turn(vote)
@@ -64,7 +64,7 @@ class PairRows:
                 answers = vote.position, turn, frozenset((vote.chosen, vote.rejected))
                 self.ballots.setdefault(answers, Ballot()).add(vote)
 
-    def of(self, pairs: Iterator[Pair]) -> Iterator[dict[str, Any]]:
+    def of(self, pairs: Iterator[PreferenceVote]) -> Iterator[dict[str, Any]]:
         for pair in pairs:
             row = self._row(pair)
             if isinstance(row, str):
@@ -74,7 +74,7 @@ class PairRows:
             self._agreements += row["agreement"]
             yield row
 
-    def _turn(self, pair: Pair) -> int | None:
+    def _turn(self, pair: PreferenceVote) -> int | None:
         """Which turn a pair is about; None where one of the two has no answer to it."""
         prompt = self._prompts.get(pair.position)
         chosen = self._turns.get((pair.chosen, pair.position))
@@ -85,7 +85,7 @@ class PairRows:
         turn = pair.turn or most
         return turn if 1 <= turn <= most else None
 
-    def _row(self, pair: Pair) -> dict[str, Any] | str:
+    def _row(self, pair: PreferenceVote) -> dict[str, Any] | str:
         """The row, or why there is none."""
         if pair.unfit is not None:
             return pair.unfit

@@ -13,7 +13,7 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.pairs import register_pairs
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.preferences.agreement import by_majority
-from steerboard.evaluation.preferences.pairs import Choice, Pair
+from steerboard.evaluation.preferences.pairs import Choice, PreferenceVote
 from steerboard.evaluation.preferences.rows import PairRows
 from steerboard.evaluation.preferences.schemas import PreferencesChoice, PreferencesCreate, PreferencesPreview
 from steerboard.evaluation.preferences.sources import Sources, sources_of
@@ -88,7 +88,9 @@ def preview(session: Session, project: Project, evaluation: Evaluation, given: P
     )
 
 
-def _all_pairs(sources: Sources, session: Session, given: PreferencesChoice, rows: PairRows) -> Iterator[Pair]:
+def _all_pairs(
+    sources: Sources, session: Session, given: PreferencesChoice, rows: PairRows
+) -> Iterator[PreferenceVote]:
     """Every pair that may become a row, and those that are unfit to, which are counted."""
     if given.votes == "majority":
         yield from by_majority(rows.ballots)
@@ -98,7 +100,9 @@ def _all_pairs(sources: Sources, session: Session, given: PreferencesChoice, row
     yield from sources.pairs(session, given.criterion, given.pairs, rows.order)
 
 
-def _votes(sources: Sources, session: Session, given: PreferencesChoice, order: dict[uuid.UUID, int]) -> Iterator[Pair]:
+def _votes(
+    sources: Sources, session: Session, given: PreferencesChoice, order: dict[uuid.UUID, int]
+) -> Iterator[PreferenceVote]:
     """What agreement is counted over: every two answers that anyone compared; with the majority of best against worst
     only what was best and worst to someone."""
     pairs: Choice = "best_worst" if (given.votes, given.pairs) == ("majority", "best_worst") else "votes"

@@ -13,7 +13,7 @@ from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges.presenters import judges_out
 from steerboard.evaluation.judges.service import get_judge
-from steerboard.evaluation.preferences.pairs import Choice, Pair, judged_pairs, ranked_pairs
+from steerboard.evaluation.preferences.pairs import Choice, PreferenceVote, judged_pairs, ranked_pairs
 from steerboard.evaluation.preferences.schemas import PreferencesChoice, PreferenceSource
 from steerboard.evaluation.ranking.campaigns.service import get_campaign
 from steerboard.evaluation.ranking.tables import Campaign, RankingTask
@@ -39,38 +39,38 @@ class JudgeSource:
 class Sources:
     """In their order: campaigns, then judges, unless they are named."""
 
-    found: list[Campaign | JudgeSource] = field(default_factory=list)
+    every: list[Campaign | JudgeSource] = field(default_factory=list)
 
     @property
     def left_out(self) -> dict[str, str]:
         """Judges that do not count, with the reason."""
-        judges = [one for one in self.found if isinstance(one, JudgeSource)]
-        return {one.judge.name: one.invalid_because for one in judges if one.invalid_because is not None}
+        judges = [source for source in self.every if isinstance(source, JudgeSource)]
+        return {source.judge.name: source.invalid_because for source in judges if source.invalid_because is not None}
 
     @property
     def taken(self) -> list[Campaign | Judge]:
         return [
-            one.judge if isinstance(one, JudgeSource) else one
-            for one in self.found
-            if not isinstance(one, JudgeSource) or one.invalid_because is None
+            source.judge if isinstance(source, JudgeSource) else source
+            for source in self.every
+            if not isinstance(source, JudgeSource) or source.invalid_because is None
         ]
 
     def names(self) -> list[str]:
-        return [one.name for one in self.taken]
+        return [source.name for source in self.taken]
 
     def about(self) -> list[dict[str, str]]:
         """For the dataset's origin."""
-        return [_about(one) for one in self.taken]
+        return [_about(source) for source in self.taken]
 
     def pairs(
         self, session: Session, criterion: str | None, pairs: Choice, order: Mapping[uuid.UUID, int]
-    ) -> Iterator[Pair]:
-        for one in self.found:
-            if isinstance(one, Campaign):
-                yield from ranked_pairs(session, one, criterion, pairs)
+    ) -> Iterator[PreferenceVote]:
+        for source in self.every:
+            if isinstance(source, Campaign):
+                yield from ranked_pairs(session, source, criterion, pairs)
                 continue
-            made = judged_pairs(session, one.judge, order, pairs, silent=one.silent, whole=one.named)
-            if one.invalid_because is None:
+            made = judged_pairs(session, source.judge, order, pairs, silent=source.silent, whole=source.named)
+            if source.invalid_because is None:
                 yield from made
             else:
                 yield from (replace(pair, unfit="judge_not_valid") for pair in made)
@@ -80,11 +80,11 @@ def sources_of(session: Session, evaluation: Evaluation, given: PreferencesChoic
     """The sources that are named, or all. Raises `NotFound`, `BadInput` (`unknown_criterion`), `EmptySelection`."""
     if given.sources is None:
         return _all_sources(session, evaluation, given.criterion)
-    found = [_named(session, evaluation, source) for source in given.sources]
-    for source in found:
+    named = [_named(session, evaluation, source) for source in given.sources]
+    for source in named:
         if isinstance(source, Campaign):
             _check_criterion(session, source, given.criterion)
-    return Sources(found)
+    return Sources(named)
 
 
 def _all_sources(session: Session, evaluation: Evaluation, criterion: str | None) -> Sources:
@@ -108,16 +108,16 @@ def _all_sources(session: Session, evaluation: Evaluation, criterion: str | None
         )
         .order_by(Judge.id)
     )
-    found: list[Campaign | JudgeSource] = list(campaigns)
+    every: list[Campaign | JudgeSource] = list(campaigns)
     if criterion is None:
-        found += [_assessed(session, evaluation, judge) for judge in judges]
-    if not found:
+        every += [_assessed(session, evaluation, judge) for judge in judges]
+    if not every:
         by_words = "" if criterion is None else f" by {criterion!r}"
         raise EmptySelection(
             f"no one has ranked the answers of {evaluation.name!r}{by_words}, and no judge has compared them",
             hint="Start a campaign or a judge; `steerboard evaluations show NAME` lists those that exist.",
         )
-    return Sources(found)
+    return Sources(every)
 
 
 def _assessed(session: Session, evaluation: Evaluation, judge: Judge) -> JudgeSource:
@@ -145,7 +145,7 @@ def _about(source: Campaign | Judge) -> dict[str, str]:
 
 
 def _check_criterion(session: Session, campaign: Campaign, criterion: str | None) -> None:
-    names = [one["name"] for one in campaign.criteria]
+    names = [listed["name"] for listed in campaign.criteria]
     hint = f"The criteria of {campaign.name!r}: {', '.join(names) or 'none'}."
     if criterion is not None and criterion not in names:
         raise BadInput(f"{campaign.name!r} has no criterion {criterion!r}", code="unknown_criterion", hint=hint)

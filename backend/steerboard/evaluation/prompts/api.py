@@ -54,7 +54,7 @@ def list_prompt_sets(
         session,
         named(query, PromptSet.name, name),
         PromptSet.id,
-        lambda one: sets_out(session, [one])[0],
+        lambda listed: sets_out(session, [listed])[0],
         cursor=cursor,
         limit=limit,
         convert_all=lambda page: sets_out(session, page),
@@ -85,13 +85,13 @@ def create_prompt_set(
         given = given.model_copy(update={"name": given.name or given.known, "format": format})
         source = source or fetched(given.known or "", request.app.state.settings)
     if source is None:
-        raise InvalidRequest("there is no file, and no name of a known prompt set", hint="Send `file` or `known`.")
+        raise InvalidRequest("give a file, or the name of a known prompt set", hint="Send `file` or `known`.")
     return PromptSetOut.model_validate(import_in_process(request, access, "prompts", given, source))
 
 
 @router.delete("/{prompt_set}", status_code=204, responses=problems(404))
 def delete_prompt_set(session: Db, access: Write, prompt_set: str) -> None:
     """Evaluations keep their copies of its prompts."""
-    found = get_prompt_set(session, access.project, prompt_set)
-    session.delete(found)
-    audit(session, access, "prompt_set.delete", found.name)
+    stored = get_prompt_set(session, access.project, prompt_set)
+    session.delete(stored)
+    audit(session, access, "prompt_set.delete", stored.name)

@@ -9,14 +9,14 @@ from typing import Any, BinaryIO, cast
 
 import httpx
 
-from steerboard.datasets.errors import FileTooLarge
-from steerboard.datasets.formats.hub import hub_sources
-from steerboard.datasets.formats.records import Source
-from steerboard.evaluation.formats.detection import QuestionFormat
+from steerboard.datasets.hub import hub_sources
 from steerboard.evaluation.prompts.schemas import KnownPromptSet
 from steerboard.platform.security.safe_http import open_client
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import BadInput
+from steerboard_figures.formats.detection import QuestionFormat
+from steerboard_files.errors import FileTooLarge
+from steerboard_files.records import Source
 
 _MOST_BYTES = 32 << 20
 _FASTCHAT = "https://raw.githubusercontent.com/lm-sys/FastChat/v0.2.36/fastchat/llm_judge/data"
@@ -76,9 +76,14 @@ KNOWN: dict[str, Known] = {
 def known_sets() -> list[KnownPromptSet]:
     return [
         KnownPromptSet(
-            name=name, title=one.title, prompts=one.prompts, turns=one.turns, licence=one.licence, source=one.source
+            name=name,
+            title=known.title,
+            prompts=known.prompts,
+            turns=known.turns,
+            licence=known.licence,
+            source=known.source,
         )
-        for name, one in KNOWN.items()
+        for name, known in KNOWN.items()
     ]
 
 
@@ -119,9 +124,9 @@ def check_known(name: str, label: str, prompts: Sequence[Mapping[str, Any]]) -> 
     turns = {1 + len(prompt["follow_ups"]) for prompt in prompts}
     if len(prompts) == known.prompts and turns == {known.turns}:
         return
-    found = " or ".join(map(str, sorted(turns)))
+    lengths = " or ".join(map(str, sorted(turns)))
     raise BadInput(
-        f"{name} has {known.prompts} prompts of {known.turns} turns, but {label} has {len(prompts)} of {found}",
+        f"{name} has {known.prompts} prompts of {known.turns} turns, but {label} has {len(prompts)} of {lengths}",
         code="other_prompts",
         hint=f"Use the complete file of {known.source}; to import this one as your own prompts, omit `known`.",
     )

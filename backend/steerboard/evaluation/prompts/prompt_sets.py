@@ -12,15 +12,15 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.errors import FileTooLarge, NameTaken
-from steerboard.datasets.formats.records import Problem, Source
-from steerboard.evaluation.formats.detection import QUESTIONS, expect, read
-from steerboard.evaluation.formats.records import entrant_name
-from steerboard.evaluation.formats.unmatched import LeftOut
+from steerboard.datasets.errors import NameTaken
 from steerboard.evaluation.prompts.schemas import PromptSetOut
 from steerboard.evaluation.prompts.service import MOST_PROMPTS
 from steerboard.evaluation.tables import PromptSet
-from steerboard.platform.names import check_name
+from steerboard.evaluation.unmatched import LeftOut
+from steerboard.platform.names import check_name, valid_name
+from steerboard_figures.formats.detection import QUESTIONS, expect, read
+from steerboard_files.errors import FileTooLarge
+from steerboard_files.records import Problem, Source
 
 _FIGURES = text(
     """
@@ -79,24 +79,26 @@ def _questions(source: Source, format: str) -> list[dict[str, Any]]:
 
 def sets_out(session: Session, sets: Sequence[PromptSet]) -> list[PromptSetOut]:
     """With figures that the database counts, so that no prompt is loaded."""
-    rows = session.execute(_FIGURES, {"ids": [one.id for one in sets]})
-    figures: dict[uuid.UUID, tuple[int, int, list[str]]] = {id_: (n, turns, found) for id_, n, turns, found in rows}
-    found = []
-    for one in sets:
-        prompts, turns, categories = figures.get(one.id, (0, 0, []))
-        found.append(
+    rows = session.execute(_FIGURES, {"ids": [prompt_set.id for prompt_set in sets]})
+    figures: dict[uuid.UUID, tuple[int, int, list[str]]] = {
+        id_: (n, turns, categories) for id_, n, turns, categories in rows
+    }
+    listed = []
+    for prompt_set in sets:
+        prompts, turns, categories = figures.get(prompt_set.id, (0, 0, []))
+        listed.append(
             PromptSetOut(
-                id=one.id,
-                name=one.name,
-                format=one.format,
+                id=prompt_set.id,
+                name=prompt_set.name,
+                format=prompt_set.format,
                 prompts=prompts,
                 turns=turns,
                 categories=categories,
-                created_by=one.created_by,
+                created_by=prompt_set.created_by,
             )
         )
-    return found
+    return listed
 
 
 def _name_of(label: str) -> str:
-    return entrant_name(PurePath(label).name.removesuffix(".gz").rsplit(".", 1)[0])
+    return valid_name(PurePath(label).name.removesuffix(".gz").rsplit(".", 1)[0])

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from steerboard.evaluation.formats.detection import QuestionFormat
+from steerboard_figures.formats.detection import QuestionFormat
 
 
 class PromptsFrom(BaseModel):

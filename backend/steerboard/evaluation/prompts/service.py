@@ -72,16 +72,16 @@ def store(session: Session, evaluation: Evaluation, chosen: Chosen) -> None:
 
 def get_prompt_set(session: Session, project: Project, ref: str) -> PromptSet:
     """By id or name. Raises `NotFound` (`unknown_prompt_set`), also for another project's."""
-    found = find(
+    prompt_set = find(
         session, select(PromptSet).where(PromptSet.project_id == project.id), PromptSet.id, PromptSet.name, ref
     )
-    if found is None:
+    if prompt_set is None:
         raise NotFound(
             f"there is no prompt set {ref!r}",
             code="unknown_prompt_set",
             hint="Import it first: `steerboard evaluations import-prompts`, or POST prompt-sets.",
         )
-    return found
+    return prompt_set
 
 
 def prompts_hash(session: Session, evaluation_id: uuid.UUID) -> str:
@@ -95,7 +95,7 @@ def prompts_hash(session: Session, evaluation_id: uuid.UUID) -> str:
 
 
 def _of_set(session: Session, project: Project, asked: PromptsFrom) -> Chosen:
-    found = get_prompt_set(session, project, asked.set or "")
+    prompt_set = get_prompt_set(session, project, asked.set or "")
     rows = [
         {
             "question_id": str(prompt["question_id"]),
@@ -104,13 +104,13 @@ def _of_set(session: Session, project: Project, asked: PromptsFrom) -> Chosen:
             "follow_ups": prompt.get("follow_ups") or [],
             "reference": prompt.get("reference"),
         }
-        for prompt in found.prompts
+        for prompt in prompt_set.prompts
     ]
     if asked.limit is not None and asked.limit < len(rows):
         order = sorted(range(len(rows)), key=lambda at: _draw(asked.seed, rows[at]["question_id"], at))
         rows = [rows[at] for at in sorted(order[: asked.limit])]
     _check_number(len(rows))
-    origin = {"set": found.name, "set_id": str(found.id), "format": found.format}
+    origin = {"set": prompt_set.name, "set_id": str(prompt_set.id), "format": prompt_set.format}
     return Chosen(rows, origin | _drawn(asked))
 
 
@@ -130,14 +130,14 @@ def _of_dataset(session: Session, project: Project, asked: PromptsFrom) -> Chose
         .limit(asked.limit or MOST_PROMPTS + 1)
         .subquery()
     )
-    found = session.execute(
+    samples = session.execute(
         select(SampleRow.row, SampleRow.sample, SampleRow.extra)
         .join(drawn, drawn.c.row == SampleRow.row)
         .where(SampleRow.dataset_id == owner)
         .order_by(SampleRow.row)
     ).all()
-    _check_number(len(found))
-    rows = [_of_sample(row, sample, extra or {}) for row, sample, extra in found]
+    _check_number(len(samples))
+    rows = [_of_sample(row, sample, extra or {}) for row, sample, extra in samples]
     origin = {"dataset": dataset.name, "dataset_id": str(dataset.id), "split": asked.split}
     return Chosen(rows, origin | _drawn(asked))
 

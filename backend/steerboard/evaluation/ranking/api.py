@@ -14,6 +14,7 @@ from fastapi import Query
 from steerboard.accounts.http.routes import Router
 from steerboard.evaluation.events import ranked
 from steerboard.evaluation.ranking import drafts, queue, submissions
+from steerboard.evaluation.ranking.campaign_end import campaign_moved
 from steerboard.evaluation.ranking.dependencies import Annotator, Ranking, RankingRoute
 from steerboard.evaluation.ranking.errors import NotTaken
 from steerboard.evaluation.ranking.presenters import my_tasks, open_campaigns
@@ -38,7 +39,7 @@ router = Router(prefix="/rankings", tags=["ranking"], route_class=RankingRoute)
 
 @router.get("", responses=problems(404))
 async def list_open_campaigns(person: Ranking) -> OpenCampaigns:
-    """What there is to rank, oldest first; closed campaigns only where the caller took part."""
+    """Campaigns to rank, oldest first; closed ones only where the caller took part."""
     return await person.does(lambda me: OpenCampaigns(campaigns=open_campaigns(me.session, me.project, me.user_id)))
 
 
@@ -46,19 +47,19 @@ async def list_open_campaigns(person: Ranking) -> OpenCampaigns:
 async def list_my_rankings(
     person: Ranking, campaign: uuid.UUID | None = None, limit: Annotated[int, Query(ge=1, le=200)] = 20
 ) -> MyTasks:
-    """What the caller submitted or skipped last, to look at again or undo."""
+    """The caller's latest submissions and skips, to review or undo."""
     return await person.does(lambda me: MyTasks(items=my_tasks(me.session, me.project, me.user_id, campaign, limit)))
 
 
 @router.post("/{campaign}/next", responses=problems(404))
 async def next_tasks(person: Ranking, campaign: uuid.UUID, body: NextRequest) -> NextTasks:
-    """Tasks to work on, locked to the caller: first those that are at hand already, then new ones."""
+    """Tasks to work on, locked to the caller: first those already at hand, then new ones."""
     return await person.does(lambda me: queue.next_tasks(me.session, me.project, campaign, me.user_id, body.ahead))
 
 
 @router.put("/tasks/{task}/draft", responses=problems(404, 409))
 async def save_draft(person: Ranking, task: uuid.UUID, body: Draft) -> DraftSaved:
-    """Keep what is ranked so far, and the lock."""
+    """Save the ranking so far, and keep the lock."""
     return await person.does(lambda me: drafts.save(me.session, me.project, me.user_id, task, body))
 
 
@@ -69,7 +70,7 @@ async def save_draft(person: Ranking, task: uuid.UUID, body: Draft) -> DraftSave
     responses=problems(404, 409),
 )
 async def submit_ranking(person: Ranking, task: uuid.UUID, body: Submit) -> object:
-    """Hand a ranking in. The same `submission` again changes nothing. 409 `lock_lost`: others ranked it meanwhile."""
+    """Submit a ranking. The same `submission` again changes nothing. 409 `lock_lost`: others ranked it meanwhile."""
 
     def work(me: Annotator) -> object:
         try:
@@ -95,7 +96,7 @@ async def skip_task(person: Ranking, task: uuid.UUID, body: Skip) -> Submitted:
 
 @router.post("/tasks/{task}/undo", responses=problems(404, 409))
 async def undo_ranking(person: Ranking, task: uuid.UUID) -> Task:
-    """Take a submission or skip back: the task is the caller's again, with what was submitted as its draft."""
+    """Undo a submission or a skip: the task is the caller's again, with what was submitted as its draft."""
 
     def work(me: Annotator) -> Task:
         again, evaluation_id, new = submissions.undo(me.session, me.project, me.user_id, task)
@@ -115,4 +116,7 @@ def _told(me: Annotator, handled: Handled, action: str, task: uuid.UUID, ahead: 
         out = Submitted(left=mine.left, done=mine.done)
     if handled.new:
         ranked(me.session, handled.evaluation_id, me.access, action, f"task {task}")
+        # After the last item its annotator has none left.
+        if handled.ranked and not out.left:
+            campaign_moved(me.session, handled.campaign_id)
     return out

@@ -39,7 +39,8 @@ def save(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.U
 
 def _check(draft: Draft, held: LockedTask) -> None:
     keys = set(KEYS[: held.answers])
-    unknown = sorted(set(draft.criteria_ranks) - set(held.criteria))
-    unknown += sorted({key for ranks in (draft.ranks or {}, *draft.criteria_ranks.values()) for key in ranks} - keys)
+    unknown = sorted({*draft.criteria_ranks, *draft.scores} - set(held.points))
+    given = (draft.ranks or {}, *draft.criteria_ranks.values(), *draft.scores.values())
+    unknown += sorted({key for values in given for key in values} - keys)
     if unknown:
         raise BadRanks(f"there is no answer or criterion {', '.join(unknown)}")

@@ -1,4 +1,4 @@
-"""What can go wrong while ranking. No text here may tell an entrant from another."""
+"""What can go wrong while annotating. No text here may tell an entrant from another."""
 
 from __future__ import annotations
 
@@ -31,8 +31,30 @@ class TaskEnded(SteerboardError):
     title = "This item is done"
 
 
+class NotQualified(SteerboardError):
+    """The annotator did not pass the gold items of the campaign."""
+
+    code = "not_qualified"
+    status = 409
+    title = "The qualification was not passed"
+
+
 class BadRanks(BadInput):
     """Too few or too many ranks, or criteria that the campaign does not have."""
 
     code = "bad_ranks"
     title = "The ranking is not complete"
+
+
+class BadScores(BadInput):
+    """A score is missing or outside its criterion's scale."""
+
+    code = "bad_scores"
+    title = "The scores are not complete"
+
+
+class BadCorrection(BadInput):
+    """No text, or none asked for."""
+
+    code = "bad_correction"
+    title = "The correction has no text"

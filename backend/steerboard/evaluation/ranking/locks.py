@@ -34,7 +34,7 @@ _LOOK = Statement(f"""
     SELECT t.state, t.submission, coalesce({LIVE}, false) AS live, {ROOM} AS room, i.id AS item_id, t.campaign_id,
         EXISTS (SELECT FROM ranking_history h WHERE h.task_id = t.id AND h.was ->> 'event' = 'undone'
                 AND h.was ->> 'submission' = :submission) AS undone,
-        c.state AS campaign_state, c.evaluation_id, jsonb_array_length(c.entrants) AS answers, c.criteria
+        c.state AS campaign_state, c.evaluation_id, c.task_type, jsonb_array_length(c.entrants) AS answers, c.criteria
     FROM ranking_tasks t JOIN ranking_items i ON i.id = t.item_id JOIN ranking_campaigns c ON c.id = t.campaign_id
     WHERE t.id = :task""")
 _FREE = Statement("""
@@ -52,7 +52,8 @@ class LockedTask:
     """A task whose item's row is locked until the end of the transaction.
 
     `live`: its lock has not run out. `room`: the item may be ranked by its annotator, whether the lock is live or not.
-    `undone`: the submission in question was made and undone before. `criteria`: names.
+    `undone`: the submission in question was made and undone before. `points`: those of each criterion, by name; None
+    where it is ranked.
     """
 
     task_id: uuid.UUID
@@ -65,8 +66,9 @@ class LockedTask:
     room: bool
     undone: bool
     closed: bool
+    task_type: str
     answers: int
-    criteria: list[str]
+    points: dict[str, int | None]
 
 
 def lock_task(
@@ -76,20 +78,21 @@ def lock_task(
     whose: dict[str, Any] = {"task": task_id, "user": user_id}
     if _LOCK(session, whose | {"project": project.id}).one_or_none() is None:
         raise NotFound("you have no such task", code="unknown_task", hint="Ask for the next items.")
-    found = _LOOK(session, whose | {"submission": submission}).one()
+    row = _LOOK(session, whose | {"submission": submission}).one()
     return LockedTask(
         task_id=task_id,
-        item_id=found.item_id,
-        campaign_id=found.campaign_id,
-        evaluation_id=found.evaluation_id,
-        state=found.state,
-        submission=found.submission,
-        live=found.live,
-        room=found.room,
-        undone=found.undone,
-        closed=found.campaign_state == "closed",
-        answers=found.answers,
-        criteria=[criterion["name"] for criterion in found.criteria],
+        item_id=row.item_id,
+        campaign_id=row.campaign_id,
+        evaluation_id=row.evaluation_id,
+        state=row.state,
+        submission=row.submission,
+        live=row.live,
+        room=row.room,
+        undone=row.undone,
+        closed=row.campaign_state == "closed",
+        answers=row.answers,
+        task_type=row.task_type,
+        points={criterion["name"]: criterion.get("points") for criterion in row.criteria},
     )
 
 

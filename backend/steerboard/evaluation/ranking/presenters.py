@@ -10,9 +10,10 @@ from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion
+from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion, TaskType
 from steerboard.evaluation.ranking.locks import LIVE
 from steerboard.evaluation.ranking.progress import progress
+from steerboard.evaluation.ranking.qualification import Qualification, qualification
 from steerboard.evaluation.ranking.schemas import Draft, MyTask, OpenCampaign, Task, TaskAnswer, TaskPrompt
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import EvaluationPrompt
@@ -22,7 +23,10 @@ from steerboard.platform.statements import Statement
 KEYS = "ABCDEFGH"
 _EXCERPT = 200
 
-_COLUMNS = ("id", "evaluation_id", "state", "overlap", "gold_every", "entrants", "salt", "criteria")
+_COLUMNS = (
+    *("id", "evaluation_id", "task_type", "state", "overlap", "gold_every", "qualify_items", "qualify_share"),
+    *("entrants", "salt", "criteria"),
+)
 _FROM = "FROM ranking_campaigns WHERE id = :campaign AND project_id = :project"
 _CAMPAIGN = Statement(f"SELECT {', '.join(_COLUMNS)} {_FROM}")
 _ALONE = Statement(f"SELECT {', '.join(_COLUMNS)}, pg_advisory_xact_lock(:alone) {_FROM}")
@@ -44,9 +48,12 @@ class CampaignRow:
 
     id: uuid.UUID
     evaluation_id: uuid.UUID
+    task_type: TaskType
     state: str
     overlap: int
     gold_every: int
+    qualify_items: int
+    qualify_share: float
     entrants: list[str]
     salt: str
     criteria: list[Criterion]
@@ -55,16 +62,20 @@ class CampaignRow:
 def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID, alone: int | None = None) -> CampaignRow:
     """Raises `NotFound` (`unknown_campaign`). With `alone` it waits for all other transactions of that number."""
     given = {"campaign": campaign_id, "project": project.id}
-    found = (_CAMPAIGN(session, given) if alone is None else _ALONE(session, given | {"alone": alone})).one_or_none()
-    if found is None:
+    row = (_CAMPAIGN(session, given) if alone is None else _ALONE(session, given | {"alone": alone})).one_or_none()
+    if row is None:
         raise NotFound(
             "there is no such campaign",
             code="unknown_campaign",
-            hint="The page Ranking, or GET rankings, lists those that are open to you.",
+            hint="The page Annotate, or GET rankings, lists those that are open to you.",
         )
-    criteria = [Criterion.model_validate(criterion) for criterion in found.criteria]
-    named = {name: getattr(found, name) for name in _COLUMNS}
+    criteria = [Criterion.model_validate(criterion) for criterion in row.criteria]
+    named = {name: getattr(row, name) for name in _COLUMNS}
     return CampaignRow(**named | {"criteria": criteria})
+
+
+def qualification_in(session: Session, campaign: CampaignRow, user_id: uuid.UUID) -> Qualification:
+    return qualification(session, campaign.id, campaign.qualify_items, campaign.qualify_share, user_id)
 
 
 def tasks_at_hand(session: Session, campaign: CampaignRow, user_id: uuid.UUID, limit: int) -> list[Task]:
@@ -78,10 +89,11 @@ def task_out(session: Session, campaign: CampaignRow, task_id: uuid.UUID) -> Tas
 
 
 def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dict[str, Any]) -> list[Task]:
-    found = query(session, given | {"campaign": campaign.id, "entrants": campaign.entrants}).all()
+    rows = query(session, given | {"campaign": campaign.id, "entrants": campaign.entrants}).all()
     return [
         Task(
             id=task.id,
+            task_type=campaign.task_type,
             prompt=TaskPrompt(messages=task.messages, follow_ups=task.follow_ups),
             answers=[
                 TaskAnswer(key=key, turns=task.turns[entrant]) for key, entrant in zip(KEYS, task.shown, strict=False)
@@ -90,19 +102,19 @@ def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dic
             draft=Draft.model_validate(task.draft) if task.draft else None,
             locked_until=task.locked_until,
         )
-        for task in found
+        for task in rows
     ]
 
 
 def open_campaigns(session: Session, project: Project, user_id: uuid.UUID) -> list[OpenCampaign]:
     """Oldest first; closed ones where the person has ranked or skipped something."""
     took_part = exists().where(RankingTask.campaign_id == Campaign.id, RankingTask.user_id == user_id)
-    found = session.scalars(
+    campaigns = session.scalars(
         select(Campaign)
         .where(Campaign.project_id == project.id, or_(Campaign.state != "closed", took_part))
         .order_by(Campaign.id)
     )
-    return [_open_campaign(session, campaign, user_id) for campaign in found]
+    return [_open_campaign(session, campaign, user_id) for campaign in campaigns]
 
 
 def _open_campaign(session: Session, campaign: Campaign, user_id: uuid.UUID) -> OpenCampaign:
@@ -115,6 +127,7 @@ def _open_campaign(session: Session, campaign: Campaign, user_id: uuid.UUID) -> 
     return OpenCampaign(
         id=campaign.id,
         name=campaign.name,
+        task_type=cast(TaskType, campaign.task_type),
         instructions=campaign.instructions,
         state=cast(CampaignState, campaign.state),
         criteria=[Criterion.model_validate(criterion) for criterion in campaign.criteria],
@@ -157,7 +170,7 @@ def _my_task(task: RankingTask, prompt: EvaluationPrompt) -> MyTask:
         state=cast(Literal["submitted", "skipped"], task.state),
         prompt=[*(m["content"] for m in prompt.messages), *prompt.follow_ups][-1][:_EXCERPT],
         ranks=by_key(task.ranks),
-        criteria_ranks={name: by_key(ranks) or {} for name, ranks in (task.criteria_ranks or {}).items()},
+        criteria_ranks=by_keys(task.criteria_ranks),
         comment=task.comment,
         flag=task.flag,
         skip_reason=task.skip_reason,
@@ -168,3 +181,8 @@ def _my_task(task: RankingTask, prompt: EvaluationPrompt) -> MyTask:
 def by_key(ranks: list[int] | None) -> dict[str, int] | None:
     """Ranks in the order shown, under the keys of the screen."""
     return dict(zip(KEYS, ranks, strict=False)) if ranks else None
+
+
+def by_keys(values: dict[str, list[int]] | None) -> dict[str, dict[str, int]]:
+    """The same for each criterion."""
+    return {criterion: by_key(given) or {} for criterion, given in (values or {}).items()}

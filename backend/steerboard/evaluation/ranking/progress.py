@@ -53,14 +53,14 @@ class Progress:
 
 
 def progress(session: Session, campaign_id: uuid.UUID, user_id: uuid.UUID) -> Progress:
-    found = _PROGRESS(session, {"campaign": campaign_id, "user": user_id}).one()
+    counts = _PROGRESS(session, {"campaign": campaign_id, "user": user_id}).one()
     return Progress(
-        left=found.left,
-        done=found.done,
-        skipped=found.skipped,
-        live=found.live,
-        old=found.old or [],
-        had=found.had,
-        had_gold=found.had_gold,
-        any_gold=found.any_gold,
+        left=counts.left,
+        done=counts.done,
+        skipped=counts.skipped,
+        live=counts.live,
+        old=counts.old or [],
+        had=counts.had,
+        had_gold=counts.had_gold,
+        any_gold=counts.any_gold,
     )

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.ranking.locks import ROOM, UNTIL, renew
-from steerboard.evaluation.ranking.presenters import CampaignRow, campaign_row, tasks_at_hand
+from steerboard.evaluation.ranking.presenters import CampaignRow, campaign_row, qualification_in, tasks_at_hand
 from steerboard.evaluation.ranking.progress import Progress, progress
 from steerboard.evaluation.ranking.schemas import NextTasks, QueueState
 from steerboard.evaluation.ranking.tables import random_id
@@ -62,16 +62,26 @@ def next_tasks(session: Session, project: Project, campaign_id: uuid.UUID, user_
     if mine.old:
         renew(session, user_id, mine.old)
         held = progress(session, campaign.id, user_id).live
+    test = qualification_in(session, campaign, user_id)
+    if test.state == "failed":
+        return NextTasks(items=[], left=0, done=mine.done, state="unqualified")
     if campaign.state == "open" and held < ahead:
-        held += _claim(session, campaign, user_id, mine, ahead - held)
+        if test.state == "passed":
+            held += _claim(session, campaign, user_id, mine, ahead - held)
+        else:
+            wanted = min(ahead, test.needed - test.done) - held
+            gold = _find(session, campaign, user_id, wanted, gold=True)
+            held += _take(session, campaign, user_id, gold) if gold else 0
+            if not held and mine.had_gold >= test.needed:  # some were skipped, and there are no others
+                return NextTasks(items=[], left=0, done=mine.done, state="unqualified")
     items = tasks_at_hand(session, campaign, user_id, ahead) if held else []
     return NextTasks(items=items, left=mine.left, done=mine.done, state=_state(campaign, len(items), mine.left))
 
 
-def _state(campaign: CampaignRow, found: int, left: int) -> QueueState:
+def _state(campaign: CampaignRow, waiting: int, left: int) -> QueueState:
     if campaign.state == "paused":
         return "paused"
-    if found:
+    if waiting:
         return "ready"
     return "waiting" if left else "done"
 
@@ -111,8 +121,8 @@ def _find(session: Session, campaign: CampaignRow, user_id: uuid.UUID, limit: in
     if limit <= 0:
         return []
     given = {"campaign": campaign.id, "user": user_id, "limit": limit}
-    found = _GOLD(session, given) if gold else _PLAIN(session, given | {"overlap": campaign.overlap})
-    return list(found.scalars())
+    rows = _GOLD(session, given) if gold else _PLAIN(session, given | {"overlap": campaign.overlap})
+    return list(rows.scalars())
 
 
 def _take(session: Session, campaign: CampaignRow, user_id: uuid.UUID, items: list[uuid.UUID]) -> int:

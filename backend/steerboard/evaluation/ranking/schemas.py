@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion, Rank
+from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion, Rank, TaskType
 
 Ranks = Annotated[
     list[Rank],
@@ -16,6 +16,15 @@ Ranks = Annotated[
 ]
 Key = Annotated[str, StringConstraints(pattern=r"^[A-H]$")]
 DraftRanks = Annotated[dict[Key, Annotated[int, Field(ge=1, le=9)]], Field(max_length=8)]
+Score = Annotated[int, Field(ge=1, le=10)]
+Scores = Annotated[
+    list[Score], Field(min_length=1, max_length=8, description="One per answer, in the order shown, up to the points.")
+]
+DraftScores = Annotated[dict[Key, Score], Field(max_length=8)]
+Correction = Annotated[
+    str,
+    Field(max_length=200_000, description="The last turn of the answer, as it should be; the same text accepts it."),
+]
 Comment = Annotated[str, StringConstraints(max_length=10_000)]
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 Seconds = Annotated[float, Field(ge=0, le=1e6, description="Spent on the item, as the browser counts.")]
@@ -25,16 +34,19 @@ Submission = Annotated[
 Ahead = Annotated[
     int, Field(ge=0, le=3, description="Answer with so many tasks at hand, as `next` does, and spare that call.")
 ]
-QueueState = Literal["ready", "waiting", "done", "paused", "closed"]
+QueueState = Literal["ready", "waiting", "done", "paused", "closed", "unqualified"]
 
 
 class Draft(BaseModel):
-    """What is ranked so far, by key; replaces the draft before. Other tabs and devices see it."""
+    """What is done so far, by key; replaces the draft before. Other tabs and devices see it."""
 
     model_config = ConfigDict(extra="forbid")
 
     ranks: DraftRanks | None = None
     criteria_ranks: Annotated[dict[str, DraftRanks], Field(max_length=8)] = {}
+    scores: Annotated[dict[str, DraftScores], Field(max_length=8)] = {}
+    both_bad: bool = False
+    correction: Correction | None = None
     comment: Comment | None = None
     flag: Reason | None = None
 
@@ -59,6 +71,7 @@ class Task(BaseModel):
     """An item that is locked to the annotator until `locked_until`; every draft and `next` renews it."""
 
     id: uuid.UUID
+    task_type: TaskType
     prompt: TaskPrompt
     answers: list[TaskAnswer]
     criteria: list[Criterion]
@@ -77,7 +90,8 @@ class NextRequest(BaseModel):
 class NextTasks(BaseModel):
     """`left`: items that still need this annotator, those at hand included; `done`: what they have submitted.
 
-    `state` without items: `waiting` (others hold what is left), `done`, `paused` or `closed`.
+    `state` without items: `waiting` (others hold what is left), `done`, `paused`, `closed`, or
+    `unqualified` (the annotator did not pass the campaign's gold items).
     """
 
     items: list[Task]
@@ -86,14 +100,24 @@ class NextTasks(BaseModel):
     state: QueueState
 
 
-class Submit(BaseModel):
-    """`ranks` where the campaign has no criteria (with criteria it may be left out), else `criteria_ranks` for each."""
+class Annotation(BaseModel):
+    """By the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where there are criteria
+    (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad answers; a Likert task
+    `scores` for each criterion; a correction `correction`."""
 
     model_config = ConfigDict(extra="forbid")
 
     ranks: Ranks | None = None
     criteria_ranks: Annotated[dict[str, Ranks], Field(max_length=8)] = {}
+    scores: Annotated[dict[str, Scores], Field(max_length=8)] = {}
+    both_bad: bool = False
+    correction: Correction | None = None
     comment: Comment | None = None
+
+
+class Submit(Annotation):
+    """An annotation of an item, with what belongs to its submission."""
+
     flag: Reason | None = None
     seconds: Seconds
     submission: Submission
@@ -125,6 +149,7 @@ class OpenCampaign(BaseModel):
 
     id: uuid.UUID
     name: str
+    task_type: TaskType
     instructions: str
     state: CampaignState
     criteria: list[Criterion]

@@ -23,8 +23,8 @@ from steerboard.platform.names import free_name, names_like
 from steerboard.registry.tables import Model
 from steerboard.runs.inputs import resolve
 from steerboard.runs.tables import Pipeline, Run, RunInput
-from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.run_kinds.evaluate import EvaluateConfig
 
 Things = dict[str, Dataset | Model]
 
@@ -101,7 +101,7 @@ def _enter(
     slots = _places(things, "entrants")
     if len(slots) != len(config.entrants):
         raise BadInput(f"{len(config.entrants)} entrants are configured, but {len(slots)} given", code="missing_input")
-    given = [(names[slot], one) for slot, one in zip(slots, config.entrants, strict=True)]
+    given = [(names[slot], entrant) for slot, entrant in zip(slots, config.entrants, strict=True)]
     for number, (slot, rows) in enumerate(zip(slots, entrant_names(given), strict=True)):
         entrant, chooser = config.entrants[number], things.get(f"best_of.{number}")
         if (entrant.best_of is None) != (chooser is None):
@@ -136,8 +136,8 @@ def _judge(
     model = things.get(judge.INPUT)
     if model is not None and stage.config.judge is not None:
         raise BadInput("both an endpoint and a preference model are given as the judge", code="invalid_judge")
-    found = model if isinstance(model, Model) else None
-    judge.ask(session, project, evaluation, stage, found, names.get(judge.INPUT, ""))
+    preference_model = model if isinstance(model, Model) else None
+    judge.ask(session, project, evaluation, stage, preference_model, names.get(judge.INPUT, ""))
 
 
 def _names(session: Session, run: Run, things: Things) -> dict[str, str]:
@@ -153,8 +153,8 @@ def _names(session: Session, run: Run, things: Things) -> dict[str, str]:
 
 def _places(things: Things, slot: str) -> list[str]:
     """`entrants.0`, `entrants.1`, ..., in their order."""
-    found = [name for name in things if name.partition(".")[0] == slot]
-    return sorted(found, key=lambda name: int(name.partition(".")[2]))
+    slots = [name for name in things if name.partition(".")[0] == slot]
+    return sorted(slots, key=lambda name: int(name.partition(".")[2]))
 
 
 def _data(things: Things) -> Dataset:

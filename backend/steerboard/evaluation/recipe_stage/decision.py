@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from steerboard.evaluation.recipe_stage.judge import Judged
-from steerboard.evaluation.report.sources import mirrored
 from steerboard.runs.errors import UnusableInput
 from steerboard_contracts.report.decision import WIN_RATE, RoundDecision
 from steerboard_contracts.report.estimate import Estimate
-from steerboard_contracts.report.sections.comparison import PairRow
+from steerboard_contracts.report.sections.comparison import PairRow, mirrored
 from steerboard_statistics.bootstrap import Floats
 from steerboard_statistics.comparison import compare_pairs, compare_scores
 
@@ -32,18 +31,18 @@ def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
         return decided(judge.name, "score", judge.scores[:, before], judge.scores[:, after], seed)
     values = judge.against(after, before)
     rows = [(row, *_NAMES, float(value)) for row, value in enumerate(values) if np.isfinite(value)]
-    found = compare_pairs(rows, _NAMES, seed=seed)
-    pair = next(iter(found.pairs), None)
+    compared = compare_pairs(rows, _NAMES, seed=seed)
+    pair = next(iter(compared.pairs), None)
     wins = pair.win_rate if pair is not None else None
     won = wins or Estimate(value=None, n=0)
-    return _decision(judge.name, WIN_RATE, found.items, mirrored(won, 1.0), won, pair)
+    return _decision(judge.name, WIN_RATE, compared.items, mirrored(won, 1.0), won, pair)
 
 
 def decided(judge: str, units: str, before: Floats, after: Floats, seed: int) -> RoundDecision:
     """The last entrant against the one before it, paired by prompt: scores by `judge`, (prompts,) each."""
-    found = compare_scores(np.array([after, before]).T, _NAMES, seed=seed, pairwise_only=True)
-    means, (pair,) = {row.entrant: row.mean for row in found.scores}, found.pairs
-    return _decision(judge, units, found.items, means["before"], means["after"], pair)
+    compared = compare_scores(np.array([after, before]).T, _NAMES, seed=seed, pairwise_only=True)
+    means, (pair,) = {row.entrant: row.mean for row in compared.scores}, compared.pairs
+    return _decision(judge, units, compared.items, means["before"], means["after"], pair)
 
 
 def _decision(

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from steerboard.evaluation.recipe_stage.judge import Judged
-from steerboard.evaluation.report.data import EvaluationData, Floats, RewardFacts, Who
+from steerboard.evaluation.report.data import EntrantFacts, EvaluationData, Floats, RewardFacts
 from steerboard.evaluation.report.sections.several_rewards import reward_grid
-from steerboard.evaluation.rewards import KNOWN_QUALITY
+from steerboard_contracts.known_quality import KNOWN_QUALITY
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.rewards import RewardReport
@@ -20,40 +20,30 @@ from steerboard_contracts.stage.outputs import RewardSummary
 
 
 @dataclass(frozen=True)
-class Training:
-    """What a model took: `device_seconds` by the former definition (see `MethodRow`), and of it `log_prob_seconds`, own
-    and computed by another run."""
-
-    info: ModelInfo | None = None
-    device_seconds: float = 0.0
-    log_prob_seconds: tuple[float, float] = (0.0, 0.0)
-
-
-@dataclass(frozen=True)
 class Findings:
-    """All that the table is made of. `entrants`: how many of the evaluation's first entrants are the recipe's;
-    `rewards`: how many of its reward models. `training`: by entrant. `shown`: by prompt, its text and the answers of
-    the entrants. `graded_by`: who gave the labelled rows their rewards, where that was not the first reward model;
-    `summed`: of how many rewards, the first one's among them, that is the sum."""
+    """All that the section is made of. `entrants`: how many of the evaluation's first entrants are the recipe's;
+    `rewards`: how many of its reward models. `models`: what is known of each entrant's. `shown`: by prompt, its text
+    and the answers of the entrants. `graded_by`: who gave the labelled rows their rewards, where that was not the first
+    reward model; `summed`: of how many rewards, the first one's among them, that is the sum."""
 
     data: EvaluationData
     report: EvaluationReport
     entrants: int
     rewards: int
-    training: Mapping[uuid.UUID, Training] = field(default_factory=dict)
+    models: Mapping[uuid.UUID, ModelInfo] = field(default_factory=dict)
     shown: Mapping[int, tuple[str, Mapping[uuid.UUID, str]]] = field(default_factory=dict)
     graded_by: str | None = None
     summed: int = 0
     judged: Judged | None = None
 
     @property
-    def entries(self) -> list[Who]:
+    def entries(self) -> list[EntrantFacts]:
         return self.data.entrants[: self.entrants]
 
     @cached_property
     def sources(self) -> list[RewardReport]:
         """The recipe's reward models. People may have asked others since; those of the recipe were the first."""
-        models = [one for one in self.report.rewards if one.reward_model != KNOWN_QUALITY]
+        models = [source for source in self.report.rewards if source.reward_model != KNOWN_QUALITY]
         return models[: self.rewards]
 
     @property
@@ -62,16 +52,12 @@ class Findings:
 
     @property
     def independent(self) -> RewardReport | None:
-        return next((one for one in self.sources[1:] if not one.trained), None)
-
-    @property
-    def quality(self) -> RewardReport | None:
-        return next((one for one in self.report.rewards if one.reward_model == KNOWN_QUALITY), None)
+        return next((source for source in self.sources[1:] if not source.trained), None)
 
     @cached_property
     def facts(self) -> RewardFacts:
         """The first reward model's."""
-        return next(one for one in self.data.rewards if one.name == self.main.reward_model)
+        return next(facts for facts in self.data.rewards if facts.name == self.main.reward_model)
 
     @cached_property
     def summary(self) -> RewardSummary:
@@ -83,9 +69,6 @@ class Findings:
         means = np.nanmean(grid[:, self.entrants - 2 : self.entrants], axis=2)
         before, after = np.vectorize(self.in_units, otypes=[float])(means).T
         return before, after
-
-    def of(self, who: Who) -> Training:
-        return self.training.get(who.id, Training())
 
     def in_units(self, reward: float) -> float:
         """z where the first reward model has a normaliser, else as it is."""

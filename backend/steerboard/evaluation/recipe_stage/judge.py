@@ -56,7 +56,7 @@ class Judged:
             return f"judge {self.name} gave no verdicts"
         if not self.valid:
             return f"{self.unparsed_rate:.0%} of the verdicts of judge {self.name} are unusable"
-        if any(one in self.silent for one in entrants):
+        if any(entrant in self.silent for entrant in entrants):
             return f"too many of the verdicts of judge {self.name} on one of the entrants are unusable"
         return None
 
@@ -75,7 +75,7 @@ def ask(
     place = baseline_place(entrants)
     baseline = None if place is None else entrants[place].name
     settings = JudgeSettings(
-        entrants=[one.name for one in entrants[-2:]] if stage.config.decides else None,
+        entrants=[entrant.name for entrant in entrants[-2:]] if stage.config.decides else None,
         baseline=None if stage.config.decides else baseline,
     )
     if given is not None:

@@ -32,9 +32,9 @@ def evaluation_of_pipeline(session: Session, project: Project, ref: str, stage: 
         what = f"evaluation `{stage}`" if stage is not None else "evaluation"
         raise NotFound(f"the recipe of pipeline {pipeline.name} has no {what}", code="no_evaluation")
     run = stages[-1]
-    found = evaluation_of(session, run)
-    if found is not None:
-        return found
+    evaluation = evaluation_of(session, run)
+    if evaluation is not None:
+        return evaluation
     if run.state == "succeeded":
         raise NotFound(
             f"pipeline {pipeline.name} has no evaluation: it was deleted, or the pipeline predates evaluations",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from steerboard.platform.names import free_name
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.configs.evaluate import Entrant
 from steerboard_contracts.decoding import guided_suffix
+from steerboard_contracts.run_kinds.evaluate import Entrant
 
 
 def entrant_names(
@@ -19,7 +19,7 @@ def entrant_names(
     `policy_best_of_8`, or `policy_8_samples`. A name that is taken gets a number.
     """
     taken: set[str] = set()
-    found = []
+    named = []
     for given, entrant in entrants:
         rows: list[tuple[str, Condition | None]] = []
         for score in dict.fromkeys(entrant.scores) or [None]:
@@ -30,5 +30,5 @@ def entrant_names(
             name = free_name(wanted, taken)
             taken.add(name)
             rows.append((name, score))
-        found.append(rows)
-    return found
+        named.append(rows)
+    return named

@@ -1,4 +1,4 @@
-"""The end of a recipe's evaluate stage: what its evaluation found, as the paper's table."""
+"""The end of a recipe's evaluate stage: the report of its evaluation, kept as it is then."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from sqlalchemy.orm import Session
 
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.recipe_stage import judge, table
+from steerboard.evaluation.recipe_stage import judge, section
 from steerboard.evaluation.recipe_stage.decision import decided, decided_by
-from steerboard.evaluation.recipe_stage.findings import Findings, Training
+from steerboard.evaluation.recipe_stage.findings import Findings
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
-from steerboard.evaluation.recipe_stage.training import training_lines
 from steerboard.evaluation.report.assembly import assemble
 from steerboard.evaluation.report.data import EvaluationData
 from steerboard.evaluation.report.loading.loader import read
-from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
+from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
-from steerboard.runs.inputs import log_prob_cost, resolve, training_cost
+from steerboard.runs.inputs import resolve
 from steerboard.runs.tables import Run, RunLog
-from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.evaluation import EvaluationReport
-from steerboard_contracts.report.pipeline import EvaluationRef, Report
+from steerboard_contracts.report.flat import flat
+from steerboard_contracts.run_kinds.evaluate import EvaluateConfig
 
 
 def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -45,22 +44,20 @@ def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]
     judged = judge.judged(session, evaluation, width) if compares else None
     decision = decided_by(judged, width, config.seed) if compares and config.decides else None
     data = read(session, evaluation)
-    found = assemble(data)
+    report = assemble(data).report
     if any(name.startswith("rewards.") for name in given):
-        findings = replace(_findings(session, given, config, data, found), judged=judged)
-        document = table.report(config, findings)
+        findings = replace(_findings(session, given, config, data, report), judged=judged)
+        report = section.with_recipe(config, findings)
         if config.decides and not compares:
             decision = decided(findings.main.reward_model, findings.main.units, *findings.last_two(), config.seed)
     else:
-        document = table.without_rewards(len(data.prompts))
-    document.evaluation = EvaluationRef(id=evaluation.id, name=evaluation.name)
-    document.headline = found.headline
-    document.decision = decision
-    document.training = training_lines(found.entrants)
+        report = section.without_rewards(report, width)
+    assert report.recipe is not None
+    report.recipe.decision = decision
     changed(session, evaluation, "report")
-    for warning in document.warnings:
+    for warning in report.recipe.warnings:
         session.add(RunLog(run_id=run.id, attempt=run.attempt, level="warning", message=warning))
-    return document.model_dump(mode="json"), _summary(document, evaluation)
+    return report.model_dump(mode="json"), _summary(report)
 
 
 def _findings(
@@ -68,20 +65,20 @@ def _findings(
     inputs: Mapping[str, Dataset | Model],
     config: EvaluateConfig,
     data: EvaluationData,
-    found: EvaluationReport,
+    report: EvaluationReport,
 ) -> Findings:
     findings = Findings(
         data=data,
-        report=found,
+        report=report,
         entrants=_width(config),
         rewards=sum(name.startswith("rewards.") for name in inputs),
     )
     if not findings.sources:
-        raise UnusableInput(f"the reward models of evaluation {found.evaluation} have been deleted")
+        raise UnusableInput(f"the reward models of evaluation {report.evaluation} have been deleted")
     graded_by, summed = _graded_by(inputs.get("labelled"), findings.main.content_hash)
     return replace(
         findings,
-        training=_training(session, data),
+        models=_models(session, data),
         shown=_shown(session, data, config.examples),
         graded_by=graded_by,
         summed=summed,
@@ -93,18 +90,11 @@ def _width(config: EvaluateConfig) -> int:
     return sum(max(1, len(set(entrant.scores))) for entrant in config.entrants)
 
 
-def _training(session: Session, data: EvaluationData) -> dict[uuid.UUID, Training]:
-    found = {}
-    entrants = select(Entrant).where(Entrant.evaluation_id == data.id)
-    for entrant in session.scalars(entrants):
-        model = session.get(Model, entrant.model_id) if entrant.model_id else None
-        found[entrant.id] = Training(
-            info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
-            device_seconds=(sum(training_cost(session, model)) if model is not None else 0.0)
-            + _choosing_cost(session, entrant),
-            log_prob_seconds=log_prob_cost(session, model) if model is not None else (0.0, 0.0),
-        )
-    return found
+def _models(session: Session, data: EvaluationData) -> dict[uuid.UUID, ModelInfo]:
+    """By entrant."""
+    mine = select(Entrant.id, Model.info).join(Model, Model.id == Entrant.model_id)
+    rows = session.execute(mine.where(Entrant.evaluation_id == data.id))
+    return {entrant: ModelInfo.model_validate(info) for entrant, info in rows if info}
 
 
 def _shown(session: Session, data: EvaluationData, prompts: int) -> dict[int, tuple[str, dict[uuid.UUID, str]]]:
@@ -114,18 +104,11 @@ def _shown(session: Session, data: EvaluationData, prompts: int) -> dict[int, tu
     texts = session.execute(select(EvaluationPrompt.position, EvaluationPrompt.messages).where(*wanted)).all()
     asked = {position: messages[-1]["content"] for position, messages in texts}
     answers: dict[int, dict[uuid.UUID, str]] = {position: {} for position in positions}
-    entrants = [who.id for who in data.entrants]
+    entrants = [entrant.id for entrant in data.entrants]
     mine = Response.entrant_id.in_(entrants), Response.position.in_(positions), Response.sample == 0
     for response in session.scalars(select(Response).where(*mine)):
         answers[response.position][response.entrant_id] = response.turns[-1] if response.turns else ""
     return {row: (asked[position], answers[position]) for row, position in enumerate(positions)}
-
-
-def _choosing_cost(session: Session, entrant: Entrant) -> float:
-    """Device-seconds of sampling several answers and choosing among them, which is all that best-of-n costs."""
-    run = session.get(Run, entrant.run_id) if entrant.best_of is not None and entrant.run_id is not None else None
-    source = session.get(Run, run.reused_from_id) if run is not None and run.reused_from_id is not None else run
-    return source.device_seconds if source is not None else 0.0
 
 
 def _graded_by(labelled: Any, judged_by: str) -> tuple[str | None, int]:
@@ -139,17 +122,18 @@ def _graded_by(labelled: Any, judged_by: str) -> tuple[str | None, int]:
     return by.reward_source, len(by.parts) if by.of_model(judged_by) is not None else 0
 
 
-def _summary(document: Report, evaluation: Evaluation) -> dict[str, Any]:
-    if not document.methods:
-        return {"evaluation": evaluation.name, "prompts": document.prompts}
-    highest = max(document.methods, key=lambda row: row.reward_mean)
-    winner = document.headline.winner if document.headline is not None else None
+def _summary(report: EvaluationReport) -> dict[str, Any]:
+    flattened = flat(report)
+    if not flattened.methods:
+        return {"evaluation": report.evaluation, "prompts": report.prompts}
+    highest = max(flattened.methods, key=lambda row: row.reward_mean)
+    winner = report.headline.winner if report.headline is not None else None
     return {
-        "evaluation": evaluation.name,
-        "prompts": document.prompts,
+        "evaluation": report.evaluation,
+        "prompts": report.prompts,
         "winner": winner or "none",
         "highest_mean": highest.name,
         "highest_mean_reward": highest.reward_mean,
-        "held_out_accuracy": document.reward_model.held_out_accuracy,
-        "spearman": document.control.spearman if document.control else None,
+        "held_out_accuracy": flattened.reward_model.held_out_accuracy,
+        "spearman": flattened.control.spearman if flattened.control else None,
     }

@@ -13,8 +13,8 @@ from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.tables import Evaluation, RewardAssessment, RewardValue
 from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.run_kinds.evaluate import EvaluateConfig
 from steerboard_statistics.bootstrap import Floats
 
 
@@ -26,7 +26,7 @@ def entrants_by_source(
     given = session.scalars(select(RunInput).where(RunInput.run_id == run.id, RunInput.name.startswith("entrants.")))
     sources = {row.name: row.upstream_run_id or row.model_id for row in given}
     by_position = {entrant.position: entrant.id for entrant in entrants_of(session, evaluation)}
-    found: dict[uuid.UUID, uuid.UUID] = {}
+    entrant_of: dict[uuid.UUID, uuid.UUID] = {}
     position = 0
     for place, entrant in enumerate(EvaluateConfig.model_validate(run.config).entrants):
         scores: list[Condition | None] = list(dict.fromkeys(entrant.scores)) or [None]
@@ -34,22 +34,22 @@ def entrants_by_source(
             at = by_position.get(position + scores.index(score))
             source = sources.get(f"entrants.{place}")
             if at is not None and source is not None:
-                found.setdefault(source, at)
+                entrant_of.setdefault(source, at)
         position += len(scores)
-    return found
+    return entrant_of
 
 
 def mean_rewards(session: Session, assessment: RewardAssessment, entrants: Sequence[uuid.UUID]) -> Floats:
     """Mean over samples: (prompts, entrants), NaN where there is none; z where the reward model has a normaliser."""
     columns = {id_: column for column, id_ in enumerate(entrants)}
-    found = session.execute(
+    values = session.execute(
         select(RewardValue.position, RewardValue.entrant_id, RewardValue.value).where(
             RewardValue.assessment_id == assessment.id, RewardValue.entrant_id.in_(entrants)
         )
     ).all()
-    rows = {position: row for row, position in enumerate(sorted({position for position, _, _ in found}))}
+    rows = {position: row for row, position in enumerate(sorted({position for position, _, _ in values}))}
     total, number = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
-    for position, entrant, value in found:
+    for position, entrant, value in values:
         total[rows[position], columns[entrant]] += value
         number[rows[position], columns[entrant]] += 1
     with np.errstate(invalid="ignore"):

@@ -10,13 +10,13 @@ from steerboard_contracts.report.sections.entrants import EntrantRow
 def training_lines(entrants: Iterable[EntrantRow]) -> list[str]:
     """A model that is asked for several scores is one policy."""
     policies = {row.model: row for row in entrants if row.model is not None}
-    found = []
+    lines = []
     for name, row in policies.items():
         if row.kept is not None:
-            found.append(f"{name} has the weights that were the {row.kept}.")
+            lines.append(f"{name} has the weights that were the {row.kept}.")
         if row.condition_gain is not None:
-            found.append(f"{name}: {_gain(row)}.")
-    return found
+            lines.append(f"{name}: {_gain(row)}.")
+    return lines
 
 
 def _gain(row: EntrantRow) -> str:

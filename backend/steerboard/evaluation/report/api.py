@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
@@ -39,7 +40,7 @@ async def _asked(
     return await in_turn(request, _look_up, request, credentials, project, evaluation)
 
 
-Asked = Annotated[tuple[Project, uuid.UUID], Depends(_asked)]
+ReportOf = Annotated[tuple[Project, uuid.UUID], Depends(_asked)]
 
 Baseline = Annotated[str | None, Query(description="The entrant that the others are compared with.")]
 
@@ -54,7 +55,7 @@ class PdfResponse(Response):
 @router.get("/{evaluation}/report", responses=problems(404))
 async def evaluation_report(
     request: Request,
-    asked: Asked,
+    asked: ReportOf,
     baseline: Baseline = None,
 ) -> EvaluationReport:
     """Every figure with its n and interval. Computed once for each version of the evaluation; it may take seconds."""
@@ -62,7 +63,7 @@ async def evaluation_report(
 
 
 @router.get("/{evaluation}/report.html", response_class=HTMLResponse, responses=problems(404))
-async def report_page(request: Request, asked: Asked, baseline: Baseline = None) -> Response:
+async def report_page(request: Request, asked: ReportOf, baseline: Baseline = None) -> Response:
     """The report as one HTML file that needs nothing else: no scripts, and a style for printing."""
     document = document_of(await _shown(request, asked[1], baseline))
     page = await run_in_threadpool(page_of, document)
@@ -70,18 +71,18 @@ async def report_page(request: Request, asked: Asked, baseline: Baseline = None)
 
 
 @router.get("/{evaluation}/report.pdf", response_class=PdfResponse, responses=problems(404))
-async def report_pdf(request: Request, asked: Asked, baseline: Baseline = None) -> Response:
+async def report_pdf(request: Request, asked: ReportOf, baseline: Baseline = None) -> Response:
     """The same as a PDF."""
-    found = await _shown(request, asked[1], baseline)
-    document = document_of(found)
+    report = await _shown(request, asked[1], baseline)
+    document = document_of(report)
     async with slot_for(request, "computing"):
-        made = await run_in_threadpool(_PDFS.get, _hash_of(found), lambda: pdf_of(document))
+        made = await run_in_threadpool(_PDFS.get, _hash_of(report), lambda: pdf_of(document))
     return PdfResponse(made, headers=_download(document.title, "pdf"))
 
 
 async def _shown(request: Request, evaluation_id: uuid.UUID, baseline: str | None) -> EvaluationReport:
-    found = await read_report(request, evaluation_id)
-    return found if baseline is None else against(found, baseline)
+    report = await read_report(request, evaluation_id)
+    return report if baseline is None else against(report, baseline)
 
 
 def _hash_of(report: EvaluationReport) -> bytes:
@@ -114,9 +115,16 @@ def look_up(
     """Which evaluation is meant, for someone who may read it; in a separate transaction, so none is open while
     the report is computed."""
     with transaction(request.app.state.sessions) as session:
-        found, scopes = visible_project(session, identify(request, session, credentials), project)
+        project_row, scopes = visible_project(session, identify(request, session, credentials), project)
         require(scopes, "read")
-        return found, find(session, found).id
+        return project_row, find(session, project_row).id
+
+
+async def make_current(request: Request, evaluation_id: uuid.UUID, *, newest: bool = True) -> None:
+    """See to it that a report is kept, of the evaluation's newest version or of any."""
+    sessions = request.app.state.sessions
+    if not await in_turn(request, partial(assembly.is_kept, sessions, evaluation_id, newest=newest)):
+        await read_report(request, evaluation_id)
 
 
 async def read_report(request: Request, evaluation_id: uuid.UUID) -> EvaluationReport:

@@ -6,19 +6,21 @@ import datetime as dt
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import ValidationError
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.evaluation import service
 from steerboard.evaluation.prompts.service import said_of
-from steerboard.evaluation.recipe_runs import report_of
+from steerboard.evaluation.recipe_runs import section_of
 from steerboard.evaluation.report.data import EvaluationData
 from steerboard.evaluation.report.loading.costs import entrant_costs
 from steerboard.evaluation.report.loading.loader import read
+from steerboard.evaluation.report.pair_outcomes import PairOutcomes
 from steerboard.evaluation.report.sections.agreement import agreement_rows
 from steerboard.evaluation.report.sections.entrants import contamination, entrant_rows, length_ratios, mean_lengths
 from steerboard.evaluation.report.sections.fluency import fluency
@@ -34,7 +36,7 @@ from steerboard.evaluation.report.sections.rewards import reward_sections
 from steerboard.evaluation.report.sections.several_rewards import reward_correlations, reward_sums
 from steerboard.evaluation.report.sections.win_rate_differences import win_rate_differences
 from steerboard.evaluation.report.sources import lengths
-from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationReportRow
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationReportRow, ReportSource
 from steerboard.platform.http.errors import NotFound
 from steerboard.runs.results.academic import academic_by_hash, academic_of_endpoint
 from steerboard.runs.results.benchmarks import newest_benchmarks
@@ -45,10 +47,18 @@ from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
 from steerboard_contracts.report.evaluation import FIGURES_VERSION, EvaluationReport
 
 Sessions = sessionmaker[Session]
-Found = TypeVar("Found")
+Read = TypeVar("Read")
 
 
-def assemble(data: EvaluationData) -> EvaluationReport:
+@dataclass(frozen=True)
+class Assembled:
+    """A report, and the outcomes that it counts."""
+
+    report: EvaluationReport
+    outcomes: PairOutcomes
+
+
+def assemble(data: EvaluationData) -> Assembled:
     """All sections, from what was read. The same data give the same report, except for the time."""
     began = time.perf_counter()
     turns = lengths(data.answers, data.shape)
@@ -63,7 +73,8 @@ def assemble(data: EvaluationData) -> EvaluationReport:
     add_self_preference(data, judges, sources)
     add_quality(data, judges, sources)
     juries, panels = jury_sections(data, judges, sources)
-    add_length_matched(data, [*sources, *panels], means)
+    every = [*people, *panels, *voices, *models]
+    add_length_matched(data, every, means)
     entrants = entrant_rows(data, means)
     report = EvaluationReport(
         evaluation=data.name,
@@ -96,7 +107,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         ),
         warnings=[],
         length_ratios=length_ratios(data, means),
-        held_out_changes=merged(data.held_out_changes, *(one.held_out_changes for one in rewards)),
+        held_out_changes=merged(data.held_out_changes, *(reward.held_out_changes for reward in rewards)),
         recipe=data.recipe,
         frontier=frontier(data, rewards),
         fluency=fluency(data),
@@ -104,7 +115,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
     )
     report = against(report, None)
     report.seconds = round(time.perf_counter() - began, 3)
-    return report
+    return Assembled(report, PairOutcomes.of(data, every, means))
 
 
 def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | None:
@@ -115,7 +126,7 @@ def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | Non
     """
 
     def look(session: Session) -> EvaluationReport | None:
-        evaluation = _found(session, evaluation_id)
+        evaluation = evaluation_of(session, evaluation_id)
         row = session.get(EvaluationReportRow, evaluation_id)
         if row is None or row.version != evaluation.version:
             return None
@@ -136,38 +147,56 @@ def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | Non
         report.academic = _academic(session, evaluation, report)
         report.evaluation = evaluation.name
         report.prompts_from = said_of(evaluation.prompts_from)
-        report.recipe = report_of(session, evaluation)
+        report.recipe = section_of(session, evaluation)
         report.costs = entrant_costs(session, evaluation)
         report.headline = headline(report)
         return report
 
-    return _at_one_moment(sessions, look)
+    return at_one_moment(sessions, look)
+
+
+def is_kept(sessions: Sessions, evaluation_id: uuid.UUID, *, newest: bool) -> bool:
+    """Whether there is a report, by the present rules, of the evaluation's newest version or of any."""
+    row, figures = EvaluationReportRow, EvaluationReportRow.document["figures_version"].as_integer()
+    query = select(row.evaluation_id).where(row.evaluation_id == evaluation_id, figures == FIGURES_VERSION)
+    if newest:
+        query = query.join(Evaluation, (Evaluation.id == row.evaluation_id) & (Evaluation.version == row.version))
+    with sessions() as session:
+        return session.scalar(query) is not None
 
 
 def compute(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport:
     """Read, assemble and keep the report; no transaction is open while it is assembled."""
     began = time.perf_counter()
-    report = assemble(_at_one_moment(sessions, lambda session: read(session, _found(session, evaluation_id))))
-    report.academic = _at_one_moment(
-        sessions, lambda session: _academic(session, _found(session, evaluation_id), report)
+    assembled = assemble(at_one_moment(sessions, lambda session: read(session, evaluation_of(session, evaluation_id))))
+    report = assembled.report
+    report.academic = at_one_moment(
+        sessions, lambda session: _academic(session, evaluation_of(session, evaluation_id), report)
     )
     report.seconds = round(time.perf_counter() - began, 3)
     row = insert(EvaluationReportRow).values(
-        evaluation_id=evaluation_id, version=report.version, document=report.model_dump(mode="json")
+        evaluation_id=evaluation_id,
+        version=report.version,
+        document=report.model_dump(mode="json"),
+        **assembled.outcomes.columns(),
     )
     newer = row.on_conflict_do_update(
         index_elements=["evaluation_id"],
         set_={
             "version": row.excluded.version,
             "document": row.excluded.document,
+            "entrants": row.excluded.entrants,
+            "positions": row.excluded.positions,
+            "lengths": row.excluded.lengths,
             "created_at": func.clock_timestamp(),
         },
         where=EvaluationReportRow.version <= row.excluded.version,
-    )
+    ).returning(EvaluationReportRow.evaluation_id)
     with sessions() as session, session.begin():
         # Deleting the evaluation meanwhile deletes the report too.
-        if session.scalar(select(Evaluation.id).where(Evaluation.id == evaluation_id).with_for_update(key_share=True)):
-            session.execute(newer)
+        there = select(Evaluation.id).where(Evaluation.id == evaluation_id).with_for_update(key_share=True)
+        if session.scalar(there) and session.scalar(newer):
+            _replace_sources(session, evaluation_id, assembled.outcomes)
     return report
 
 
@@ -184,27 +213,35 @@ def _academic(session: Session, evaluation: Evaluation, report: EvaluationReport
         for name, asked in session.execute(answered.where(Entrant.evaluation_id == evaluation.id))
         if asked is not None
     }
-    found = []
+    sections = []
     for row in report.entrants:
         rows = [*of_models.get(row.content_hash or "", []), *of_endpoints.get(row.name, [])]
         by_task: dict[str, AcademicRow] = {}
-        for one in rows:
-            known = by_task.get(one.task.task)
-            if known is None or one.task.whole or not known.task.whole:
-                by_task[one.task.task] = one
+        for result in rows:
+            known = by_task.get(result.task.task)
+            if known is None or result.task.whole or not known.task.whole:
+                by_task[result.task.task] = result
         if by_task:
-            found.append(EntrantAcademic(entrant=row.name, rows=[one for _, one in sorted(by_task.items())]))
-    return found
+            sections.append(EntrantAcademic(entrant=row.name, rows=[result for _, result in sorted(by_task.items())]))
+    return sections
 
 
-def _found(session: Session, evaluation_id: uuid.UUID) -> Evaluation:
+def _replace_sources(session: Session, evaluation_id: uuid.UUID, outcomes: PairOutcomes) -> None:
+    session.execute(delete(ReportSource).where(ReportSource.evaluation_id == evaluation_id))
+    rows = outcomes.rows(evaluation_id)
+    if rows:
+        session.execute(insert(ReportSource), rows)
+
+
+def evaluation_of(session: Session, evaluation_id: uuid.UUID) -> Evaluation:
+    """Raises `NotFound` (`unknown_evaluation`)."""
     evaluation = session.get(Evaluation, evaluation_id)
     if evaluation is None:
         raise NotFound("the evaluation was deleted meanwhile", code="unknown_evaluation")
     return evaluation
 
 
-def _at_one_moment(sessions: Sessions, look: Callable[[Session], Found]) -> Found:
+def at_one_moment(sessions: Sessions, look: Callable[[Session], Read]) -> Read:
     """Everything is read as of one moment, despite concurrent writes."""
     with sessions() as session, session.begin():
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})

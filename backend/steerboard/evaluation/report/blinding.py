@@ -19,9 +19,8 @@ from steerboard.evaluation.ranking.tables import Campaign
 from steerboard.evaluation.report.sections.headline import headline
 from steerboard.evaluation.report.sections.human import human_label
 from steerboard.evaluation.report.sections.methods import methods_rows
-from steerboard.evaluation.report.sources import turned
 from steerboard_contracts.report.evaluation import AgreementRow, EvaluationReport, Unfinished
-from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
+from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow, turned
 from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
 from steerboard_contracts.report.sections.human import HumanReport
 from steerboard_contracts.report.sections.judges import JudgeReport
@@ -46,7 +45,7 @@ def blinded(report: EvaluationReport, salt: str) -> EvaluationReport:
     """
     names = _letters([entrant.name for entrant in report.entrants], salt)
     labels: Labels = {}
-    found = EvaluationReport(
+    blind = EvaluationReport(
         evaluation="Evaluation",
         evaluation_id=report.evaluation_id,
         version=report.version,
@@ -71,9 +70,9 @@ def blinded(report: EvaluationReport, salt: str) -> EvaluationReport:
         warnings=[],
         length_ratios=_ratios(report.length_ratios, names),
     )
-    found.methods = methods_rows(found, None)
-    found.headline = headline(found)
-    return found
+    blind.methods = methods_rows(blind, None)
+    blind.headline = headline(blind)
+    return blind
 
 
 def _letters(names: Sequence[str], salt: str) -> Names:
@@ -132,65 +131,69 @@ def _comparison(comparison: Comparison, names: Names) -> Comparison | None:
 
 def _pair(row: PairRow, names: Names) -> PairRow:
     """The order within a pair would show which of the two was entered first."""
-    found = row.model_copy(update={"a": names[row.a], "b": names[row.b]})
-    return found if found.a < found.b else turned(found)
+    renamed = row.model_copy(update={"a": names[row.a], "b": names[row.b]})
+    return renamed if renamed.a < renamed.b else turned(renamed)
 
 
 def _human(reports: Sequence[HumanReport], names: Names, labels: Labels) -> list[HumanReport]:
     campaigns: Names = {}
     made: list[HumanReport] = []
-    for one in reports:
-        comparison = _comparison(one.comparison, names)
+    for human in reports:
+        comparison = _comparison(human.comparison, names)
         if comparison is None:
             continue
-        campaign = campaigns.setdefault(one.campaign, str(len(campaigns) + 1))
+        campaign = campaigns.setdefault(human.campaign, str(len(campaigns) + 1))
         made.append(
             HumanReport(
                 campaign=campaign,
-                criterion=one.criterion,
-                state=one.state,
-                items=one.items,
-                done_items=one.done_items,
-                overlap=one.overlap,
-                rankings=one.rankings,
+                criterion=human.criterion,
+                state=human.state,
+                task_type=human.task_type,
+                points=human.points,
+                both_bad=human.both_bad,
+                adjudicated=human.adjudicated,
+                items=human.items,
+                done_items=human.done_items,
+                overlap=human.overlap,
+                rankings=human.rankings,
                 comparison=comparison,
-                alpha=one.alpha,
+                alpha=human.alpha,
                 annotators=[],
                 kappas=[],
                 warnings=[],
             )
         )
-        labels["human", human_label(one.campaign, one.criterion)] = human_label(campaign, one.criterion)
+        labels["human", human_label(human.campaign, human.criterion)] = human_label(campaign, human.criterion)
     return made
 
 
 def _judges(reports: Sequence[JudgeReport], names: Names, labels: Labels) -> list[JudgeReport]:
     made: list[JudgeReport] = []
-    for one in reports:
-        comparison = _comparison(one.comparison, names) if one.valid and not one.invalid_entrants else None
+    for judge in reports:
+        comparison = _comparison(judge.comparison, names) if judge.valid and not judge.invalid_entrants else None
         if comparison is None:
             continue
-        label = labels["judge", one.judge] = str(len(made) + 1)
+        label = labels["judge", judge.judge] = str(len(made) + 1)
         made.append(
             JudgeReport(
                 judge=label,
-                style=one.style,
+                style=judge.style,
                 model="",
-                imported=one.imported,
-                state=one.state,
-                verdicts=one.verdicts,
-                ok=one.ok,
-                unparsed=one.unparsed,
-                refused=one.refused,
-                errors=one.errors,
-                superseded=one.superseded,
-                unparsed_rate=one.unparsed_rate,
-                unparsed_threshold=one.unparsed_threshold,
+                imported=judge.imported,
+                state=judge.state,
+                verdicts=judge.verdicts,
+                ok=judge.ok,
+                unparsed=judge.unparsed,
+                refused=judge.refused,
+                errors=judge.errors,
+                superseded=judge.superseded,
+                unparsed_rate=judge.unparsed_rate,
+                unparsed_threshold=judge.unparsed_threshold,
                 valid=True,
                 prompt_tokens=None,
                 completion_tokens=None,
                 comparison=comparison,
-                biases=one.biases.model_copy(update={"self_preference": None}),
+                biases=judge.biases.model_copy(update={"self_preference": None}),
                 warnings=[],
             )
         )
@@ -199,20 +202,20 @@ def _judges(reports: Sequence[JudgeReport], names: Names, labels: Labels) -> lis
 
 def _rewards(reports: Sequence[RewardReport], names: Names, labels: Labels) -> list[RewardReport]:
     made: list[RewardReport] = []
-    for one in reports:
-        comparison = _comparison(one.comparison, names)
+    for reward in reports:
+        comparison = _comparison(reward.comparison, names)
         if comparison is None:
             continue
-        label = labels["reward", one.reward_model] = str(len(made) + 1)
+        label = labels["reward", reward.reward_model] = str(len(made) + 1)
         made.append(
             RewardReport(
                 reward_model=label,
                 content_hash="",
-                state=one.state,
+                state=reward.state,
                 trained=[],
                 comparison=comparison,
-                units=one.units,
-                accuracy=one.accuracy,
+                units=reward.units,
+                accuracy=reward.accuracy,
                 calibration=None,
                 histogram_raw={},
                 histogram_z={},
@@ -232,11 +235,11 @@ def _agreement(rows: Sequence[AgreementRow], labels: Labels) -> list[AgreementRo
     ]
 
 
-def _contamination(found: Contamination) -> Contamination:
+def _contamination(contamination: Contamination) -> Contamination:
     """How many prompts, and not in whose data."""
     nameless = {"question_id": "", "dataset": "", "row": 0}
-    seen = [one.model_copy(update=nameless) for one in found.seen]
-    return found.model_copy(update={"checked": [""] if found.checked else [], "seen": seen})
+    seen = [seen_prompt.model_copy(update=nameless) for seen_prompt in contamination.seen]
+    return contamination.model_copy(update={"checked": [""] if contamination.checked else [], "seen": seen})
 
 
 def _ratios(rows: Sequence[LengthRatio], names: Names) -> list[LengthRatio]:

@@ -16,9 +16,10 @@ from steerboard_contracts.held_out_changes import HeldOutChange
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.benchmark import FinishedBenchmark
 from steerboard_contracts.report.evaluation import Unfinished
-from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.sections.costs import EntrantCost
+from steerboard_contracts.report.sections.human import TaskType
 from steerboard_contracts.report.sections.judges import Calibration
+from steerboard_contracts.report.sections.recipe import RecipeSection
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,7 +27,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Who:
+class EntrantFacts:
     """An entrant. `known_origin`: its lineage was recorded here from the base model on, so what trained it is known.
 
     `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers.
@@ -115,7 +116,7 @@ class Verdicts:
 
     def take(self, which: Bools) -> Verdicts:
         """Rows where `which` is True."""
-        return Verdicts(**{one.name: getattr(self, one.name)[which] for one in fields(self)})
+        return Verdicts(**{column.name: getattr(self, column.name)[which] for column in fields(self)})
 
 
 @dataclass(frozen=True)
@@ -196,12 +197,16 @@ class RewardFacts:
 
 @dataclass(frozen=True)
 class Ranking:
-    """One submission. `shown`: columns in the order of the screen; `ranks` by criterion, None for the overall one."""
+    """One submission. `shown`: columns in the order of the screen; `ranks` by criterion, None for the overall one;
+    `scores` by criterion, of a Likert task, from which its ranks follow."""
 
     row: int
     annotator: str
     shown: tuple[int, ...]
     ranks: dict[str | None, tuple[int, ...]]
+    scores: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    both_bad: bool = False
+    adjudicated: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,25 +220,30 @@ class TaskCounts:
 
 @dataclass(frozen=True)
 class CampaignFacts:
-    """`gold`: by row, the known rank of each column."""
+    """`points`: those of each criterion of a Likert task. `gold`: by row, the known rank of each column.
+    `rankings`: every annotator's; `counted`: what scores the answers, where a reviewer's decision on an item stands for
+    all of its rankings."""
 
     id: uuid.UUID
     name: str
     state: str
+    task_type: TaskType
     overlap: int
     criteria: tuple[str, ...]
+    points: dict[str, int]
     entrants: tuple[int, ...]
     items: int
     gold: dict[int, dict[int, float]]
     rankings: tuple[Ranking, ...]
+    counted: tuple[Ranking, ...]
     counts: dict[str, TaskCounts]
 
 
 @dataclass(frozen=True)
 class EvaluationData:
-    """Everything a report needs, read at one moment. `unfinished`: in the service's words. `recipe`: the paper's table,
-    if a recipe's stage started the evaluation and has ended. `held_out_changes`: of the prompts, and of the pairs that
-    judges were calibrated on."""
+    """Everything a report needs, read at one moment. `unfinished`: in the service's words. `recipe`: the paper's
+    claims, if a recipe's stage started the evaluation and has ended. `held_out_changes`: of the prompts, and of the
+    pairs that judges were calibrated on."""
 
     id: uuid.UUID
     name: str
@@ -243,7 +253,7 @@ class EvaluationData:
     unfinished: list[Unfinished]
     prompts_from: str
     prompts: list[PromptFacts]
-    entrants: list[Who]
+    entrants: list[EntrantFacts]
     answers: Answers
     texts: list[TextFacts]
     judges: list[JudgeFacts] = field(default_factory=list)
@@ -251,7 +261,7 @@ class EvaluationData:
     rewards: list[RewardFacts] = field(default_factory=list)
     campaigns: list[CampaignFacts] = field(default_factory=list)
     held_out_changes: list[HeldOutChange] = field(default_factory=list)
-    recipe: Report | None = None
+    recipe: RecipeSection | None = None
     kl_to: KlTo | None = None
     costs: list[EntrantCost] = field(default_factory=list)
 

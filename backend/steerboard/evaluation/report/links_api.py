@@ -48,17 +48,17 @@ _GONE = (
 @router.get("", responses=problems(404))
 def list_report_links(evaluation: str, session: Db, access: Read) -> list[ReportLinkOut]:
     """The links that work, the newest first."""
-    found = links.links_of(session, get_evaluation(session, access.project, evaluation))
-    return [ReportLinkOut.model_validate(link) for link in found]
+    shared = links.links_of(session, get_evaluation(session, access.project, evaluation))
+    return [ReportLinkOut.model_validate(link) for link in shared]
 
 
 @router.post("", status_code=201, responses=problems(404, 409))
 def create_report_link(evaluation: str, body: ReportLinkCreate, session: Db, access: Write) -> ReportLinkCreated:
     """Everyone who has the link can read the report, without an account. Its address is in this answer and never
     again. While a campaign is not closed, the report that it shows has letters for entrants."""
-    found = get_evaluation(session, access.project, evaluation)
-    link, code = links.create(session, found, dt.timedelta(days=body.expires_in_days), access.actor)
-    target = f"evaluation {found.name} {found.id}"
+    stored = get_evaluation(session, access.project, evaluation)
+    link, code = links.create(session, stored, dt.timedelta(days=body.expires_in_days), access.actor)
+    target = f"evaluation {stored.name} {stored.id}"
     audit(session, access, "report_link.create", target, {"link": str(link.id), "days": body.expires_in_days})
     return ReportLinkCreated(**ReportLinkOut.model_validate(link).model_dump(), path=f"/shared/{code}")
 
@@ -66,9 +66,15 @@ def create_report_link(evaluation: str, body: ReportLinkCreate, session: Db, acc
 @router.delete("/{link}", status_code=204, responses=problems(404))
 def revoke_report_link(evaluation: str, link: uuid.UUID, session: Db, access: Write) -> None:
     """It stops working with this answer."""
-    found = get_evaluation(session, access.project, evaluation)
-    revoked = links.revoke(session, found, link)
-    audit(session, access, "report_link.revoke", f"evaluation {found.name} {found.id}", {"link": str(revoked.id)})
+    stored = get_evaluation(session, access.project, evaluation)
+    revoked = links.revoke(session, stored, link)
+    audit(
+        session,
+        access,
+        "report_link.revoke",
+        f"evaluation {stored.name} {stored.id}",
+        {"link": str(revoked.id)},
+    )
 
 
 @root_router.get("/shared/{code}", response_class=HTMLResponse, responses=problems(404, 429))

@@ -9,7 +9,7 @@ import numpy as np
 
 from steerboard.evaluation.report.data import Answers, Bools, EvaluationData, Floats, Ints
 from steerboard_contracts.report.estimate import Estimate
-from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow, ScoreRow
+from steerboard_contracts.report.sections.comparison import By, Comparison, ScoreRow
 from steerboard_statistics.agreement import pair_signs
 from steerboard_statistics.bootstrap import ratio_interval
 from steerboard_statistics.proportions import win_rate_interval
@@ -18,7 +18,9 @@ from steerboard_statistics.proportions import win_rate_interval
 @dataclass(frozen=True)
 class Source:
     """`scores` (prompts, entrants): higher is better, NaN where it has none. `signs` (prompts, pairs): who of two
-    is better, pairs as in `pair_columns`. `label` names it in the report; `valid`: whether its figures may be used."""
+    is better, pairs as in `pair_columns`. `label` names it in the report; `valid`: whether its figures may be used.
+    `flips` (prompts, pairs), of a judge of pairs: 1 where its two orders differ, 0 where not, NaN where not both have a
+    verdict."""
 
     by: By
     label: str
@@ -26,6 +28,7 @@ class Source:
     signs: Floats
     comparison: Comparison
     valid: bool = True
+    flips: Floats | None = None
 
     def columns(self) -> Ints:
         """The entrants that it covers."""
@@ -45,10 +48,10 @@ def signs_of(scores: Floats) -> Floats:
 
 def lengths(answers: Answers, shape: tuple[int, int]) -> Floats:
     """Characters of each turn of the first sample: (prompts, entrants, turns), NaN where there is no answer."""
-    found = np.full((*shape, answers.characters.shape[1]), np.nan)
+    characters = np.full((*shape, answers.characters.shape[1]), np.nan)
     first = answers.sample == 0
-    found[answers.row[first], answers.entrant[first]] = answers.characters[first]
-    return found
+    characters[answers.row[first], answers.entrant[first]] = answers.characters[first]
+    return characters
 
 
 def share(rows: Ints, points: Floats, *, seed: int) -> Estimate:
@@ -100,44 +103,6 @@ def family_share(source: Source, own: Bools, among: Floats, *, seed: int) -> Est
 
 def names_of(data: EvaluationData, columns: Sequence[int] | Ints) -> list[str]:
     return [data.entrants[int(column)].name for column in columns]
-
-
-def pair_of(comparison: Comparison, entrant: str, vs: str) -> PairRow | None:
-    """The row of two entrants, turned so that `entrant` is `a`."""
-    for row in comparison.pairs:
-        if (row.a, row.b) == (entrant, vs):
-            return row
-        if (row.b, row.a) == (entrant, vs):
-            return turned(row)
-    return None
-
-
-def turned(row: PairRow) -> PairRow:
-    return row.model_copy(
-        update={
-            "a": row.b,
-            "b": row.a,
-            "wins": row.losses,
-            "losses": row.wins,
-            "win_rate": mirrored(row.win_rate, 1.0),
-            "difference": None if row.difference is None else mirrored(row.difference, 0.0),
-            "length_matched": None if row.length_matched is None else mirrored(row.length_matched, 1.0),
-            "length_adjusted": None if row.length_adjusted is None else mirrored(row.length_adjusted, 1.0),
-        }
-    )
-
-
-def mirrored(estimate: Estimate, around: float) -> Estimate:
-    """`around` - x."""
-
-    def turn(value: float | None) -> float | None:
-        return None if value is None else around - value
-
-    return Estimate(value=turn(estimate.value), low=turn(estimate.high), high=turn(estimate.low), n=estimate.n)
-
-
-def score_of(comparison: Comparison, entrant: str) -> Estimate | None:
-    return next((row.mean for row in comparison.scores if row.entrant == entrant), None)
 
 
 def moved(rows: Sequence[ScoreRow], scale: float, shift: float) -> list[ScoreRow]:

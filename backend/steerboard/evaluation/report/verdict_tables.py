@@ -131,6 +131,19 @@ def pair_units(verdicts: Verdicts, entrants: int, style: str) -> PairUnits:
     )
 
 
+def pair_flips(units: PairUnits, prompts: int, entrants: int) -> Floats:
+    """1 where the two orders of a prompt's pair differ, at any turn, 0 where not, NaN where not both are judged:
+    (prompts, pairs)."""
+    first, second = np.triu_indices(entrants, 1)
+    number_of = np.zeros((entrants, entrants), dtype=np.int64)
+    number_of[first, second] = np.arange(len(first))
+    flips = np.full((prompts, len(first)), np.nan)
+    at = units.row[units.both], number_of[units.first, units.second][units.both]
+    flips[at] = 0.0
+    np.maximum.at(flips, at, units.flipped[units.both].astype(np.float64))
+    return flips
+
+
 def pair_values(units: PairUnits, prompts: int, entrants: int) -> Floats:
     """Mean over turns of each prompt's pairs: (prompts, pairs), pairs as in `report_sources.pair_columns`."""
     first, second = np.triu_indices(entrants, 1)

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
 from steerboard.evaluation.recipe_stage.stage_rewards import entrants_by_source, mean_rewards, units_of
 from steerboard.evaluation.report.data import Floats
-from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
+from steerboard.evaluation.rewards import assessments_of
 from steerboard.evaluation.tables import Evaluation, Response, RewardAssessment
 from steerboard.platform.http.errors import NotFound
 from steerboard.registry.promotions import former_of
@@ -24,11 +24,11 @@ from steerboard.runs.ledger import ledgers
 from steerboard.runs.pipelines.service import stages_of
 from steerboard.runs.state.stopped_rounds import decisions, planned_rounds
 from steerboard.runs.tables import Pipeline, Run, RunOutput
+from steerboard_contracts.known_quality import KNOWN_QUALITY
 from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.rounds import RoundPolicy
 from steerboard_contracts.report.selection import SelectionResult
-from steerboard_contracts.run_kinds import evaluates, kinds_that, trains
 from steerboard_contracts.watching.ledger import Ledger
 
 
@@ -76,30 +76,30 @@ def read_rounds(session: Session, pipeline: Pipeline) -> RoundsFacts:
     if planned is None:
         raise NotFound(f"the recipe of pipeline {pipeline.name} has no rounds", code="no_rounds")
     runs = {run.name: run for run in stages_of(session, pipeline)}
-    found = decisions(session, pipeline, planned)
+    decided = decisions(session, pipeline, planned)
     return RoundsFacts(
         pipeline=pipeline.name,
         planned=planned,
         stages=_stages(session, runs),
         selections=_selections(session, planned, runs),
         policies=_policies(session, planned, runs),
-        decisions={number: decision for number, (_, decision) in found.items()},
+        decisions={number: decision for number, (_, decision) in decided.items()},
         sources=_sources(planned, runs),
         measured=_measured(session, planned, runs),
     )
 
 
 def _stages(session: Session, runs: Mapping[str, Run]) -> dict[str, StageFacts]:
-    found = ledgers(session, list(runs.values()))
+    costs = ledgers(session, list(runs.values()))
     return {
-        name: StageFacts(run.kind, run.state, run.reason, cost_of(session, run), _tokens_of(run, found[run.id]))
+        name: StageFacts(run.kind, run.state, run.reason, cost_of(session, run), _tokens_of(run, costs[run.id]))
         for name, run in runs.items()
     }
 
 
 def _tokens_of(run: Run, ledger: Ledger) -> int | None:
     """Training may read its data several times, or not all of it: the ledger has counted what its steps read."""
-    if not trains(run.kind):
+    if run.kind != "train":
         tokens = (run.summary or {}).get("tokens")
         return tokens if isinstance(tokens, int) else None
     if run.state != "succeeded":
@@ -109,7 +109,7 @@ def _tokens_of(run: Run, ledger: Ledger) -> int | None:
 
 def _selections(session: Session, planned: PlannedRounds, runs: Mapping[str, Run]) -> dict[int, SelectionResult]:
     """The last selection of each round."""
-    numbers = {runs[name].id: one.number for one in planned.rounds for name in one.stages if name in runs}
+    numbers = {runs[name].id: round_.number for round_ in planned.rounds for name in round_.stages if name in runs}
     rows = session.execute(
         select(RunOutput.run_id, RunOutput.document)
         .where(RunOutput.run_id.in_(numbers), RunOutput.type == "selection")
@@ -119,42 +119,42 @@ def _selections(session: Session, planned: PlannedRounds, runs: Mapping[str, Run
 
 
 def _policies(session: Session, planned: PlannedRounds, runs: Mapping[str, Run]) -> dict[int, RoundPolicy]:
-    found = {}
-    for one in planned.rounds:
-        run = runs.get(one.policy)
+    policies = {}
+    for round_ in planned.rounds:
+        run = runs.get(round_.policy)
         model = output_of(session, run.id) if run is not None and run.state == "succeeded" else None
         if isinstance(model, Model):
             former = former_of(session, model)
-            found[one.number] = RoundPolicy(
+            policies[round_.number] = RoundPolicy(
                 id=model.id,
                 name=model.name,
                 in_production=model.stage == "production",
                 former=former.name if former is not None else None,
             )
-    return found
+    return policies
 
 
 def _sources(planned: PlannedRounds, runs: Mapping[str, Run]) -> dict[int, uuid.UUID]:
-    found = {one.number: runs[one.policy].id for one in planned.rounds if one.policy in runs}
+    sources = {round_.number: runs[round_.policy].id for round_ in planned.rounds if round_.policy in runs}
     start = planned.start_model or (runs[planned.start].id if planned.start in runs else None)
-    return {0: start, **found} if start is not None else found
+    return {0: start, **sources} if start is not None else sources
 
 
 def _measured(session: Session, planned: PlannedRounds, runs: Mapping[str, Run]) -> list[Measured]:
     """The last evaluation outside of the rounds first, since it has all policies on the same prompts; then the checks,
     each of which has those of its own round."""
-    checks = {one.check for one in planned.rounds}
-    evaluations = [run for run in runs.values() if evaluates(run.kind)]
+    checks = {round_.check for round_ in planned.rounds}
+    evaluations = [run for run in runs.values() if run.kind == "evaluate"]
     others = [run for run in reversed(evaluations) if run.name not in checks]
     teachers = _teachers(session, planned, runs)
-    found = (_one(session, run, teachers) for run in (*others, *(run for run in evaluations if run.name in checks)))
-    return [one for one in found if one is not None]
+    measured = (_one(session, run, teachers) for run in (*others, *(run for run in evaluations if run.name in checks)))
+    return [evaluation for evaluation in measured if evaluation is not None]
 
 
 def _teachers(session: Session, planned: PlannedRounds, runs: Mapping[str, Run]) -> set[str]:
     """Content hashes of the models that scored what the rounds learned from."""
-    scoring = [runs[name] for one in planned.rounds for name in one.stages if name in runs]
-    scoring = [run for run in scoring if run.kind in kinds_that(lambda kind: kind.scores)]
+    scoring = [runs[name] for round_ in planned.rounds for name in round_.stages if name in runs]
+    scoring = [run for run in scoring if run.kind == "score"]
     given = (things.get("reward") for things in resolve_all(session, scoring).values())
     return {model.artifact_hash for model in given if isinstance(model, Model)}
 
@@ -183,8 +183,10 @@ def _one(session: Session, run: Run, teachers: set[str]) -> Measured | None:
 
 def _judge(session: Session, evaluation: Evaluation, teachers: set[str]) -> RewardAssessment | None:
     """The first that taught no round; where there is none, the first."""
-    given = [one for one in assessments_of(session, evaluation) if one.name != KNOWN_QUALITY]
-    return next((one for one in given if one.content_hash not in teachers), next(iter(given), None))
+    given = [assessment for assessment in assessments_of(session, evaluation) if assessment.name != KNOWN_QUALITY]
+    return next(
+        (assessment for assessment in given if assessment.content_hash not in teachers), next(iter(given), None)
+    )
 
 
 def _tokens(session: Session, entrants: Mapping[uuid.UUID, uuid.UUID]) -> dict[uuid.UUID, Floats]:

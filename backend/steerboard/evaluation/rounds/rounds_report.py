@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from steerboard.evaluation.report.data import Floats
 from steerboard.evaluation.rounds.loader import Measured, RoundsFacts
 from steerboard.runs.state.states import state_of
+from steerboard_contracts.fields import RunKind
 from steerboard_contracts.recipes.rounds import PlannedRound
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.rounds import (
@@ -21,7 +21,6 @@ from steerboard_contracts.report.rounds import (
     RoundsReport,
     RoundState,
 )
-from steerboard_contracts.run_kinds import kinds_that
 from steerboard_statistics.bootstrap import mean_interval
 from steerboard_statistics.proportions import win_rate_interval
 from steerboard_statistics.ranks import without_noise
@@ -37,8 +36,8 @@ TAUGHT = (
 
 def rounds_report(facts: RoundsFacts) -> RoundsReport:
     """Rows of all planned rounds, in their order."""
-    fallen = min((number for number, one in facts.decisions.items() if one.fell), default=None)
-    rows = [_row(facts, one, fallen) for one in facts.planned.rounds]
+    fallen = min((number for number, decision in facts.decisions.items() if decision.fell), default=None)
+    rows = [_row(facts, round_, fallen) for round_ in facts.planned.rounds]
     report = RoundsReport(
         pipeline=facts.pipeline,
         start=facts.planned.start,
@@ -72,8 +71,8 @@ def _row(facts: RoundsFacts, planned: PlannedRound, fallen: int | None) -> Round
         kept=None if not made else fallen is None or planned.number < fallen,
         cost=RoundCost(
             device_seconds=sum(stage.device_seconds for stage in mine),
-            sampled_tokens=_tokens(facts, planned, kinds_that(lambda kind: kind.samples)),
-            trained_tokens=_tokens(facts, planned, kinds_that(lambda kind: kind.trains)),
+            sampled_tokens=_tokens(facts, planned, "generate"),
+            trained_tokens=_tokens(facts, planned, "train"),
         ),
     )
 
@@ -84,36 +83,40 @@ def _state(states: list[str]) -> RoundState:
     return state_of({state: states.count(state) for state in states})
 
 
-def _tokens(facts: RoundsFacts, planned: PlannedRound, kinds: Sequence[str]) -> int | None:
+def _tokens(facts: RoundsFacts, planned: PlannedRound, kind: RunKind) -> int | None:
     given = [facts.stages[name] for name in planned.stages if name in facts.stages]
-    found = [stage.tokens for stage in given if stage.kind in kinds and stage.tokens is not None]
-    return sum(found) if found else None
+    counts = [stage.tokens for stage in given if stage.kind == kind and stage.tokens is not None]
+    return sum(counts) if counts else None
 
 
 def _selection(facts: RoundsFacts, number: int) -> RoundSelection | None:
-    found = facts.selections.get(number)
-    if found is None:
+    selection = facts.selections.get(number)
+    if selection is None:
         return None
-    alone = found.rewards[0] if len(found.rewards) == 1 and found.tournament is None else None
-    chose = [found.tournament.judge] if found.tournament is not None else [one.source for one in found.rewards]
-    figures = alone or found
+    alone = selection.rewards[0] if len(selection.rewards) == 1 and selection.tournament is None else None
+    chose = (
+        [selection.tournament.judge]
+        if selection.tournament is not None
+        else [reward.source for reward in selection.rewards]
+    )
+    figures = alone or selection
     return RoundSelection(
-        groups=found.groups,
-        kept_groups=found.kept_groups,
-        rows=found.rows,
-        dropped=found.dropped,
+        groups=selection.groups,
+        kept_groups=selection.kept_groups,
+        rows=selection.rows,
+        dropped=selection.dropped,
         reward=" + ".join(chose),
-        units="raw" if alone else _UNITS[found.scale],
+        units="raw" if alone else _UNITS[selection.scale],
         mean=figures.mean,
         best=figures.best,
-        characters=found.curve[0].characters if found.curve else None,
+        characters=selection.curve[0].characters if selection.curve else None,
     )
 
 
 def _answers(facts: RoundsFacts, number: int) -> RoundAnswers | None:
     """By the first evaluation that has this round's policy."""
     source = facts.sources.get(number)
-    measured = next((one for one in facts.measured if source in one.rewards), None)
+    measured = next((measured for measured in facts.measured if source in measured.rewards), None)
     if measured is None or source is None:
         return None
     rewards = measured.rewards[source]

@@ -18,17 +18,17 @@ def of_halving(row: VariantRow, facts: SweepFacts) -> VariantRow:
     place = row.number - 1
     for rung in planned.rungs:
         stage = rung.stages[place]
-        found = facts.stages.get(stage)
-        if found is None:
+        halved = facts.stages.get(stage)
+        if halved is None:
             continue
-        if found.dropped:
-            row.dropped_after, row.reason = rung.number - 1, found.reason
+        if halved.dropped:
+            row.dropped_after, row.reason = rung.number - 1, halved.reason
             if row.state == "succeeded":
                 row.state = "skipped"
             break
-        if found.state in ("pending", "queued"):
+        if halved.state in ("pending", "queued"):
             break
-        figure = measured(found.summary, planned.figure) if found.state == "succeeded" else None
+        figure = measured(halved.summary, planned.figure) if halved.state == "succeeded" else None
         interval = {} if figure is None else {"low": figure.low, "high": figure.high}
         value = figure.value if figure is not None else None
         row.rungs.append(RungRow(rung=rung.number, steps=rung.steps, stage=stage, figure=value, **interval))
@@ -38,11 +38,11 @@ def of_halving(row: VariantRow, facts: SweepFacts) -> VariantRow:
 def mark_noise(rows: Sequence[VariantRow], planned: PlannedHalving) -> None:
     """Whether each variant that was dropped is within noise of the best of the rung after which it was."""
     for row in rows:
-        mine = next((one for one in row.rungs if one.rung == row.dropped_after), None)
+        mine = next((rung for rung in row.rungs if rung.rung == row.dropped_after), None)
         if mine is None or mine.figure is None:
             continue
-        others = [one for other in rows for one in other.rungs if one.rung == mine.rung and one.figure is not None]
-        best = max(others, key=lambda one: _ahead(one, planned))
+        others = [rung for other in rows for rung in other.rungs if rung.rung == mine.rung and rung.figure is not None]
+        best = max(others, key=lambda rung: _ahead(rung, planned))
         row.dropped_within_noise = overlap(best, mine)
 
 

@@ -12,13 +12,14 @@ from sqlalchemy.orm import Session
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
 from steerboard.evaluation.recipe_stage.stage_rewards import entrants_by_source, mean_rewards, units_of
 from steerboard.evaluation.report.data import Floats
-from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
+from steerboard.evaluation.rewards import assessments_of
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import NotFound
 from steerboard.runs.inputs import cost_of
 from steerboard.runs.pipelines.service import stages_of
 from steerboard.runs.state.dropped_variants import DROPPED
 from steerboard.runs.tables import Pipeline, Run
+from steerboard_contracts.known_quality import KNOWN_QUALITY
 from steerboard_contracts.recipes.sweep import PlannedSweep
 
 
@@ -85,13 +86,13 @@ def _rewards(
     session: Session, run: Run, evaluation: Evaluation, planned: PlannedSweep, runs: Mapping[str, Run]
 ) -> Rewards | None:
     """None until the reward model has scored."""
-    given = [one for one in assessments_of(session, evaluation) if one.name != KNOWN_QUALITY]
+    given = [assessment for assessment in assessments_of(session, evaluation) if assessment.name != KNOWN_QUALITY]
     if planned.judge >= len(given):
         return None
     assessment = given[planned.judge]
     entrants = entrants_by_source(session, run, evaluation, planned.score)
-    stages = {one.name: one.id for one in runs.values() if one.id in entrants}
-    judged = [name for name in dict.fromkeys(one.judged for one in planned.variants) if name in stages]
+    stages = {run.name: run.id for run in runs.values() if run.id in entrants}
+    judged = [name for name in dict.fromkeys(variant.judged for variant in planned.variants) if name in stages]
     values = mean_rewards(session, assessment, [entrants[stages[name]] for name in judged])
     if not values.size or not np.isfinite(values).any():
         return None

@@ -76,8 +76,8 @@ def _compare(report: SweepReport, rewards: Rewards, seed: int) -> None:
     report.compared_by = "prompts"
     figures = {row.entrant: row.mean for row in comparison.scores}
     for row in report.variants:
-        found = figures.get(row.stage)
-        row.figure = found if found is not None and found.value is not None else None
+        estimate = figures.get(row.stage)
+        row.figure = estimate if estimate is not None and estimate.value is not None else None
     best = _best(report)
     if best is None:
         return
@@ -99,11 +99,11 @@ def _against(stage: str, comparison: Comparison) -> dict[str, PairRow]:
 
 def _seen_from(stage: str, pair: PairRow) -> Estimate | None:
     """How far `stage` is ahead."""
-    found = pair.difference
-    if found is None or pair.a == stage:
-        return found
-    turned = {"value": found.value, "low": found.high, "high": found.low}
-    return Estimate(n=found.n, **{name: None if value is None else -value for name, value in turned.items()})
+    difference = pair.difference
+    if difference is None or pair.a == stage:
+        return difference
+    turned = {"value": difference.value, "low": difference.high, "high": difference.low}
+    return Estimate(n=difference.n, **{name: None if value is None else -value for name, value in turned.items()})
 
 
 def _best(report: SweepReport) -> VariantRow | None:
@@ -146,9 +146,8 @@ def _verdict(report: SweepReport, facts: SweepFacts) -> str:
         return _nothing_yet(report, facts)
     extreme = "highest" if report.goal == "maximize" else "lowest"
     unit = " z" if report.units == "z" else ""
-    interval = "" if best.figure.low is None else f" [{_short(best.figure.low)}, {_short(best.figure.high)}]"
-    found = f"Variant {best.number} ({_settings(best.values)}) has the {extreme} {report.figure}"
-    found = f"{found}, {_short(best.figure.value)}{unit}{interval}"
+    verdict = f"Variant {best.number} ({_settings(best.values)}) has the {extreme} {report.figure}"
+    verdict = f"{verdict}, {best.figure.in_words(_short, unit)}"
     others = [row for row in report.variants if row is not best and row.figure is not None]
     missing = len(report.variants) - len(others) - 1
     dropped = sum(row.dropped_after is not None for row in report.variants)
@@ -158,7 +157,7 @@ def _verdict(report: SweepReport, facts: SweepFacts) -> str:
         tail += f" {dropped} of {len(report.variants)} variants were dropped before the last rung"
         noise = sum(row.dropped_within_noise is True for row in report.variants)
         tail += f", {noise} of them within noise of the best of their rung." if noise else "."
-    return f"{found}; {_told_apart(report, others)}.{tail}"
+    return f"{verdict}; {_told_apart(report, others)}.{tail}"
 
 
 def _told_apart(report: SweepReport, others: Sequence[VariantRow]) -> str:

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 
 from steerboard.platform.storage.disk import database_is_full, no_space_for_rows
 from steerboard.platform.telemetry.secret_paths import without_code
+from steerboard_contracts.complaints import locations
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
 
 log = logging.getLogger(__name__)
@@ -166,13 +167,7 @@ def install_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
-        places = [
-            ErrorLocation(
-                location=".".join(str(part) for part in problem["loc"]),
-                message=problem["msg"].removeprefix("Value error, "),
-            )
-            for problem in error.errors()[:_PLACES]
-        ]
+        places = locations(error.errors()[:_PLACES])
         more = len(error.errors()) - len(places)
         told = f"The request has fields that cannot be used{f', and {more} more than are listed' if more else ''}."
         return problem_response(InvalidRequest(told, errors=places))

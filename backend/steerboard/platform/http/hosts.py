@@ -58,7 +58,7 @@ class Hosts:
         except ValueError:
             return False
         name = name.removesuffix(".")
-        if name in self.names or any(name.endswith(one) for one in self.names if one.startswith(".")):
+        if name in self.names or any(name.endswith(domain) for domain in self.names if domain.startswith(".")):
             return True
         return self.addresses and _is_address(name)
 
@@ -82,8 +82,8 @@ class AllowedHosts:
             host = Headers(scope=scope).get("host", "")
             if not scope["app"].state.hosts.has(host):
                 refused = UnknownHost(
-                    f"this server does not go by the name {host[:200]!r}",
-                    hint="If it should, its operator adds the name to STEERBOARD_ALLOWED_HOSTS.",
+                    f"this server does not answer to the name {host[:200]!r}",
+                    hint="The operator can add the name to STEERBOARD_ALLOWED_HOSTS.",
                 )
                 await problem_response(refused)(scope, receive, send)
                 return

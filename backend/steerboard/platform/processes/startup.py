@@ -124,7 +124,7 @@ def refused(error: OSError) -> SteerboardError:
     return SteerboardError(
         f"the system refused it: {what}{error.strerror or error}",
         code="system_error",
-        hint="`steerboard doctor` helps.",
+        hint="Run `steerboard doctor`.",
     )
 
 

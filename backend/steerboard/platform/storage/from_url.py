@@ -9,11 +9,11 @@ from steerboard.platform.storage.protocol import Storage
 def open_storage(url: str, *, patient: bool = True, private: bool = False) -> Storage:
     """`patient`: ask again, for about a minute, before giving a store up. `private`: of a folder, no one but its owner
     can read it. Raises `BadStoreUrl`."""
-    scheme, found, rest = url.partition("://")
-    if not found or scheme == "file":
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme == "file":
         from steerboard.platform.storage.backends.folder import FolderStorage
 
-        return FolderStorage(rest if found else url, private=private)
+        return FolderStorage(rest if separator else url, private=private)
     if scheme == "s3" and rest.strip("/"):
         from steerboard.platform.storage.backends.objects import ObjectStorage
 

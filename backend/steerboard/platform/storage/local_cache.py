@@ -175,16 +175,16 @@ def _files(folder: Path) -> list[Path]:
 
 def _state(folder: Path) -> dict[str, list[int]]:
     """What the system changes whenever anyone changes a file; the time of change cannot be set back."""
-    found = {}
+    stamps = {}
     for path in _files(folder):
         status = path.lstat()
-        found[path.relative_to(folder).as_posix()] = [
+        stamps[path.relative_to(folder).as_posix()] = [
             status.st_size,
             status.st_mtime_ns,
             status.st_ctime_ns,
             status.st_ino,
         ]
-    return found
+    return stamps
 
 
 def _stamp(place: Path, key: str) -> None:

@@ -17,7 +17,7 @@ from types import MappingProxyType, TracebackType
 import orjson
 
 from steerboard.platform.settings import Settings
-from steerboard.platform.texts import storable
+from steerboard_files.texts import storable
 
 Value = str | int | float | None
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -27,7 +27,7 @@ def ordered(needs: Mapping[str, Sequence[str]]) -> list[str]:
 def cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """One cycle, `[a, b, a]`, for each group of names that wait for each other, begun at the group's first name."""
     left = set(needs) - set(ordered(needs))
-    found: list[list[str]] = []
+    loops: list[list[str]] = []
     seen: set[str] = set()
     for start in needs:
         if start not in left or start in seen:
@@ -40,8 +40,8 @@ def cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
             name = next(d for d in needs[name] if d in left)
         seen.update(trail)
         if name in trail:
-            found.append(_from_first([*trail[trail.index(name) :]], list(needs)))
-    return found
+            loops.append(_from_first([*trail[trail.index(name) :]], list(needs)))
+    return loops
 
 
 def _from_first(loop: list[str], names: list[str]) -> list[str]:

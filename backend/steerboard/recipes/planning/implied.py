@@ -52,7 +52,7 @@ def fill_implied(
     filling.unpaired()
     filling.bases()
     for name, stage in recipe.stages.items():
-        if stage.kind is not None and stage.kind.evaluates:
+        if stage.evaluates:
             filling.independent(name)
             filling.evaluation(name)
     return Filled(filling.recipe, filling.values, filling.added, filling.notes)
@@ -92,14 +92,14 @@ class _Filling:
 
     def _given(self, *kinds: str) -> dict[str, KnownDataset]:
         """Dataset inputs of these kinds that have a value of their own, by input name."""
-        found = {}
+        datasets = {}
         for name, declared in self._declared.items():
             value = self.values.get(name)
             if not (isinstance(value, KnownDataset) and isinstance(declared, DatasetDeclaration)):
                 continue
             if value.kind == declared.kind and value.kind in kinds:
-                found[name] = value
-        return found
+                datasets[name] = value
+        return datasets
 
     def _absent(self, kind: str) -> list[str]:
         return [
@@ -185,7 +185,7 @@ class _Filling:
                 self.values[name] = StageRef(base)
                 inputs[base] = ("inputs", name)
         for stage in self.recipe.stages.values():
-            if stage.kind is not None and stage.kind.brings_in and isinstance(stage.fields.get("source"), str):
+            if stage.run == "base" and isinstance(stage.fields.get("source"), str):
                 self._complete_base(stage, inputs.get(stage.name, (*stage.path, "source")))
 
     def _complete_base(self, stage: Stage, written: Path) -> None:
@@ -231,12 +231,12 @@ class _Filling:
 
     def evaluation(self, name: str) -> None:
         stage = self.recipe.stages[name]
-        found = {"data": self._evaluation_prompts()}
+        references = {"data": self._evaluation_prompts()}
         if stage.fields.get("decides") is not True:
             # One that decides compares rewards of one model, so z units and accuracy cost scoring and change nothing.
-            found["labelled"] = self._labelled(stage)
-            found["preferences"] = next(iter(self._fields_of(stage.fields.get("rewards"), "data")), None)
-        for slot, reference in found.items():
+            references["labelled"] = self._labelled(stage)
+            references["preferences"] = next(iter(self._fields_of(stage.fields.get("rewards"), "data")), None)
+        for slot, reference in references.items():
             if slot not in stage.fields and reference is not None:
                 self._put(name, slot, reference, self.recipe.place(stage.path))
 
@@ -247,10 +247,9 @@ class _Filling:
                 if isinstance(declared, DatasetDeclaration) and declared.kind == kind and usable:
                     return f"${name}"
         for stage in self.recipe.stages.values():
-            for slot in stage.kind.written_out if stage.kind is not None else ():
-                answered = stage.fields.get(slot)
-                if isinstance(answered, str) and answered:
-                    return answered
+            answered = stage.fields.get("data") if stage.run == "generate" else None
+            if isinstance(answered, str) and answered:
+                return answered
         return None
 
     def _labelled(self, stage: Stage) -> str | None:
@@ -260,7 +259,7 @@ class _Filling:
         stages = self.recipe.stages
         trained = [n for n in names if isinstance(n, str) and n in stages]
         trained = [n for n in trained if learns_from_rewards(stages[n].fields.get("method"))]
-        scored = [name for name, stage in stages.items() if stage.kind is not None and stage.kind.scores]
+        scored = [name for name, stage in stages.items() if stage.run == "score"]
         return next(iter([*self._fields_of(trained, "data"), *scored]), None)
 
     def _fields_of(self, names: Any, key: str) -> list[str]:

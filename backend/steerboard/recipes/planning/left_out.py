@@ -50,7 +50,7 @@ def leave_out(recipe: Recipe, changes: list[Override], kept: Collection[str], fa
 
 def _needs(recipe: Recipe, left_out: set[str]) -> dict[str, list[str]]:
     """By stage, where another cannot do without it. An entrant is no need, while others are left."""
-    found: dict[str, list[str]] = {}
+    needs: dict[str, list[str]] = {}
     for stage in recipe.stages.values():
         if stage.name in left_out:
             continue
@@ -59,11 +59,11 @@ def _needs(recipe: Recipe, left_out: set[str]) -> dict[str, list[str]]:
         others_compete = any(stage_of(entrant) not in left_out for entrant in entrants.values())
         for at, reference in _references(stage):
             if stage_of(reference) in left_out and not (at in entrants and others_compete):
-                found.setdefault(stage_of(reference), []).append(dotted((*stage.path, *at)))
+                needs.setdefault(stage_of(reference), []).append(dotted((*stage.path, *at)))
     for field_name, name in _swept(recipe):
         if name in left_out:
-            found.setdefault(name, []).append(field_name)
-    return found
+            needs.setdefault(name, []).append(field_name)
+    return needs
 
 
 def _references(stage: Stage) -> Iterator[tuple[Path, str]]:

@@ -121,7 +121,7 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue, budget: B
     changes = parse_overrides(overrides, faults, recipe.budget)
     recipe, changes, rounds = expand_rounds(recipe, changes, faults)
     recipe, changes = set_sweep(recipe, changes)
-    kept = [name for one in (rounds.rounds if rounds else ()) for name in (one.policy, one.check) if name]
+    kept = [name for round_ in (rounds.rounds if rounds else ()) for name in (round_.policy, round_.check) if name]
     recipe, set_values, later, left_out = _apply(recipe, list(declared), changes, kept, faults)
     if rounds is not None:
         rounds = without_stages(rounds, recipe.stages)

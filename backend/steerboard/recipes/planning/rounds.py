@@ -65,18 +65,18 @@ class Rounds:
 
     def of(self, round_: int) -> list[Stage]:
         """The stages of one round."""
-        found = [self._written(stage, round_) for stage in self.stages.values()]
+        written = [self._written(stage, round_) for stage in self.stages.values()]
         if self.stop is not None:
             policies = [self.previous, *(_named(self.policy, number) for number in (round_ - 1, round_) if number > 0)]
-            found.append(check_of(self.stop, _named(CHECK, round_), policies))
-        return found
+            written.append(check_of(self.stop, _named(CHECK, round_), policies))
+        return written
 
     def _written(self, stage: Stage, round_: int) -> Stage:
-        found = replace(stage.rewired(self.meant_in(round_)), name=_named(stage.name, round_))
+        written = replace(stage.rewired(self.meant_in(round_)), name=_named(stage.name, round_))
         takes_portion = stage.kind is not None and _PORTION in stage.kind.config.model_fields and "data" in stage.fields
         if self.count > 1 and takes_portion and _PORTION not in stage.fields:
-            found = found.put((_PORTION,), {"number": round_, "of": self.count})
-        return found
+            written = written.put((_PORTION,), {"number": round_, "of": self.count})
+        return written
 
     def read_by(self, stage: Stage) -> Stage:
         """A stage outside of the rounds: what it reads of them is in a list that of all rounds, elsewhere of the last
@@ -119,7 +119,7 @@ def expand_rounds(
     _refuse_many(recipe, rounds)
     outside = [rounds.read_by(stage) for stage in recipe.stages.values()]
     recipe = recipe.with_stages([*outside, *(stage for number in rounds.numbers for stage in rounds.of(number))])
-    changes = [one for change in changes for one in _of_each_round(recipe, change, rounds)]
+    changes = [expanded for change in changes for expanded in _of_each_round(recipe, change, rounds)]
     return recipe, changes, rounds.planned()
 
 
@@ -150,7 +150,9 @@ def _refuse_many(recipe: Recipe, rounds: Rounds) -> None:
 
 def without_stages(planned: PlannedRounds, stages: Collection[str]) -> PlannedRounds:
     """With those of its stages that are not left out."""
-    rounds = [one.model_copy(update={"stages": [n for n in one.stages if n in stages]}) for one in planned.rounds]
+    rounds = [
+        round_.model_copy(update={"stages": [n for n in round_.stages if n in stages]}) for round_ in planned.rounds
+    ]
     return planned.model_copy(update={"rounds": rounds})
 
 
@@ -229,7 +231,7 @@ def _read(recipe: Recipe, faults: Faults) -> Rounds | None:
 
 def _of_each_round(recipe: Recipe, change: Override, rounds: Rounds) -> list[Override]:
     """An override of a repeated stage is one in each round; what it refers to is of that round."""
-    found = []
+    changes = []
     for number in rounds.numbers:
         named = {_named(name, number): name for name in rounds.names}
         of_this = next((name for name, repeated in named.items() if change.head in (name, repeated)), None)
@@ -238,5 +240,5 @@ def _of_each_round(recipe: Recipe, change: Override, rounds: Rounds) -> list[Ove
         value, kind = change.value, recipe.stages[of_this].kind
         if isinstance(value, str) and kind is not None and len(change.path) == 2 and change.path[1] in kind.slots:
             value = renamed(value, rounds.meant_in(number))
-        found.append(replace(change, path=(of_this, *change.path[1:]), value=value))
-    return found or [change]
+        changes.append(replace(change, path=(of_this, *change.path[1:]), value=value))
+    return changes or [change]

@@ -36,7 +36,8 @@ def list_endpoints(session: Db, access: Read) -> list[EndpointOut]:
 
 @router.post("", status_code=201, responses=problems(404, 409))
 def create_endpoint(request: Request, body: EndpointCreate, session: Db, access: Write) -> EndpointOut:
-    """A private address that the operator has not allowed is refused. The server is not asked; `check` does that."""
+    """Register an endpoint. A private address that the operator has not allowed is refused. The server is not
+    contacted; `check` does that."""
     endpoint = endpoints.create(session, request.app.state.settings, _secrets(request), access.project, body)
     detail = {"base_url": endpoint.base_url, "model": endpoint.model, "has_key": endpoint.api_key_sealed is not None}
     audit(session, access, "endpoint.create", f"endpoint {endpoint.name} {endpoint.id}", detail)
@@ -45,30 +46,31 @@ def create_endpoint(request: Request, body: EndpointCreate, session: Db, access:
 
 @router.patch("/{endpoint}", responses=problems(404, 409))
 def change_endpoint(request: Request, endpoint: str, body: EndpointChange, session: Db, access: Write) -> EndpointOut:
-    """Only what is given. A new server needs its key again, so that no key goes where it was not meant to."""
-    found = endpoints.get_endpoint(session, access.project, endpoint)
-    endpoints.change(session, request.app.state.settings, _secrets(request), access.project, found, body)
+    """Change the given fields only. A new server needs its key again, so no key is sent to another server."""
+    row = endpoints.get_endpoint(session, access.project, endpoint)
+    endpoints.change(session, request.app.state.settings, _secrets(request), access.project, row, body)
     detail = body.model_dump(mode="json", exclude={"api_key"}, exclude_unset=True)
     if "api_key" in body.model_fields_set:
         detail["has_key"] = body.api_key is not None
-    audit(session, access, "endpoint.change", f"endpoint {found.name} {found.id}", detail)
-    return _out(session, found)
+    audit(session, access, "endpoint.change", f"endpoint {row.name} {row.id}", detail)
+    return _out(session, row)
 
 
 @router.delete("/{endpoint}", status_code=204, responses=problems(404, 409))
 def delete_endpoint(endpoint: str, session: Db, access: Write) -> None:
-    """Its key is gone with it."""
-    found = endpoints.get_endpoint(session, access.project, endpoint)
-    endpoints.delete(session, found)
-    audit(session, access, "endpoint.delete", f"endpoint {found.name} {found.id}")
+    """Delete an endpoint and its key."""
+    row = endpoints.get_endpoint(session, access.project, endpoint)
+    endpoints.delete(session, row)
+    audit(session, access, "endpoint.delete", f"endpoint {row.name} {row.id}")
 
 
 @_live.post("/{endpoint}/check", responses=problems(404))
 def check_endpoint(request: Request, endpoint: str, session: Db, access: Write) -> EndpointCheck:
-    """Ask it for its models now, for at most ten seconds. A failure is an answer too: `problem` describes it."""
-    found = endpoints.get_endpoint(session, access.project, endpoint)
+    """Ask an endpoint for its models, for at most ten seconds. A failure is a normal response: `problem` describes
+    it."""
+    row = endpoints.get_endpoint(session, access.project, endpoint)
     let_go(session)
-    return endpoints.check(request.app.state.settings, _secrets(request), found)
+    return endpoints.check(request.app.state.settings, _secrets(request), row)
 
 
 router.include_router(_live)

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 
 from steerboard.platform.security.masking import masked
-from steerboard.platform.texts import storable
 from steerboard.registry.endpoints.failures import CHECK_ITS_LOG, EndpointRefused, EndpointUnreachable
 from steerboard.registry.endpoints.rate_limit import retry_after
+from steerboard_files.texts import storable
 
 _SHOWN = 300
 # Not implemented, unavailable, overloaded: sent before the work, like every 4xx but 408. Any other 5xx may come from a

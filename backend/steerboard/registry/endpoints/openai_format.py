@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from steerboard.platform.texts import storable
 from steerboard.registry.endpoints.chat import ChatRequest, Completion
 from steerboard.registry.endpoints.failures import CHECK_ITS_URL, EndpointNonsense
 from steerboard_contracts.conditions.format import template_arguments
+from steerboard_files.texts import storable
 
 LONGEST_CONTENT = 200_000
 _MOST_MODELS = 1000

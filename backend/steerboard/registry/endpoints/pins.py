@@ -29,8 +29,8 @@ def with_pin(session: Session, project: Project, config: AnyConfig) -> AnyConfig
         return config
     pin, name = None, getattr(config, "endpoint", None)
     if name is not None:
-        found = get_endpoint(session, project, name)
-        pin = PinnedEndpoint(id=found.id, base_url=found.base_url, model=found.model)
+        endpoint = get_endpoint(session, project, name)
+        pin = PinnedEndpoint(id=endpoint.id, base_url=endpoint.base_url, model=endpoint.model)
     return config.model_copy(update={"pinned_endpoint": pin})
 
 

@@ -29,7 +29,7 @@ def create_model_upload(body: ModelUploadCreate, request: Request, session: Db, 
 
 @router.get("/{hash}", responses=problems(404))
 def get_model_upload(hash: str, session: Db, access: Read) -> ModelUploadOut:
-    """What is still missing. A whole one is the base model `source`."""
+    """The files that are still missing. A complete upload is the base model `source`."""
     return uploads.upload_out(uploads.get_upload(session, access.project, hash))
 
 
@@ -39,7 +39,7 @@ def get_model_upload(hash: str, session: Db, access: Read) -> ModelUploadOut:
     openapi_extra=form_body(ModelUploadFile, file_needed=True),
 )
 def upload_model_file(hash: str, path: str, request: Request, session: Db, access: Write, form: Form) -> ModelUploadOut:
-    """One file of an announced folder, which has to be what was announced."""
+    """Upload one file of an announced folder; it must be what was announced."""
     source = uploaded(form)
     if source is None:
         raise InvalidRequest("the form has no file", hint="Send it as `file`.")

@@ -1,4 +1,4 @@
-"""Model folders that come from elsewhere, file by file, for `base` stages to bring in.
+"""Model folders that come from elsewhere, file by file, for `base` stages to import.
 
 What a stage will refuse of a model is not looked at here. A file counts as received only after its content has come for
 this very upload: that another project stored the same is neither revealed nor of use.
@@ -48,8 +48,8 @@ def begin(session: Session, project: Project, asked: ModelUploadCreate, actor: s
 
 def get_upload(session: Session, project: Project, hash_: str, *, lock: bool = False) -> ModelUpload:
     """Raises `NotFound`, also for another project's."""
-    found = select(ModelUpload).where(ModelUpload.project_id == project.id, ModelUpload.hash == hash_)
-    upload = session.scalar(found.with_for_update() if lock else found, execution_options={"populate_existing": True})
+    query = select(ModelUpload).where(ModelUpload.project_id == project.id, ModelUpload.hash == hash_)
+    upload = session.scalar(query.with_for_update() if lock else query, execution_options={"populate_existing": True})
     if upload is None:
         raise NotFound(f"there is no uploaded model {hash_[:64]!r}", hint=_AGAIN)
     return upload
@@ -67,7 +67,7 @@ def receive(
     while chunk := content.read(CHUNK):
         digest.update(chunk)
     if digest.hexdigest() != file["sha256"]:
-        raise UploadDiffers(f"{path} has another content than was announced", hint="Begin the upload again.")
+        raise UploadDiffers(f"{path} differs from the announced content", hint="Start the upload again.")
     content.seek(0)
     store_lock.share_store(session)
     if not store.is_intact(file["sha256"], file["size"]):

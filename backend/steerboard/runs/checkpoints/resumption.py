@@ -9,7 +9,7 @@ from steerboard.runs.checkpoints import stored as stored_checkpoints
 from steerboard.runs.state.lifecycle import why_not_resumable
 from steerboard.runs.state.transitions import ENDED
 from steerboard.runs.tables import Run, RunInput, RunLog
-from steerboard_contracts.run_kinds import any_kind_of, evaluates
+from steerboard_contracts.run_kinds import any_kind_of
 
 _FROM_THE_START = "Starts from the beginning"
 
@@ -23,7 +23,7 @@ def resumption(session: Session, run: Run) -> tuple[bool, str]:
     if parent is not None and parent.state in ENDED:
         part = "It is a shard of" if run.shard is not None else "It belongs to"
         return False, f"{part} run {parent.name}, which has ended. Resume run {parent.name}."
-    if evaluates(run.kind):
+    if run.kind == "evaluate":
         return True, "Continues with the answers and rewards that its evaluation still lacks."
     if run.attempt == 0:
         return True, f"{_FROM_THE_START}: it has not run yet."
@@ -43,8 +43,9 @@ def _kept(session: Session, run: Run) -> str | None:
     kind = any_kind_of(run.kind, run.method)
     if kind is None:
         return None
-    lacking = kind.resumes_with is not None and session.get(RunInput, (run.id, kind.resumes_with)) is None
-    return None if lacking else kind.resumes
+    # Comparisons are kept, and choosing by rewards takes a moment.
+    by_rewards = run.kind == "select" and session.get(RunInput, (run.id, "judge")) is None
+    return None if by_rewards else kind.resumes
 
 
 def _from_checkpoint(reported: int | None, stored: int | None) -> str:

@@ -45,18 +45,18 @@ def register(session: Session, claim: Claim, step: int, files: list[dict[str, An
     claims.fenced(session, claim)
     new = session.merge(RunCheckpoint(run_id=claim.run_id, attempt=claim.attempt, step=step, files=files))
     session.flush()
-    others = [one for one in stored(session, claim.run_id) if one is not new]
+    others = [checkpoint for checkpoint in stored(session, claim.run_id) if checkpoint is not new]
     for old in others[KEEP - 1 :]:
         session.delete(old)
-    return {checkpoint_name(one.attempt, one.step) for one in (new, *others[: KEEP - 1])}
+    return {checkpoint_name(checkpoint.attempt, checkpoint.step) for checkpoint in (new, *others[: KEEP - 1])}
 
 
-def forget(session: Session, claim: Claim, one: RunCheckpoint | None = None) -> None:
+def forget(session: Session, claim: Claim, checkpoint: RunCheckpoint | None = None) -> None:
     """One that turned out to be damaged, or all: the run has succeeded. Raises `LeaseLost`."""
     claims.fenced(session, claim)
     which = [RunCheckpoint.run_id == claim.run_id]
-    if one is not None:
-        which += [RunCheckpoint.attempt == one.attempt, RunCheckpoint.step == one.step]
+    if checkpoint is not None:
+        which += [RunCheckpoint.attempt == checkpoint.attempt, RunCheckpoint.step == checkpoint.step]
     session.execute(delete(RunCheckpoint).where(*which))
 
 

@@ -44,20 +44,20 @@ class ProjectCatalogue:
 
     def dataset(self, ref: str) -> KnownDataset | None:
         try:
-            found = get_dataset(self._session, self._project, ref)
+            dataset = get_dataset(self._session, self._project, ref)
         except NotFound:
             return None
-        fields = found.origin.get("fields")
-        held_out, names = found.held_out_rows, None if fields is None else tuple(fields)
-        return KnownDataset(found.id, found.name, found.kind, found.rows, held_out, names)
+        fields = dataset.origin.get("fields")
+        held_out, names = dataset.held_out_rows, None if fields is None else tuple(fields)
+        return KnownDataset(dataset.id, dataset.name, dataset.kind, dataset.rows, held_out, names)
 
     def model(self, ref: str) -> KnownModel | None:
         try:
-            found = get_model(self._session, self._project, ref)
+            model = get_model(self._session, self._project, ref)
         except NotFound:
             return None
-        adapter, window = found.info.get("lora") is not None, found.info.get("max_length")
-        return KnownModel(found.id, found.name, found.role, adapter=adapter, window=window)
+        adapter, window = model.info.get("lora") is not None, model.info.get("max_length")
+        return KnownModel(model.id, model.name, model.role, adapter=adapter, window=window)
 
     def pinned(self, source: str) -> PinnedSource:
         return self._once(("pinned", source), lambda: pinned(self._session, self._project, source, self._folders))
@@ -75,7 +75,7 @@ class ProjectCatalogue:
             return None
 
         def ask() -> str | None:
-            both = (self._session.get_one(Model, one.id) for one in (model, other))
+            both = (self._session.get_one(Model, side.id) for side in (model, other))
             return tokenizer_fault(self._session, store, *both)
 
         return self._once(("tokenizers", model.id, other.id), ask)
@@ -87,7 +87,9 @@ class ProjectCatalogue:
         return self._once(("models",), lambda: model_names(self._session, self._project))
 
     def endpoint_names(self) -> list[str]:
-        return self._once(("endpoints",), lambda: [one.name for one in endpoints_of(self._session, self._project)])
+        return self._once(
+            ("endpoints",), lambda: [endpoint.name for endpoint in endpoints_of(self._session, self._project)]
+        )
 
     def has_endpoint(self, ref: str) -> bool:
         def ask() -> bool:
@@ -102,5 +104,5 @@ class ProjectCatalogue:
     def _once(self, key: tuple[Any, ...], ask: Callable[[], T]) -> T:
         if key not in self._known:
             self._known[key] = ask()
-        found: T = self._known[key]
-        return found
+        answer: T = self._known[key]
+        return answer

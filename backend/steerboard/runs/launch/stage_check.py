@@ -92,7 +92,7 @@ def _input_fault(
     if isinstance(given, KnownModel):
         setting = needs_whole(stage.config, name) if given.adapter else None
         return (adapter_misfit(given.name, setting), None) if setting else None
-    if stage.kind.trains and given.rows == given.held_out_rows:
+    if stage.kind.run == "train" and given.rows == given.held_out_rows:
         message = f"`{given.name}` has {all_held_out(given.rows)}, so none are left for training"
         return message, NoTrainingRows.code
     needed = stage.kind.needs_field.get(given.kind)
@@ -149,10 +149,10 @@ def _missing(stage: ResolvedStage) -> Iterator[StageFault]:
         elsewhere = (name == "model" and kind.asks_endpoint and written.get("endpoint") is not None) or (
             name == "rewards" and written.get("decides") is True and judged
         )
-        if slot.required and not _is_given(stage, name) and not elsewhere and name not in kind.written_out:
+        if slot.required and not _is_given(stage, name) and not elsewhere and slot.or_field is None:
             what = "a model" if slot.thing == "model" else "a dataset"
             yield StageFault(("inputs", f"{name}.0" if slot.many else name), f"needs `{name}`: {what}")
-    random = kind.brings_in and str(written.get("source", "")).startswith("random:")
+    random = kind.run == "base" and str(written.get("source", "")).startswith("random:")
     if random and not _is_given(stage, "data"):
         message = "needs `data`: the tokenizer of a random model is trained on it"
         yield StageFault(("inputs", "data.0" if kind.slots["data"].many else "data"), message)
@@ -174,22 +174,28 @@ def _uneven_lists(stage: ResolvedStage) -> Iterator[StageFault]:
 
 
 def _prompt_faults(stage: ResolvedStage) -> Iterator[StageFault]:
-    for slot, field in stage.kind.written_out.items():
-        if _is_given(stage, slot) and stage.written.get(field):
-            yield StageFault(("config", field), f"has both `{field}` and `{slot}`; use one of them")
-        if not _is_given(stage, slot) and not stage.written.get(field):
-            yield StageFault(("inputs", slot), f"needs `{slot}`, or `{field}` written out")
+    for name, field in _written_out(stage.kind).items():
+        if _is_given(stage, name) and stage.written.get(field):
+            yield StageFault(("config", field), f"has both `{field}` and `{name}`; use one of them")
+        if not _is_given(stage, name) and not stage.written.get(field):
+            yield StageFault(("inputs", name), f"needs `{name}`, or `{field}` written out")
+
+
+def _written_out(kind: RunKindSpec) -> dict[str, str]:
+    """By slot, the field in which its rows can be written out."""
+    return {name: slot.or_field for name, slot in kind.slots.items() if slot.or_field is not None}
 
 
 def _endpoint_faults(stage: ResolvedStage, catalogue: Catalogue) -> Iterator[StageFault]:
     kind, endpoint = stage.kind, stage.written.get("endpoint")
+    written_out = _written_out(kind)
     if kind.asks_endpoint is not None and endpoint is not None:
         if isinstance(endpoint, str) and not catalogue.has_endpoint(endpoint):
             yield StageFault(("config", "endpoint"), _no_endpoint(endpoint, catalogue))
-        if "model" in stage.inputs or any(stage.written.get(field) for field in kind.written_out.values()):
+        if "model" in stage.inputs or any(stage.written.get(field) for field in written_out.values()):
             message = "an endpoint takes the place of `model`"
-            if kind.written_out:
-                message += f", and is asked for the rows of {listed(f'`{slot}`' for slot in kind.written_out)} only"
+            if written_out:
+                message += f", and is asked for the rows of {listed(f'`{slot}`' for slot in written_out)} only"
             yield StageFault(("config", "endpoint"), message)
     judge = getattr(stage.config, "judge", None)
     if judge is None:

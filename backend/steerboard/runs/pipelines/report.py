@@ -1,4 +1,4 @@
-"""The report of a pipeline: what its evaluation found, and what every stage took."""
+"""The report of a pipeline: what its evaluation's stage kept, and what every stage took."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from steerboard.platform.http.errors import NotFound
 from steerboard.runs.inputs import cost_of
 from steerboard.runs.pipelines.service import evaluations_of, stages_of
 from steerboard.runs.tables import Pipeline, Run, RunOutput
-from steerboard_contracts.report.pipeline import Report, RewardModelSummary, StageRow
-from steerboard_contracts.report.summary import in_words
+from steerboard_contracts.report.kept import read_report
+from steerboard_contracts.report.pipeline import PipelineReport, StageRow
+from steerboard_contracts.report.sections.recipe import RewardModelSummary
 from steerboard_contracts.watching.health import UnusedConditionRule
 
 _UNUSED = UnusedConditionRule().kind
 
 
-def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = None) -> Report:
+def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = None) -> PipelineReport:
     """The report of the evaluation `stage`, or of the last one that has finished, with all stages.
 
     Until an evaluation has finished, `methods` is empty, with a warning. Raises `NotFound` for a stage that is
@@ -26,12 +27,13 @@ def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = No
     evaluations = evaluations_of(runs, stage)
     if stage is not None and not evaluations:
         raise NotFound(f"pipeline {pipeline.name} has no evaluation `{stage}`")
-    documents = [found for found in (_document(session, run) for run in evaluations) if found is not None]
+    documents = [document for document in (_document(session, run) for run in evaluations) if document is not None]
     report = documents[-1] if documents else _unfinished(evaluations)
-    found = in_words(report)
-    warned = [f"{run.name}: {one['message']}" for run in runs for one in run.warnings]
-    warned += [f"{run.name}: {one['reason']}." for run in runs for one in run.findings if one["kind"] == _UNUSED]
-    return found.model_copy(update={"stages": stage_rows(session, runs), "warnings": [*found.warnings, *warned]})
+    warned = [f"{run.name}: {warning['message']}" for run in runs for warning in run.warnings]
+    warned += [
+        f"{run.name}: {finding['reason']}." for run in runs for finding in run.findings if finding["kind"] == _UNUSED
+    ]
+    return report.model_copy(update={"stages": stage_rows(session, runs), "warnings": [*report.warnings, *warned]})
 
 
 def stage_rows(session: Session, runs: list[Run]) -> list[StageRow]:
@@ -39,14 +41,14 @@ def stage_rows(session: Session, runs: list[Run]) -> list[StageRow]:
     return [_stage_row(session, run) for run in runs]
 
 
-def _document(session: Session, run: Run) -> Report | None:
+def _document(session: Session, run: Run) -> PipelineReport | None:
     document = session.scalar(select(RunOutput.document).where(RunOutput.run_id == run.id, RunOutput.type == "report"))
-    return None if document is None else Report.model_validate(document)
+    return None if document is None else read_report(document)
 
 
-def _unfinished(evaluations: list[Run]) -> Report:
+def _unfinished(evaluations: list[Run]) -> PipelineReport:
     states = ", ".join(f"{run.name} is {run.state}" for run in evaluations)
-    return Report(
+    return PipelineReport(
         methods=[],
         reward_model=RewardModelSummary(held_out_accuracy=None, pairs=0),
         control=None,

@@ -26,9 +26,9 @@ def facts_by(
 
     def look_up(request: Request, project: str, pipeline: str, credentials: Credentials) -> Facts:
         with transaction(request.app.state.sessions) as session:
-            found, scopes = visible_project(session, identify(request, session, credentials), project)
+            row, scopes = visible_project(session, identify(request, session, credentials), project)
             require(scopes, "read")
-            return read(session, get_pipeline(session, found, pipeline))
+            return read(session, get_pipeline(session, row, pipeline))
 
     async def asked(request: Request, project: str, pipeline: str, credentials: Credentials) -> Facts:
         return await in_turn(request, look_up, request, project, pipeline, credentials)

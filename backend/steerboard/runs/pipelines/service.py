@@ -19,15 +19,14 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.states import state_of
 from steerboard.runs.state.transitions import ENDED, lock, lock_order
 from steerboard.runs.tables import Pipeline, Run
-from steerboard_contracts.run_kinds import evaluates, kinds_that
 
 
 def get_pipeline(session: Session, project: Project, ref: str) -> Pipeline:
     """By id or name. Raises `NotFound`."""
-    found = find(session, select(Pipeline).where(Pipeline.project_id == project.id), Pipeline.id, Pipeline.name, ref)
-    if found is None:
+    pipeline = find(session, select(Pipeline).where(Pipeline.project_id == project.id), Pipeline.id, Pipeline.name, ref)
+    if pipeline is None:
         raise NotFound(f"there is no pipeline `{ref}`", hint="List them with `steerboard pipelines list`.")
-    return found
+    return pipeline
 
 
 def pipelines_of(project: Project) -> Select[Pipeline]:
@@ -38,7 +37,7 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
     """In the order of `ids`. A sharded run carries the cost of its shards, once it has them all.
 
     An evaluation whose parts are at work counts as running, though no worker has it."""
-    evaluation = Run.kind.in_(kinds_that(lambda kind: kind.evaluates))
+    evaluation = Run.kind == "evaluate"
     at_work = and_(evaluation, Run.state == "pending", Run.started_at.is_not(None))
     state_shown = case((at_work, "running"), else_=Run.state)
     rows = session.execute(
@@ -55,14 +54,14 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
         .group_by(Run.pipeline_id, state_shown)
     ).all()
     pipelines = {row.id: row for row in session.scalars(select(Pipeline).where(Pipeline.id.in_(ids)))}
-    found = []
+    out = []
     for pipeline in (pipelines[id_] for id_ in ids):
         mine = [row for row in rows if row[0] == pipeline.id]
         counts = {row[1]: row[2] for row in mine}
         state = state_of(counts)
         ends = [row[5] for row in mine if row[5] is not None]
         starts = [row[6] for row in mine if row[6] is not None]
-        found.append(
+        out.append(
             PipelineSummary(
                 id=pipeline.id,
                 name=pipeline.name,
@@ -77,7 +76,7 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
                 ended_at=max(ends, default=None) if state in ENDED else None,
             )
         )
-    return found
+    return out
 
 
 def detail(session: Session, pipeline: Pipeline) -> PipelineDetail:
@@ -100,8 +99,8 @@ def stages_of(session: Session, pipeline: Pipeline) -> list[Run]:
 
 def evaluations_of(runs: Sequence[Run], stage: str | None = None) -> list[Run]:
     """The evaluation `stage`, or all: without those that only decide about the next round, where there are others."""
-    found = [run for run in runs if evaluates(run.kind) and stage in (None, run.name)]
-    return [run for run in found if not run.config.get("decides")] or found
+    evaluations = [run for run in runs if run.kind == "evaluate" and stage in (None, run.name)]
+    return [run for run in evaluations if not run.config.get("decides")] or evaluations
 
 
 def cancel(session: Session, pipeline: Pipeline, actor: str) -> int:

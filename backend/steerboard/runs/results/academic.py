@@ -44,7 +44,7 @@ _Results = Select[uuid.UUID, dt.datetime | None, dict[str, Any] | None]
 
 
 @dataclass(frozen=True)
-class _Found:
+class _TaskResult:
     run_id: uuid.UUID
     ended_at: dt.datetime
     harness: str
@@ -62,10 +62,10 @@ def academic_of(session: Session, model: Model) -> list[AcademicRow]:
         for kind, other in _ancestors(session, model).items()
     ]
     rows = []
-    for one in newest:
-        row = _row(one)
+    for result in newest:
+        row = _row(result)
         for kind, other, results in others:
-            _compare(row, one, kind, other.name, results)
+            _compare(row, result, kind, other.name, results)
         rows.append(row)
     return rows
 
@@ -74,16 +74,16 @@ def academic_of_endpoint(session: Session, project_id: uuid.UUID, asked: PinnedE
     """The results of an endpoint, without differences: nothing is known of what an endpoint's model comes from."""
     pin = {"pinned_endpoint": asked.model_dump(mode="json")}
     runs = _RUNS.where(Run.project_id == project_id, Run.config.contains(pin))
-    return [_row(one) for one in _newest(_found(session, runs))]
+    return [_row(result) for result in _newest(_task_results(session, runs))]
 
 
 def academic_by_hash(session: Session, project_id: uuid.UUID, hashes: Collection[str]) -> dict[str, list[AcademicRow]]:
     """By content hash, of the newest model that has it."""
-    found: dict[str, list[AcademicRow]] = {}
+    rows: dict[str, list[AcademicRow]] = {}
     models = select(Model).where(Model.project_id == project_id, Model.artifact_hash.in_(hashes)).order_by(Model.id)
     for model in session.scalars(models) if hashes else ():
-        found[model.artifact_hash] = academic_of(session, model)
-    return found
+        rows[model.artifact_hash] = academic_of(session, model)
+    return rows
 
 
 def without_scores(document: dict[str, object]) -> dict[str, object]:
@@ -94,18 +94,18 @@ def without_scores(document: dict[str, object]) -> dict[str, object]:
 
 def _ancestors(session: Session, model: Model) -> dict[Ancestor, Model]:
     """The nearest of each role among those that it was trained from."""
-    found: dict[Ancestor, Model] = {}
+    ancestors: dict[Ancestor, Model] = {}
     latest: Model | None = model
     seen = set()
     while latest is not None and latest.parent_id is not None and latest.id not in seen:
         seen.add(latest.id)
         latest = session.get(Model, latest.parent_id)
         if latest is not None and latest.role in get_args(Ancestor):
-            found.setdefault(cast(Ancestor, latest.role), latest)
-    return found
+            ancestors.setdefault(cast(Ancestor, latest.role), latest)
+    return ancestors
 
 
-def _results(session: Session, project_id: uuid.UUID, content_hash: str) -> Iterator[_Found]:
+def _results(session: Session, project_id: uuid.UUID, content_hash: str) -> Iterator[_TaskResult]:
     """Every task of its runs, the newest first. In a pipeline the model goes in as the output of a stage."""
     given, made = aliased(RunInput), aliased(RunOutput)
     runs = (
@@ -117,37 +117,37 @@ def _results(session: Session, project_id: uuid.UUID, content_hash: str) -> Iter
         .join(Model, Model.id == func.coalesce(given.model_id, made.model_id))
         .where(Run.project_id == project_id, Model.artifact_hash == content_hash)
     )
-    return _found(session, runs)
+    return _task_results(session, runs)
 
 
-def _found(session: Session, runs: _Results) -> Iterator[_Found]:
+def _task_results(session: Session, runs: _Results) -> Iterator[_TaskResult]:
     for run_id, ended_at, document in session.execute(runs):
         assert ended_at is not None  # it has an output
         result = AcademicResult.model_validate(document)
         for task in result.tasks:
-            yield _Found(run_id, ended_at, result.harness, task)
+            yield _TaskResult(run_id, ended_at, result.harness, task)
 
 
-def _newest(results: Iterator[_Found]) -> list[_Found]:
+def _newest(results: Iterator[_TaskResult]) -> list[_TaskResult]:
     """The newest result of each task, by name: of all items where there is one."""
-    newest: dict[str, _Found] = {}
-    for one in results:
-        known = newest.get(one.task.task)
-        if known is None or (one.task.whole, one.run_id) > (known.task.whole, known.run_id):
-            newest[one.task.task] = one
-    return [one for _, one in sorted(newest.items())]
+    newest: dict[str, _TaskResult] = {}
+    for result in results:
+        known = newest.get(result.task.task)
+        if known is None or (result.task.whole, result.run_id) > (known.task.whole, known.run_id):
+            newest[result.task.task] = result
+    return [result for _, result in sorted(newest.items())]
 
 
-def _row(one: _Found) -> AcademicRow:
-    return AcademicRow(run_id=one.run_id, ended_at=one.ended_at, harness=one.harness, task=_shown(one.task))
+def _row(result: _TaskResult) -> AcademicRow:
+    return AcademicRow(run_id=result.run_id, ended_at=result.ended_at, harness=result.harness, task=_shown(result.task))
 
 
-def _compare(row: AcademicRow, ours: _Found, vs: Ancestor, model: str, results: Sequence[_Found]) -> None:
+def _compare(row: AcademicRow, ours: _TaskResult, vs: Ancestor, model: str, results: Sequence[_TaskResult]) -> None:
     """With the newest result on the same items, asked and scored in the same way; or say what the nearest is unlike."""
-    theirs = [one for one in results if one.task.task == ours.task.task]
+    theirs = [result for result in results if result.task.task == ours.task.task]
     if not theirs:
         return
-    nearest = min(theirs, key=lambda one: (len(_unlike(ours, one)), -one.run_id.int))
+    nearest = min(theirs, key=lambda result: (len(_unlike(ours, result)), -result.run_id.int))
     unlike = _unlike(ours, nearest)
     if unlike:
         row.not_compared.append(AcademicMismatch(vs=vs, model=model, run_id=nearest.run_id, unlike=unlike))
@@ -155,7 +155,7 @@ def _compare(row: AcademicRow, ours: _Found, vs: Ancestor, model: str, results: 
         row.differences += _differences(ours.task, vs, model, nearest)
 
 
-def _differences(ours: AcademicTask, vs: Ancestor, model: str, same: _Found) -> Iterator[AcademicDifference]:
+def _differences(ours: AcademicTask, vs: Ancestor, model: str, same: _TaskResult) -> Iterator[AcademicDifference]:
     theirs = {figure.name: figure for figure in same.task.figures}
     for figure in ours.figures:
         other = theirs.get(figure.name)
@@ -171,7 +171,7 @@ def _differences(ours: AcademicTask, vs: Ancestor, model: str, same: _Found) -> 
         )
 
 
-def _unlike(one: _Found, other: _Found) -> list[Unlike]:
+def _unlike(one: _TaskResult, other: _TaskResult) -> list[Unlike]:
     """What keeps two results of a task from being compared. Hashes that are empty say nothing."""
     ours, theirs = one.task, other.task
     differ: dict[Unlike, bool] = {

@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Select, func, select
-from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy import Select, SQLColumnExpression, Text, func, literal, select
+from sqlalchemy.dialects.postgresql import JSONB, distinct_on
 from sqlalchemy.engine import Row
 from sqlalchemy.orm import Session, aliased
 
@@ -22,31 +22,45 @@ from steerboard_contracts.report.benchmark import BenchmarkResult, FinishedBench
 
 # Datasets that a report shows of one model.
 MOST_DATASETS = 20
+# Thousands of items are for comparing, not for reading.
+_WITHOUT_ITEMS = RunOutput.document.op("-", return_type=JSONB)(literal("items", Text))
 
 
 def benchmarks_of(session: Session, model: Model, limit: int) -> list[FinishedBenchmark]:
     """Every finished benchmark of the model, the newest first."""
-    found = _finished(model.project_id, [model.artifact_hash]).order_by(Run.id.desc()).limit(limit)
-    return [_out(row) for row in session.execute(found)]
+    query = _finished(model.project_id, [model.artifact_hash], _WITHOUT_ITEMS).order_by(Run.id.desc()).limit(limit)
+    return [_out(row) for row in session.execute(query)]
+
+
+def newest_with_items(session: Session, model: Model, dataset: Dataset | None = None) -> list[FinishedBenchmark]:
+    """Its newest benchmark on each dataset, or on this one, with what it found by item; the newest first."""
+    finished = _finished(model.project_id, [model.artifact_hash], RunOutput.document)
+    if dataset is not None:
+        finished = finished.where(Dataset.content_hash == dataset.content_hash)
+    return _newest(session, finished).get(model.artifact_hash, [])
 
 
 def newest_benchmarks(
     session: Session, project_id: uuid.UUID, hashes: Collection[str]
 ) -> dict[str, list[FinishedBenchmark]]:
     """By the model's content hash: its newest benchmark on each dataset, the newest first."""
-    if not hashes:
-        return {}
+    return _newest(session, _finished(project_id, hashes, _WITHOUT_ITEMS)) if hashes else {}
+
+
+def _newest(session: Session, finished: Select[*tuple[Any, ...]]) -> dict[str, list[FinishedBenchmark]]:
     one_a_dataset = (Model.artifact_hash, Dataset.content_hash)
-    newest = _finished(project_id, hashes).ext(distinct_on(*one_a_dataset)).order_by(*one_a_dataset, Run.id.desc())
-    found: dict[str, list[FinishedBenchmark]] = {}
+    newest = finished.ext(distinct_on(*one_a_dataset)).order_by(*one_a_dataset, Run.id.desc())
+    by_hash: dict[str, list[FinishedBenchmark]] = {}
     for row in sorted(session.execute(newest), key=lambda row: row.run_id, reverse=True):
-        of_model = found.setdefault(row.artifact_hash, [])
+        of_model = by_hash.setdefault(row.artifact_hash, [])
         if len(of_model) < MOST_DATASETS:
             of_model.append(_out(row))
-    return found
+    return by_hash
 
 
-def _finished(project_id: uuid.UUID, hashes: Collection[str]) -> Select[*tuple[Any, ...]]:
+def _finished(
+    project_id: uuid.UUID, hashes: Collection[str], document: SQLColumnExpression[Any]
+) -> Select[*tuple[Any, ...]]:
     """In a pipeline the model goes in as the output of a stage."""
     reward, pairs, made = aliased(RunInput), aliased(RunInput), aliased(RunOutput)
     return (
@@ -56,7 +70,7 @@ def _finished(project_id: uuid.UUID, hashes: Collection[str]) -> Select[*tuple[A
             Dataset.id.label("dataset_id"),
             Dataset.name.label("dataset"),
             Model.artifact_hash,
-            RunOutput.document,
+            document.label("document"),
         )
         .join(RunOutput, (RunOutput.run_id == Run.id) & (RunOutput.type == "benchmark"))
         .join(reward, (reward.run_id == Run.id) & (reward.name == "reward"))

@@ -67,8 +67,8 @@ class InspectedPairs:
     """The inspected pairs of one run. Raises `NotFound` for one that inspects none, or succeeded without."""
 
     def __init__(self, session: Session, store: ArtifactStore, run: Run) -> None:
-        found = select(RunOutput).where(RunOutput.run_id == run.id, RunOutput.type == "pairs")
-        output = session.scalar(found)
+        query = select(RunOutput).where(RunOutput.run_id == run.id, RunOutput.type == "pairs")
+        output = session.scalar(query)
         self._session = session
         self._step_of: Callable[[int], StepPairs]
         if output is not None and output.artifact_hash is not None:
@@ -80,7 +80,7 @@ class InspectedPairs:
         else:
             raise NotFound(
                 f"run {run.name} has no inspected pairs",
-                hint="A run that learns from pairs or from thumbs has them, unless its `inspect_pairs` is 0.",
+                hint="Only runs that learn from pairs or thumbs have them, unless their `inspect_pairs` is 0.",
             )
         data = inputs.resolve(session, run)["data"]
         assert isinstance(data, Dataset)
@@ -104,8 +104,8 @@ class InspectedPairs:
 
     def _placed(self, step: int) -> list[tuple[int, PairMargin]]:
         """With their places in the index: a row of a pair may be two answers."""
-        found = self._step(step)
-        sides = zip(self.index.pairs, found.chosen_rewards, found.rejected_rewards, strict=True)
+        at_step = self._step(step)
+        sides = zip(self.index.pairs, at_step.chosen_rewards, at_step.rejected_rewards, strict=True)
         margins = [
             PairMargin(
                 row=pair.row,
@@ -116,31 +116,31 @@ class InspectedPairs:
             )
             for pair, chosen, rejected in sides
         ]
-        return sorted(enumerate(margins), key=lambda one: (one[1].margin, one[1].row))
+        return sorted(enumerate(margins), key=lambda item: (item[1].margin, item[1].row))
 
     def read(self, step: int, rows: Sequence[int]) -> list[PairRead]:
         """Pairs by their rows, in the order of their margins; rows that were not inspected are left out."""
-        found, wanted = self._step(step), set(rows)
-        margins = [one for one in self._placed(step) if one[1].row in wanted]
+        at_step, wanted = self._step(step), set(rows)
+        margins = [item for item in self._placed(step) if item[1].row in wanted]
         samples = self._samples(sorted({margin.row for _, margin in margins}))
         return [
             PairRead(
                 **margin.model_dump(),
                 sample=samples[margin.row],
-                chosen=_tokens(self.index.pairs[place].chosen, found.chosen_log_ratios[place]),
-                rejected=_tokens(self.index.pairs[place].rejected, found.rejected_log_ratios[place]),
+                chosen=_tokens(self.index.pairs[place].chosen, at_step.chosen_log_ratios[place]),
+                rejected=_tokens(self.index.pairs[place].rejected, at_step.rejected_log_ratios[place]),
             )
             for place, margin in margins
         ]
 
     def _samples(self, rows: Sequence[int]) -> dict[int, SampleOut]:
         mine = select(SampleRow).where(SampleRow.dataset_id == owner_of(self.dataset), SampleRow.row.in_(rows))
-        return {one.row: sample_out(one, None, whole=False) for one in self._session.scalars(mine)}
+        return {sample.row: sample_out(sample, None, whole=False) for sample in self._session.scalars(mine)}
 
     def _step(self, step: int) -> StepPairs:
         if step not in self.index.steps:
             steps = ", ".join(map(str, self.index.steps)) or "none yet"
-            raise NotFound(f"no pairs were kept of step {step}", hint=f"There are those of steps {steps}.")
+            raise NotFound(f"no pairs were kept of step {step}", hint=f"Pairs were kept of steps {steps}.")
         return self._step_of(step)
 
 
@@ -171,17 +171,17 @@ class _Newest:
         self.index = PairsIndex(
             method=str(run.config["method"]),
             compared_with=self._pairs[0].compared_with if self._pairs else None,
-            pairs=[one.pair for one in self._pairs],
+            pairs=[live.pair for live in self._pairs],
             steps=[] if newest is None else [newest[1]],
         )
 
     def step(self, step: int) -> StepPairs:
         return StepPairs(
             step=step,
-            chosen_rewards=[one.chosen_reward for one in self._pairs],
-            rejected_rewards=[one.rejected_reward for one in self._pairs],
-            chosen_log_ratios=[one.chosen_log_ratios for one in self._pairs],
-            rejected_log_ratios=[one.rejected_log_ratios for one in self._pairs],
+            chosen_rewards=[live.chosen_reward for live in self._pairs],
+            rejected_rewards=[live.rejected_reward for live in self._pairs],
+            chosen_log_ratios=[live.chosen_log_ratios for live in self._pairs],
+            rejected_log_ratios=[live.rejected_log_ratios for live in self._pairs],
         )
 
 

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from steerboard.platform.storage.sized_cache import SizedCache
 from steerboard.runs.schemas.runs import MetricPoint, MetricSeries
 from steerboard.runs.tables import Run
-from steerboard_contracts.metric_order import by_importance
+from steerboard_contracts.methods import method_of
+from steerboard_contracts.metric_order import FIRST_METRICS, group_of, in_groups
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class _Curves:
 
     @property
     def nbytes(self) -> int:
-        return 1000 + 600 * sum(len(one.points) for one in self.series)
+        return 1000 + 600 * sum(len(series.points) for series in self.series)
 
 
 _ENDED = SizedCache(64 * 2**20)
@@ -58,8 +59,8 @@ _POINTS = text(
 
 
 def metrics(session: Session, run: Run, names: Sequence[str], points: int) -> list[MetricSeries]:
-    """Each metric of a run with at most `points` points, evenly over its steps; the work is done in the database, and
-    only once when the run has ended."""
+    """Each metric of a run with at most `points` points, evenly over its steps, those first that its method names; the
+    work is done in the database, and only once when the run has ended."""
     if run.ended_at is None:
         return _metrics(session, run, names, points)
     key = (run.id, run.attempt, run.ended_at, *sorted(names), points)
@@ -70,9 +71,11 @@ def _metrics(session: Session, run: Run, names: Sequence[str], points: int) -> l
     # All steps of a long run, grouped in memory: sorted on disk they take three times as long.
     session.execute(text("SET LOCAL work_mem = '32MB'"))
     rows = session.execute(_POINTS, {"run": run.id, "names": list(names) or None, "points": points})
+    method = method_of(run.method)
+    first = method.first_metrics if method is not None else FIRST_METRICS
     series: dict[str, MetricSeries] = {}
     for name, steps, step, value, low, high in rows:
-        one = series.setdefault(name, MetricSeries(name=name, steps=0, points=[]))
-        one.steps += steps
-        one.points.append(MetricPoint(step=step, value=value, low=low, high=high))
-    return list(by_importance(series).values())
+        curve = series.setdefault(name, MetricSeries(name=name, group=group_of(name, first), steps=0, points=[]))
+        curve.steps += steps
+        curve.points.append(MetricPoint(step=step, value=value, low=low, high=high))
+    return list(in_groups(series, first).values())

@@ -14,7 +14,6 @@ from steerboard.datasets import service as datasets
 from steerboard.datasets.held_out_changes import inherited_changes
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.platform.texts import storable
 from steerboard.registry import service as registry
 from steerboard.registry.folders import check_folder, read_info
 from steerboard.registry.tables import Model
@@ -22,9 +21,8 @@ from steerboard.runs import hooks
 from steerboard.runs.errors import StageCrashed, UnusableInput
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import LivePairRow, Pipeline, Run, RunOutput
-from steerboard_contracts.configs.combine import CombineConfig
-from steerboard_contracts.configs.grade import GradeConfig
-from steerboard_contracts.run_kinds import kinds_that
+from steerboard_contracts.run_kinds.combine import CombineConfig
+from steerboard_contracts.run_kinds.grade import GradeConfig
 from steerboard_contracts.stage.outputs import (
     AcademicOutput,
     AnswersOutput,
@@ -40,6 +38,7 @@ from steerboard_contracts.stage.outputs import (
     StageOutput,
     VerdictsOutput,
 )
+from steerboard_files.texts import storable
 
 Things = dict[str, Dataset | Model]
 
@@ -142,7 +141,7 @@ def _model(
     if further and output.name != output.role:
         raise StageCrashed(f"the stage returned a model of role {output.role} under the name {output.name!r}")
     parent = inputs.get(output.name, inputs.get("model"))
-    # A folder brought in as a base may be a policy of its own method, which the run knows nothing of.
+    # A folder imported as a base may be a policy of its own method, which the run knows nothing of.
     method = read_info(path).method
     return registry.register_model(
         session,
@@ -158,12 +157,12 @@ def _model(
 
 
 def _labelled(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
-    if run.kind in kinds_that(lambda kind: kind.adds_up):
+    if run.kind == "combine":
         return _combined(session, project, run, inputs, path)
     data, reward = inputs.get("data"), inputs.get("reward")
     if not isinstance(data, Dataset):
         raise UnusableInput(f"run {run.name} made rewards, but has no dataset `data` as an input")
-    if run.kind in kinds_that(lambda kind: kind.grades):
+    if run.kind == "grade":
         source = datasets.imported_source(session, project, _grader(run))
     elif isinstance(reward, Model):
         source = datasets.reward_source_for_model(session, project, reward.name, reward.id)
@@ -187,7 +186,9 @@ def _combined(session: Session, project: Project, run: Run, inputs: Things, path
     """Over the rows of the first of the labelled datasets, whose rows are those of the others."""
     config = CombineConfig.model_validate(run.config)
     given = [inputs.get(f"data.{place}") for place in range(len(inputs))]
-    data = [one for one in given if isinstance(one, Dataset) and one.reward_source_id and one.normaliser]
+    data = [
+        dataset for dataset in given if isinstance(dataset, Dataset) and dataset.reward_source_id and dataset.normaliser
+    ]
     if len(data) != len(given) or not data:
         raise UnusableInput(f"run {run.name} made rewards, but has no labelled datasets `data` as inputs")
     name = output_name(session, run)

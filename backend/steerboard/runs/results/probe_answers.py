@@ -34,19 +34,19 @@ def probes_of(session: Session, run: Run) -> RunProbes:
     if run.config.get("probe") is None:
         raise NotFound(
             f"run {run.name} answers no probe prompts",
-            hint="Training runs of policies do when their config has a `probe`.",
+            hint="Only training runs of policies with a `probe` in their config answer them.",
         )
     rows = session.scalars(
         select(ProbeStep).where(ProbeStep.run_id == (run.reused_from_id or run.id)).order_by(ProbeStep.step)
     ).all()
     if not rows:
         return RunProbes(prompts=[], steps=[])
-    found = [(row.attempt, Probed.model_validate({**row.document, "step": row.step})) for row in rows]
+    probes = [(row.attempt, Probed.model_validate({**row.document, "step": row.step})) for row in rows]
     # Resumed with other prompts, a run has answers to those before of an earlier attempt.
-    _, newest = max(found, key=lambda one: (one[0], one[1].step))
+    _, newest = max(probes, key=lambda item: (item[0], item[1].step))
     steps = [
-        ProbedStep(step=one.step, condition=one.condition, answers=one.answers)
-        for _, one in found
-        if one.prompts == newest.prompts
+        ProbedStep(step=probed.step, condition=probed.condition, answers=probed.answers)
+        for _, probed in probes
+        if probed.prompts == newest.prompts
     ]
     return RunProbes(prompts=newest.prompts, steps=steps)

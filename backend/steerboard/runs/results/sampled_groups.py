@@ -32,8 +32,8 @@ def groups_of(session: Session, run: Run) -> RunGroups:
     run that keeps none."""
     if not run.config.get("inspect_groups"):
         raise NotFound(
-            f"run {run.name} keeps no answers to be read",
-            hint="Runs that sample and reward their own answers do, unless their `inspect_groups` is 0.",
+            f"run {run.name} keeps no answers to inspect",
+            hint="Only runs that sample and reward their own answers keep them, unless their `inspect_groups` is 0.",
         )
     tied = SampledGroup.document["tied"].as_boolean()
     rows = session.execute(
@@ -41,9 +41,9 @@ def groups_of(session: Session, run: Run) -> RunGroups:
     )
     steps: dict[int, GroupsStep] = {}
     for step, is_tied in rows:
-        found = steps.setdefault(step, GroupsStep(step=step, groups=0, tied=0))
-        found.groups += 1
-        found.tied += bool(is_tied)
+        entry = steps.setdefault(step, GroupsStep(step=step, groups=0, tied=0))
+        entry.groups += 1
+        entry.tied += bool(is_tied)
     return RunGroups(steps=list(steps.values()))
 
 

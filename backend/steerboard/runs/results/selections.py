@@ -30,8 +30,8 @@ def academic_result_of(session: Session, run: Run) -> AcademicResult:
 
 
 def _document(session: Session, run: Run, kind: str, which: str) -> dict[str, Any]:
-    found = select(RunOutput.document).where(RunOutput.run_id == run.id, RunOutput.type == kind)
-    document = session.scalar(found)
+    query = select(RunOutput.document).where(RunOutput.run_id == run.id, RunOutput.type == kind)
+    document = session.scalar(query)
     if document is None:
-        raise NotFound(f"run {run.name} has no {kind}", hint=f"{which} has one when it has succeeded.")
+        raise NotFound(f"run {run.name} has no {kind}", hint=f"{which} has one after it has succeeded.")
     return document

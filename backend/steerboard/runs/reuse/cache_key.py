@@ -15,6 +15,8 @@ from steerboard_contracts.run_kinds import any_kind_of
 
 # Where and how often work is cut up or saved changes nothing in its result.
 WITHOUT_EFFECT = frozenset({"shards", "checkpoint_every", "checkpoint_seconds"})
+# `prompts_hash` identifies the prompts, so for whom they are answered changes nothing.
+_OF_ANSWERS = frozenset({"evaluation", "entrant"})
 
 
 def cache_key(session: Session, run: Run) -> str | None:
@@ -31,7 +33,7 @@ def cache_key(session: Session, run: Run) -> str | None:
     if any(run.config.get(field) is not None for field in kind.may_change):
         return None
     things = inputs.resolve(session, run)
-    without_effect = WITHOUT_EFFECT | kind.without_effect
+    without_effect = WITHOUT_EFFECT | (_OF_ANSWERS if run.kind == "answer" else frozenset())
     document = {
         "kind": run.kind,
         "config": {name: value for name, value in run.config.items() if name not in without_effect},

@@ -27,8 +27,8 @@ def code_version(kind: str, method: str | None = None) -> str | None:
     spec, described = method_of(method), any_kind_of(kind, method)
     if described is None:
         return None
-    parts = [one for one in all_kinds() if one.run in parts_of(described)]
-    versions = [f"{one.key}=={one.result_version}" for one in (described, *parts)]
+    parts = [kind for kind in all_kinds() if kind.run in parts_of(described)]
+    versions = [f"{kind.key}=={kind.result_version}" for kind in (described, *parts)]
     digest = hashlib.sha256("\0".join([f"all=={RESULT_VERSION}", *versions]).encode())
     for library in _LIBRARIES:
         try:

@@ -44,16 +44,19 @@ class MethodOut(BaseModel):
     sequences: int
     learns_from_rewards: bool
     baseline: bool
+    recommended: bool = Field(description="What to begin with among the methods that learn from the same data.")
     condition: str | None
     preview: PreviewOut | None
+    first_metrics: list[str] = Field(description="Curves that its runs show first.")
     package: str | None
     version: str | None
 
     @classmethod
     def of(cls, spec: MethodSpec) -> MethodOut:
         preview = {"kind": spec.preview.kind, "fields": dict(spec.preview.fields)} if spec.preview else None
+        lists = {"outputs": list(spec.outputs), "first_metrics": list(spec.first_metrics)}
         fields = {name: getattr(spec, name) for name in cls.model_fields}
-        return cls.model_validate({**fields, "outputs": list(spec.outputs), "preview": preview})
+        return cls.model_validate({**fields, **lists, "preview": preview})
 
 
 class MethodLeftOut(BaseModel):
@@ -119,7 +122,7 @@ class RunKindCard(BaseModel):
                     allowed=sorted(slot.allowed),
                     many=slot.many,
                     required=slot.required,
-                    or_field=kind.written_out.get(name),
+                    or_field=slot.or_field,
                 )
                 for name, slot in kind.slots.items()
             ],

@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from steerboard.marks.schemas import Marks
 from steerboard.runs.state.states import PipelineState, RunState
 from steerboard_contracts.held_out_changes import HeldOutChange
+from steerboard_contracts.metric_order import MetricGroup
 from steerboard_contracts.watching.health import Finding
 from steerboard_contracts.watching.ledger import Ledger, PhaseCost
 from steerboard_contracts.watching.warnings import RunWarning
@@ -135,7 +137,7 @@ class RunChange(BaseModel):
 
 
 class RunFinding(Finding):
-    """A health rule that came to hold after `step`."""
+    """A health rule that was met after `step`."""
 
     at: dt.datetime
 
@@ -165,6 +167,7 @@ class RunDetail(RunSummary):
     attempts: list[AttemptOut]
     ledger: Ledger
     shards: list[RunSummary]
+    marks: Marks
 
 
 class MetricPoint(BaseModel):
@@ -177,9 +180,11 @@ class MetricPoint(BaseModel):
 
 
 class MetricSeries(BaseModel):
-    """`steps`: how many steps were logged, before down-sampling."""
+    """`steps`: how many steps were logged, before down-sampling. `group`: what pages show it under; `first` is what the
+    method names as important."""
 
     name: str
+    group: MetricGroup
     steps: int
     points: list[MetricPoint]
 

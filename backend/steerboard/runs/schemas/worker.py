@@ -12,7 +12,7 @@ from steerboard.runs.schemas.runs import PipelineRef
 
 
 class WorkerRun(BaseModel):
-    """What a worker is at. `name` is the stage's where it belongs to a pipeline; `project` is a name."""
+    """What a worker is doing. `name` is the stage's where it belongs to a pipeline; `project` is a name."""
 
     id: uuid.UUID
     project: str
@@ -66,6 +66,7 @@ class QueuedRun(BaseModel):
     method: str | None
     project: str
     pipeline_id: uuid.UUID | None
+    pipeline: PipelineRef | None
     parent_id: uuid.UUID | None
     shard: int | None
     priority: int

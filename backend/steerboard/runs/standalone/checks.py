@@ -21,7 +21,7 @@ from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import methods
 from steerboard_contracts.run_config import RUN_CONFIG, RunConfig
-from steerboard_contracts.run_kinds import any_kind_of, kind_of, run_kinds, trains
+from steerboard_contracts.run_kinds import any_kind_of, kind_of, run_kinds
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
@@ -56,7 +56,7 @@ def checked(
         for fault in stage_faults(ResolvedStage(kind, config, asked.config, given), catalogue):
             codes.add(fault.code)
             faults.append(ErrorLocation(location=".".join(fault.place) or "inputs", message=fault.message))
-    if config is not None and kind is not None and kind.brings_in:
+    if config is not None and kind is not None and kind.run == "base":
         try:
             config = config.model_copy(update=catalogue.pinned(asked.config["source"])._asdict())
         except BadInput as error:
@@ -72,7 +72,7 @@ def checked(
     if faults or config is None:
         code = next(iter(codes)) if len(codes) == 1 else None
         raise InvalidRun("the run cannot be started", errors=faults, hint="Nothing was started.", code=code)
-    return config, {name: _ref(one) for name, one in given.items() if one is not None}
+    return config, {name: _ref(value) for name, value in given.items() if value is not None}
 
 
 def _ref(given: KnownDataset | KnownModel) -> InputRef:
@@ -100,19 +100,19 @@ def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSp
     try:
         return kind, RUN_CONFIG.validate_python(kind.config.model_validate(raw))
     except ValidationError as error:
-        for one in complaints(error, raw, kind.config):
+        for complaint in complaints(error, raw, kind.config):
             # A form shows what is missing where it would be.
-            place = one.place if one.missing is None else (*one.place, one.missing)
-            faults.append(ErrorLocation(location=".".join(map(str, ("config", *place))), message=one.message))
+            place = complaint.place if complaint.missing is None else (*complaint.place, complaint.missing)
+            faults.append(ErrorLocation(location=".".join(map(str, ("config", *place))), message=complaint.message))
         return kind, None
 
 
 def _unknown_kind(raw: dict[str, Any]) -> ErrorLocation:
     run = raw.get("run")
-    if any_kind_of(run) is not None and not trains(run):
+    if any_kind_of(run) is not None and run != "train":
         message = f"`{run}` is started by its evaluation, and cannot be started alone"
         return ErrorLocation(location="config.run", message=message)
-    if trains(run):
+    if run == "train":
         method = raw.get("method")
         what = "needs a method" if method is None else f"`{method}` is not a method that is installed here"
         return ErrorLocation(location="config.method", message=what + _nearest(method, [*methods()]))

@@ -29,18 +29,18 @@ def foreseen_warnings(
     the finished one of its rows."""
     if not isinstance(config, TrainingConfig):
         return []
-    found = []
+    warnings = []
     model, data = (_given(session, refs.get(name)) for name in ("model", "data"))
     if isinstance(model, Model):
         architecture = architecture_of(session, store, model)
-        found += mixture_warnings(experts_of(architecture), config.lora is not None) if architecture else []
+        warnings += mixture_warnings(experts_of(architecture), config.lora is not None) if architecture else []
     if isinstance(data, Dataset):
         halves = 2 if needed_method(config.method).splits_pairs and data.kind == "preferences" else 1
         most = config.most_steps((data.rows - data.held_out_rows) * halves)
         ends_early = fewer_steps(config.max_steps, most, config.epochs, counted_rows=True)
-        found += [ends_early] if ends_early else []
-    found += [check.warning] if check and check.warning else []
-    return found
+        warnings += [ends_early] if ends_early else []
+    warnings += [check.warning] if check and check.warning else []
+    return warnings
 
 
 def _given(session: Session, ref: InputRef | None) -> Model | Dataset | None:

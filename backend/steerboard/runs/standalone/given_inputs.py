@@ -18,7 +18,7 @@ def given_inputs(
 ) -> dict[str, KnownDataset | KnownModel | None]:
     """By name of the input. None: a model from outside, or what the project does not have, which is added to `faults`.
     Inputs that the kind does not take are left out, and are faults, too."""
-    found: dict[str, KnownDataset | KnownModel | None] = {}
+    inputs: dict[str, KnownDataset | KnownModel | None] = {}
     slots = kind.slots_of(names)
     for name, ref in names.items():
         slot = slots.get(name.partition(".")[0])
@@ -27,15 +27,15 @@ def given_inputs(
             message = f"is not an input of {kind.word}{did_you_mean(name, known)}"
             faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
             continue
-        found[name] = None
+        inputs[name] = None
         if is_outside(slot, ref):
             continue
-        found[name] = catalogue.dataset(ref) if slot.thing == "dataset" else catalogue.model(ref)
-        if found[name] is None:
+        inputs[name] = catalogue.dataset(ref) if slot.thing == "dataset" else catalogue.model(ref)
+        if inputs[name] is None:
             others = catalogue.dataset_names() if slot.thing == "dataset" else catalogue.model_names()
             message = f"there is no {slot.thing} {ref!r}" + did_you_mean(ref, others)
             faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
-    return found
+    return inputs
 
 
 def is_outside(slot: Slot, ref: str) -> bool:

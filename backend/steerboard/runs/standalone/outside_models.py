@@ -1,4 +1,4 @@
-"""Models that a run of its own names by folder, upload or hub name: a run brings each in first, as in a recipe."""
+"""Models that a run of its own names by folder, upload or hub name: a run imports each first, as in a recipe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def brought_in(asked: RunCreate, start: Callable[[RunCreate], Run]) -> dict[str,
     kind = kind_of(asked.config.get("run"), asked.config.get("method"))
     slots = kind.slots_of(asked.inputs) if kind is not None else {}
     runs: dict[str, InputRef] = {}
-    found: dict[str, InputRef] = {}
+    refs: dict[str, InputRef] = {}
     for name, source in asked.inputs.items():
         slot = slots.get(name.partition(".")[0])
         if slot is None or not is_outside(slot, source):
@@ -31,5 +31,5 @@ def brought_in(asked: RunCreate, start: Callable[[RunCreate], Run]) -> dict[str,
         except InvalidRun as error:
             faults = [ErrorLocation(location=f"inputs.{name}", message=fault.message) for fault in error.errors]
             raise InvalidRun(error.detail, errors=faults, hint=error.hint, code=error.code) from None
-        found[name] = runs[source]
-    return found
+        refs[name] = runs[source]
+    return refs

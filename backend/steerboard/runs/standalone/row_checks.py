@@ -21,9 +21,9 @@ from steerboard.runs.schemas.runs import RowCheck
 from steerboard.runs.standalone.checks import InvalidRun, checked
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Run, RunInput
-from steerboard_contracts.configs.check_rows import row_check_of
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.run_config import RunConfig
+from steerboard_contracts.run_kinds.check_rows import row_check_of
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.warnings import rows_would_be_too_long
 from steerboard_contracts.wording import counted
@@ -35,7 +35,7 @@ _FAILED_FOR = dt.timedelta(minutes=1)
 
 
 def row_check(session: Session, project: Project, asked: RunWork, pool: str, actor: str) -> RowCheck | None:
-    """`check_of` the run that is asked for. None for runs that train nothing, and for models that are brought in from
+    """`check_of` the run that is asked for. None for runs that train nothing, and for models that are imported from
     outside. Raises `InvalidRun`."""
     config, refs = checked(session, project, asked)
     if not isinstance(config, TrainingConfig) or not {"model", "data"} <= refs.keys():
@@ -65,11 +65,11 @@ def check_of(
 
 def refuse_failing(session: Session, config: RunConfig, refs: Mapping[str, InputRef]) -> RowCheck | None:
     """The finished check, if there is one. Raises `InvalidRun` where it has shown that the run will fail."""
-    found = finished_check(session, config, refs)
-    if found is not None and found.refusal is not None:
-        fault = ErrorLocation(location="inputs.data", message=found.refusal)
+    check = finished_check(session, config, refs)
+    if check is not None and check.refusal is not None:
+        fault = ErrorLocation(location="inputs.data", message=check.refusal)
         raise InvalidRun("the run cannot be started", errors=[fault], hint="Nothing was started.")
-    return found
+    return check
 
 
 def finished_check(session: Session, config: RunConfig, refs: Mapping[str, InputRef]) -> RowCheck | None:
@@ -105,14 +105,14 @@ def _newest(session: Session, config: TrainingConfig, refs: Mapping[str, InputRe
 
 
 def _shown(session: Session, run: Run, data: InputRef, config: TrainingConfig) -> RowCheck:
-    found = run.summary if run.state == "succeeded" and run.summary else {}
-    rows, checked_rows = int(found.get("rows", 0)), int(found.get("checked", 0))
-    too_long, refused = int(found.get("too_long_rows", 0)), int(found.get("refused_rows", 0))
+    summary = run.summary if run.state == "succeeded" and run.summary else {}
+    rows, checked_rows = int(summary.get("rows", 0)), int(summary.get("checked", 0))
+    too_long, refused = int(summary.get("too_long_rows", 0)), int(summary.get("refused_rows", 0))
     name = session.get_one(Dataset, data.dataset).name
     fate = "cut" if config.too_long == "truncate" else "left out"
     refusal = None
     if refused:
-        first = "; ".join(f"row {one['row']}: {one['message']}" for one in found["refused"])
+        first = "; ".join(f"row {refusal['row']}: {refusal['message']}" for refusal in summary["refused"])
         refusal = (
             f"the chat template refuses {refused:,} of {counted(checked_rows, 'row')} of `{name}` that were checked: "
             f"{first}. Correct or drop these rows, map their roles at import, or choose another template"
@@ -131,5 +131,5 @@ def _shown(session: Session, run: Run, data: InputRef, config: TrainingConfig) -
         too_long=too_long,
         refused=refused,
         refusal=refusal,
-        warning=rows_would_be_too_long(name, checked_rows, too_long, fate, int(found.get("max_length", 0))),
+        warning=rows_would_be_too_long(name, checked_rows, too_long, fate, int(summary.get("max_length", 0))),
     )

@@ -26,7 +26,7 @@ def start_run(
     folders: LocalFolders | None = None,
     store: ArtifactStore | None = None,
 ) -> Run:
-    """Check and create a run, behind those that bring in models from outside. Raises `InvalidRun` with every fault by
+    """Check and create a run, behind those that import models from outside. Raises `InvalidRun` with every fault by
     field."""
     config, refs = checked(session, project, asked, folders, store)
     check = refuse_failing(session, config, refs)
@@ -44,7 +44,7 @@ def start_run(
     )
     if store is not None and run.state != "succeeded":
         warnings = foreseen_warnings(session, store, config, refs, check)
-        run.warnings = [one.model_dump(mode="json") for one in warnings]
+        run.warnings = [warning.model_dump(mode="json") for warning in warnings]
         session.flush()
     return run
 

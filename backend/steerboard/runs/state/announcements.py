@@ -1,4 +1,4 @@
-"""Events about runs, and what webhooks are sent about their ends, written at the very end of their transaction.
+"""Events about runs, and what notices tell of their ends, written at the very end of their transaction.
 
 Adding an event locks the project's event stream until the commit. A transaction that took that lock first and a run's
 row second would deadlock with one that goes the other way, so the stream always comes last.
@@ -29,23 +29,24 @@ def announce(session: Session, project_id: uuid.UUID, type_: str, payload: dict[
 
 
 def note_end(session: Session, run: Run) -> None:
-    """Notify webhooks that `run` has ended when the transaction commits, unless it continues before that."""
+    """Tell notices that `run` has ended when the transaction commits, unless it continues before that."""
     session.info.setdefault(_ENDED, {})[run.id] = run
 
 
-def note_news(session: Session, run: Run, event: str, about: dict[str, Any]) -> None:
-    """Tell webhooks of something else than an end: `event` of `run`, when the transaction commits."""
-    session.info.setdefault(_NEWS, []).append((run, event, about))
+def note_news(session: Session, news: hooks.News) -> None:
+    """Tell notices of something else than an end when the transaction commits."""
+    session.info.setdefault(_NEWS, []).append(news)
 
 
 @contextmanager
-def as_if_never_said(session: Session) -> Iterator[None]:
+def discard_on_rollback(session: Session) -> Iterator[None]:
     """For a savepoint: what is announced inside is forgotten where it is undone by an error."""
     said, ended = list(session.info.get(_WAITING, ())), dict(session.info.get(_ENDED, {}))
+    news = list(session.info.get(_NEWS, ()))
     try:
         yield
     except BaseException:
-        session.info[_WAITING], session.info[_ENDED] = said, ended
+        session.info[_WAITING], session.info[_ENDED], session.info[_NEWS] = said, ended, news
         raise
 
 
@@ -59,8 +60,9 @@ def _emit(session: Session) -> None:
     ended = session.info.pop(_ENDED, {})
     if ended:
         hooks.ended(session, ended.values())
-    for run, what, about in session.info.pop(_NEWS, []):
-        hooks.news(session, run, what, about)
+    news = session.info.pop(_NEWS, [])
+    if news:
+        hooks.news(session, news)
 
 
 @event.listens_for(Session, "after_rollback")

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
+from steerboard.runs.hooks import News
 from steerboard.runs.state.announcements import note_news
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunAttempt
@@ -146,7 +147,7 @@ def pause(session: Session, run: Run, how: Paused, device_seconds: float) -> Non
 def _pause(session: Session, run: Run, reason: str, code: str) -> None:
     run.pause_requested_at = run.pause_requested_by = None
     move(session, run, "paused", reason, code)
-    note_news(session, run, "run.paused", {})
+    note_news(session, News(run.project_id, "run.paused", {}, run))
 
 
 def cancel(session: Session, run: Run, device_seconds: float) -> None:

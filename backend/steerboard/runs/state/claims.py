@@ -17,7 +17,7 @@ from steerboard.runs.device_kinds import device_kind
 from steerboard.runs.state.reuse import take_over
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunAttempt, WorkerRow
-from steerboard_contracts.run_kinds import kinds_that
+from steerboard_contracts.run_kinds import UNLISTED, all_kinds
 from steerboard_contracts.watching.control import Change, Control
 
 # The order in which the runs of a pool that are due are claimed.
@@ -81,7 +81,7 @@ def claim_next(
         run.progress = None
         if run.started_at is None:
             run.started_at = now()
-        move(session, run, "running", f"runs on worker {worker}" + (f", attempt {run.attempt}" * (run.attempt > 1)))
+        move(session, run, "running", f"running on worker {worker}" + (f", attempt {run.attempt}" * (run.attempt > 1)))
         session.add(
             RunAttempt(
                 run_id=run.id,
@@ -109,9 +109,8 @@ def due_pools(session: Session) -> list[str]:
 
 def needs_no_device() -> ColumnElement[bool]:
     """The work of a run is to ask an endpoint, or a few seconds of what a page waits for."""
-    always = kinds_that(lambda kind: kind.asks_endpoint == "always" or kind.unlisted)
-    named = kinds_that(lambda kind: kind.asks_endpoint == "named")
-    return or_(Run.kind.in_(always), and_(Run.kind.in_(named), Run.config["endpoint"].astext.is_not(None)))
+    named = [kind.run for kind in all_kinds() if kind.asks_endpoint == "named"]
+    return or_(Run.kind.in_(("judge", UNLISTED)), and_(Run.kind.in_(named), Run.config["endpoint"].astext.is_not(None)))
 
 
 def is_due() -> ColumnElement[bool]:
@@ -127,12 +126,12 @@ def fenced(session: Session, claim: Claim) -> Run:
 def wishes_of(session: Session, claim: Claim) -> Wishes:
     """Raises `LeaseLost`."""
     asked = select(Run.cancel_requested_at, Run.pause_requested_at, Run.changes).where(LEASES.holds(claim))
-    found = session.execute(asked).first()
-    if found is None:
+    row = session.execute(asked).first()
+    if row is None:
         raise LEASES.lost(claim)
-    changes = [Change.model_validate(one) for one in found.changes]
-    control = Control(changes=changes, pause=found.pause_requested_at is not None)
-    return Wishes(found.cancel_requested_at is not None, control)
+    changes = [Change.model_validate(change) for change in row.changes]
+    control = Control(changes=changes, pause=row.pause_requested_at is not None)
+    return Wishes(row.cancel_requested_at is not None, control)
 
 
 def renew(session: Session, claim: Claim, lease_seconds: float) -> Renewal:

@@ -16,7 +16,6 @@ from steerboard.runs.state.reuse import take_over
 from steerboard.runs.state.states import DONE
 from steerboard.runs.state.transitions import ENDED, move
 from steerboard.runs.tables import Run, RunInput
-from steerboard_contracts.run_kinds import evaluates
 
 _BROKEN = ("failed", "cancelled")
 
@@ -55,7 +54,7 @@ def settle(session: Session, run: Run) -> bool:
     shards = shards_of(session, run)
     blockers = shards or upstream_of(session, run)
     if not shards and (before := ends_before(session, run)):
-        if any(one.state not in ENDED for one in before):
+        if any(earlier.state not in ENDED for earlier in before):
             return False
         # First of all: a variant that is dropped has not failed because something that it needs did.
         if dropped_variants.drop(session, run, blockers):
@@ -66,28 +65,28 @@ def settle(session: Session, run: Run) -> bool:
         return True
     if any(blocker.state not in DONE for blocker in blockers):
         return False
-    if shards and evaluates(run.kind):
+    if shards and run.kind == "evaluate":
         evaluate.finish(session, run, shards)
         return True
     if shards:
         begun = [shard.started_at for shard in shards if shard.started_at is not None]
         run.started_at = min(begun, default=run.started_at)
-        move(session, run, "queued", f"all {len(shards)} shards are done; waits for a worker to gather them")
+        move(session, run, "queued", f"all {len(shards)} shards are done; waiting for a worker to gather them")
         return True
     if stopped_rounds.leave_out(session, run, blockers) or dropped_variants.drop(session, run, blockers):
         return True
     if take_over(session, run):
         return True
-    if evaluates(run.kind):
+    if run.kind == "evaluate":
         evaluate.begin(session, run)
         return True
     count = int(run.config.get("shards") or 1)
     if count > 1 and run.shard is None:
         for index in range(count):
             _make_shard(session, run, index, count)
-        run.reason = f"waits for its {count} shards"
+        run.reason = f"waiting for its {count} shards"
         return True
-    move(session, run, "queued", f"waits for a worker of pool {run.pool}")
+    move(session, run, "queued", f"waiting for a worker of pool {run.pool}")
     return True
 
 
@@ -150,7 +149,7 @@ def stop(session: Session, run: Run, by: str) -> None:
     run.cancel_requested_by = by
     if run.state == "running":
         run.cancel_requested_at = func.clock_timestamp()
-        run.reason = f"is being cancelled by {by}"
+        run.reason = f"being cancelled by {by}"
         return
     move(session, run, "cancelled", f"cancelled by {by}", "cancelled")
 
@@ -178,7 +177,7 @@ def _make_shard(session: Session, run: Run, index: int, count: int) -> None:
         created_by=run.created_by,
     )
     session.add(shard)
-    move(session, shard, "pending", "is being set up")
+    move(session, shard, "pending", "being set up")
     for row in session.scalars(select(RunInput).where(RunInput.run_id == run.id)).all():
         session.add(
             RunInput(
@@ -190,4 +189,4 @@ def _make_shard(session: Session, run: Run, index: int, count: int) -> None:
                 model_id=row.model_id,
             )
         )
-    move(session, shard, "queued", f"shard {index + 1} of {count} waits for a worker of pool {run.pool}")
+    move(session, shard, "queued", f"shard {index + 1} of {count} is waiting for a worker of pool {run.pool}")

@@ -42,8 +42,8 @@ def drop(session: Session, run: Run, upstream: Sequence[Run]) -> bool:
     rung = halving.rung_of(run.name)
     if rung is not None and rung.number > 1:
         return _settle_rung(session, run, halving, rung)
-    if any(one.state == "skipped" for one in upstream):
-        return _follow(session, run, {one.id: one for one in upstream})
+    if any(source.state == "skipped" for source in upstream):
+        return _follow(session, run, {source.id: source for source in upstream})
     return False
 
 
@@ -104,9 +104,9 @@ def _nothing_decides(
 ) -> bool:
     """Where training succeeded without the figure, which is a fault of the recipe, the run fails; else it is
     skipped, since no variant of the rung before came to an end."""
-    ended = next((one for one in runs if one.state == "succeeded"), None)
+    ended = next((run for run in runs if run.state == "succeeded"), None)
     if ended is None:
-        inherited = next((one.reason for one in runs if one.state == "skipped"), None)
+        inherited = next((run.reason for run in runs if run.state == "skipped"), None)
         reason = inherited or f"no variant of rung {former.number} was trained"
         move(session, run, "skipped", reason, "variant_dropped")
         return True
@@ -136,7 +136,7 @@ def _follow(session: Session, run: Run, upstream: Mapping[object, Run]) -> bool:
     }
     if not dropped:
         return False
-    needed = next((one for name, one in dropped.items() if "." not in name), None)
+    needed = next((source for name, source in dropped.items() if "." not in name), None)
     try:
         if needed is not None:
             raise NothingLeft(f"it needs {needed.name}")
@@ -145,8 +145,8 @@ def _follow(session: Session, run: Run, upstream: Mapping[object, Run]) -> bool:
         reason = needed.reason if needed is not None else f"{next(iter(dropped.values())).reason}; {error}"
         move(session, run, "skipped", reason, "variant_dropped")
         return True
-    for name, one in dropped.items():
-        message = f"{name} is left out: {one.name} was {one.reason}"
+    for name, source in dropped.items():
+        message = f"{name} is left out: {source.name} was {source.reason}"
         session.add(RunLog(run_id=run.id, attempt=run.attempt, level="info", message=message))
     session.flush()
     return False
@@ -154,4 +154,4 @@ def _follow(session: Session, run: Run, upstream: Mapping[object, Run]) -> bool:
 
 def _by_name(session: Session, run: Run, names: set[str]) -> dict[str, Run]:
     mine = (Run.pipeline_id == run.pipeline_id, Run.parent_id.is_(None), Run.name.in_(names))
-    return {one.name: one for one in session.scalars(select(Run).where(*mine))}
+    return {run.name: run for run in session.scalars(select(Run).where(*mine))}

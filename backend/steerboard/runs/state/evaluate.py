@@ -11,7 +11,7 @@ from sqlalchemy import func
 from sqlalchemy.orm import Session
 
 from steerboard.runs import hooks
-from steerboard.runs.state.announcements import as_if_never_said
+from steerboard.runs.state.announcements import discard_on_rollback
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunOutput
@@ -19,7 +19,7 @@ from steerboard_contracts.errors import SteerboardError
 
 log = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def begin(session: Session, run: Run) -> None:
@@ -36,20 +36,20 @@ def begin(session: Session, run: Run) -> None:
 
 def finish(session: Session, run: Run, children: Sequence[Run]) -> None:
     """The end of a locked pending run whose children have all succeeded. It carries what they cost."""
-    found = _tried(session, run, lambda: hooks.finish_evaluation(session, run))
-    if found is None:
+    finished = _tried(session, run, lambda: hooks.finish_evaluation(session, run))
+    if finished is None:
         return
-    document, run.summary = found
+    document, run.summary = finished
     session.add(RunOutput(run_id=run.id, name="report", type="report", document=document))
     run.device_seconds = sum(child.device_seconds for child in children)
     run.failed_device_seconds = sum(child.failed_device_seconds for child in children)
     move(session, run, "succeeded", "finished")
 
 
-def _tried(session: Session, run: Run, work: Callable[[], Found]) -> Found | None:
+def _tried(session: Session, run: Run, work: Callable[[], Result]) -> Result | None:
     """What `work` returns, or None where it failed, and with it the run; nothing of its changes is left then."""
     try:
-        with as_if_never_said(session), session.begin_nested():
+        with discard_on_rollback(session), session.begin_nested():
             return work()
     except SteerboardError as error:
         failure = Failure.of(error)

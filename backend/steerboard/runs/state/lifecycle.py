@@ -18,10 +18,13 @@ from steerboard.platform.settings import get_settings
 from steerboard.registry.endpoints.pins import with_pin
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import RunNotActive, RunNotResumable, UnusableInput
+from steerboard.runs.facts.recording import note_settings
+from steerboard.runs.quota import refuse_beyond_quota
 from steerboard.runs.state.dependencies import settle, shards_of, stop, upstream_of
 from steerboard.runs.state.transitions import ENDED, lock, lock_order, move
 from steerboard.runs.tables import Run, RunInput
-from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.complaints import locations
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import EXECUTION_FIELDS
 from steerboard_contracts.run_config import RunConfig, stored_config
 
@@ -61,7 +64,7 @@ def create_run(
 
     It is `succeeded` immediately when `reuse` finds an equal finished run. With a `parent` it is one of those that the
     parent waits for, and ends with it. Raises `NotFound` for an input, or the endpoint that it asks, that is not in the
-    project.
+    project; `QuotaReached`.
     """
     config = with_pin(session, project, config)
     for input_name, ref in inputs.items():
@@ -89,7 +92,7 @@ def create_run(
         created_by=created_by,
     )
     session.add(run)
-    move(session, run, "pending", f"waits for {', '.join(names)}" if names else "is being set up")
+    move(session, run, "pending", f"waiting for {', '.join(names)}" if names else "being set up")
     for input_name, ref in inputs.items():
         session.add(
             RunInput(
@@ -103,6 +106,8 @@ def create_run(
         )
     session.flush()
     settle(session, run)
+    if parent is None and run.state != "succeeded":
+        refuse_beyond_quota(session, project)
     return run
 
 
@@ -139,18 +144,21 @@ def resume(session: Session, run: Run, actor: str, changes: Mapping[str, Any] | 
 
     Runs downstream that ended only because this one did wait for it again, and so do its broken shards. `changes` of
     the config are of `EXECUTION_FIELDS` only. Raises `RunNotResumable` when the run is in another state or one of its
-    upstream runs has to be resumed first, `BadInput` (`bad_config`) for other changes.
+    upstream runs has to be resumed first, `BadInput` (`bad_config`) for other changes, `QuotaReached`.
     """
     lock_order(session, run)
     run = lock(session, run)
     refusal = why_not_resumable(session, run)
     if refusal is not None:
         raise refusal
+    refuse_beyond_quota(session, session.get_one(Project, run.project_id))
     shards = shards_of(session, run)
     if changes:
         config = _changed(run, changes)
-        for one in (run, *shards):
-            one.config = config
+        for each in (run, *shards):
+            each.config = config
+        session.flush()
+        note_settings(session, run)
     _revive(session, run, f"resumed by {actor}" + _in_words(changes))
     for shard in shards:
         if lock(session, shard).state in ("failed", "cancelled"):
@@ -172,13 +180,9 @@ def _changed(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return kind.model_validate({**run.config, **changes}).model_dump(mode="json")
     except ValidationError as error:
-        places = [
-            ErrorLocation(
-                location=".".join(["config", *map(str, one["loc"])]), message=one["msg"].removeprefix("Value error, ")
-            )
-            for one in error.errors()
-        ]
-        raise BadInput("the changes do not fit the run", code="bad_config", errors=places) from error
+        raise BadInput(
+            "the changes do not fit the run", code="bad_config", errors=locations(error.errors(), "config")
+        ) from error
 
 
 def _in_words(changes: Mapping[str, Any] | None) -> str:
@@ -222,5 +226,5 @@ def _revive_downstream(session: Session, run: Run, actor: str) -> None:
     ).all()
     for waiting in downstream:
         if waiting.state in ("failed", "cancelled"):
-            _revive(session, waiting, f"waits for {run.name}, resumed by {actor}")
+            _revive(session, waiting, f"waiting for {run.name}, resumed by {actor}")
             _revive_downstream(session, waiting, actor)

@@ -1,7 +1,7 @@
 """What people do to a run while it trains, and what is found about it: a pause, settings that change, health rules.
 
 The worker that holds the run brings `control_of` to its stage; what the stage did comes back through `changed` and
-`found`, behind the fence. Callers commit.
+`note_finding`, behind the fence. Callers commit.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from pydantic import ValidationError
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
-from steerboard.platform.texts import storable
 from steerboard.runs.errors import RunNotActive, RunNotPausable, SettingNotChangeable
+from steerboard.runs.hooks import News
 from steerboard.runs.state.announcements import announce, note_news
 from steerboard.runs.state.transitions import ENDED, lock, move
 from steerboard.runs.tables import Run
+from steerboard_contracts.complaints import locations
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import stored_config
-from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.stage.events import Changed, HealthFound, Prepared
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.control import Change, Control
+from steerboard_files.texts import storable
 
 MOST_CHANGES = 100
 MOST_FINDINGS = 500
@@ -37,28 +38,29 @@ def pause(session: Session, run: Run, actor: str) -> None:
     if run.state == "paused" or run.pause_requested_at is not None:
         return
     if not pausable(run):
-        what = f"it is {run.state}" if trains(run.kind) else f"it is of the kind {run.kind}"
+        what = f"it is {run.state}" if run.kind == "train" else f"it is of the kind {run.kind}"
         raise RunNotPausable(
-            f"run {run.name} cannot be paused: {what}", hint="Training runs can, while they are queued or running."
+            f"run {run.name} cannot be paused: {what}",
+            hint="Only training runs that are queued or running can be paused.",
         )
     if run.state == "queued":
         move(session, run, "paused", f"paused by {actor} before it ran", "paused")
-        note_news(session, run, "run.paused", {})
+        note_news(session, News(run.project_id, "run.paused", {}, run))
         return
     run.pause_requested_at, run.pause_requested_by = func.clock_timestamp(), actor
-    run.reason = f"is being paused by {actor}"
+    run.reason = f"being paused by {actor}"
     _announce(session, run)
 
 
 def pausable(run: Run) -> bool:
     """Whether `pause` would have an effect, or already has."""
-    return trains(run.kind) and run.state in ("queued", "running") and run.cancel_requested_at is None
+    return run.kind == "train" and run.state in ("queued", "running") and run.cancel_requested_at is None
 
 
 def changeable(run: Run) -> dict[str, float]:
     """The settings that can change, with the values in force or asked for last; none once the run has ended."""
     spec = method_of(run.method)
-    if spec is None or not trains(run.kind) or run.state in ENDED:
+    if spec is None or run.kind != "train" or run.state in ENDED:
         return {}
     values = {**run.config, **_changed_values(run)}
     return {name: values[name] for name in spec.changeable if values.get(name) is not None}
@@ -76,7 +78,7 @@ def change(session: Session, run: Run, values: Mapping[str, float], actor: str) 
     if faults or not values:
         raise SettingNotChangeable(
             f"{', '.join(sorted(values.keys() - now.keys())) or 'nothing'} cannot change while run {run.name} trains",
-            hint=f"What can: {known}. For anything else, clone the run with changes.",
+            hint=f"Settings that can change: {known}. For anything else, clone the run with changes.",
             errors=faults,
         )
     _check_values(run, values, now)
@@ -93,13 +95,9 @@ def _check_values(run: Run, values: Mapping[str, float], now: Mapping[str, float
     try:
         type(config).model_validate({**run.config, **_changed_values(run), **values})
     except ValidationError as error:
-        places = [
-            ErrorLocation(
-                location=".".join(["config", *map(str, one["loc"])]), message=one["msg"].removeprefix("Value error, ")
-            )
-            for one in error.errors()
-        ]
-        raise SettingNotChangeable("the values do not fit the run", errors=places) from error
+        raise SettingNotChangeable(
+            "the values do not fit the run", errors=locations(error.errors(), "config")
+        ) from error
     spec = method_of(run.method)
     for frozen in spec.frozen if spec else ():
         if frozen.when is not None and frozen.when in values and bool(values[frozen.when]) != bool(now[frozen.when]):
@@ -112,36 +110,38 @@ def _check_values(run: Run, values: Mapping[str, float], now: Mapping[str, float
 
 def control_of(run: Run) -> Control:
     """What the run's stage should know."""
-    changes = [Change.model_validate(one) for one in run.changes]
+    changes = [Change.model_validate(applied) for applied in run.changes]
     return Control(changes=changes, pause=run.pause_requested_at is not None)
 
 
 def prepared(session: Session, run: Run, told: Prepared) -> None:
     """What is known before the work begins. The run is locked behind the fence."""
     run.summary = storable(told.summary)
-    run.warnings = storable([one.model_dump(mode="json") for one in told.warnings])
+    run.warnings = storable([warning.model_dump(mode="json") for warning in told.warnings])
     _announce(session, run)
 
 
 def changed(session: Session, run: Run, told: Changed) -> None:
     """A change came into force. The run is locked behind the fence."""
-    run.changes = [{**one, "step": told.step} if one["number"] == told.number else one for one in run.changes]
+    run.changes = [
+        {**applied, "step": told.step} if applied["number"] == told.number else applied for applied in run.changes
+    ]
     _announce(session, run)
 
 
-def found(session: Session, run: Run, told: HealthFound) -> None:
+def note_finding(session: Session, run: Run, told: HealthFound) -> None:
     """A health rule holds: on the run's page, and announced once. The run is locked behind the fence."""
-    known = any((one["step"], one["rule"]) == (told.step, told.rule) for one in run.findings)
+    known = any((finding["step"], finding["rule"]) == (told.step, told.rule) for finding in run.findings)
     if known or len(run.findings) >= MOST_FINDINGS:
         return
     finding = told.model_dump(mode="json", exclude={"type"})
     run.findings = [*run.findings, {**finding, "at": _now()}]
     _announce(session, run)
-    note_news(session, run, "run.health", {"finding": finding})
+    note_news(session, News(run.project_id, "run.health", {"finding": finding}, run))
 
 
 def _changed_values(run: Run) -> dict[str, float]:
-    return {name: value for one in run.changes for name, value in one["values"].items()}
+    return {name: value for applied in run.changes for name, value in applied["values"].items()}
 
 
 def _now() -> str:

@@ -10,7 +10,6 @@ from steerboard.runs.errors import UnusableInput
 from steerboard.runs.reuse.cache_key import cache_key
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunOutput
-from steerboard_contracts.run_kinds import any_kind_of
 
 # The number of equal runs that are searched for answers that still exist.
 _LOOKED_AT = 20
@@ -28,8 +27,6 @@ def take_over(session: Session, run: Run) -> bool:
         return False
     if run.cache_key is None or not run.reuse:
         return False
-    kind = any_kind_of(run.kind, run.method)
-    leaves = kind.leaves if kind is not None else None
     sources = session.scalars(
         select(Run)
         .where(
@@ -40,13 +37,13 @@ def take_over(session: Session, run: Run) -> bool:
             Run.id != run.id,
         )
         .order_by(Run.id)
-        .limit(_LOOKED_AT if leaves else 1)
+        .limit(_LOOKED_AT if run.kind in ("answer", "evaluate") else 1)
     ).all()
     # Their evaluations may have been deleted since, and with them what they had made.
-    if leaves == "responses":
-        source = next((one for one in sources if hooks.copy_responses(session, one, run)), None)
-    elif leaves == "evaluation":
-        source = next((one for one in sources if hooks.evaluation_is_there(session, one)), None)
+    if run.kind == "answer":
+        source = next((source for source in sources if hooks.copy_responses(session, source, run)), None)
+    elif run.kind == "evaluate":
+        source = next((source for source in sources if hooks.evaluation_is_there(session, source)), None)
     else:
         source = next(iter(sources), None)
     if source is None:

@@ -25,6 +25,7 @@ from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunLog, RunOutput
 from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
+from steerboard_contracts.report.kept import decision_of
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,16 @@ def planned_rounds(pipeline: Pipeline) -> PlannedRounds | None:
 
 def decisions(session: Session, pipeline: Pipeline, planned: PlannedRounds) -> dict[int, tuple[Run, RoundDecision]]:
     """By round: its evaluation and what that decided, of those that have ended."""
-    numbers = {one.check: one.number for one in planned.rounds if one.check}
+    numbers = {round_.check: round_.number for round_ in planned.rounds if round_.check}
     rows = session.execute(
         select(Run, RunOutput.document)
         .join(RunOutput, (RunOutput.run_id == Run.id) & (RunOutput.type == "report"))
         .where(Run.pipeline_id == pipeline.id, Run.parent_id.is_(None), Run.name.in_(numbers), Run.state == "succeeded")
     )
     return {
-        numbers[run.name]: (run, RoundDecision.model_validate(document["decision"]))
+        numbers[run.name]: (run, decision)
         for run, document in rows
-        if document and document.get("decision") is not None
+        if document is not None and (decision := decision_of(document)) is not None
     }
 
 
@@ -71,7 +72,7 @@ def leave_out(session: Session, run: Run, upstream: Sequence[Run]) -> bool:
     on, its inputs and its config are those of the rounds that were run."""
     if run.pipeline_id is None or run.parent_id is not None:
         return False
-    if not any(one.state == "skipped" or one.config.get("decides") for one in upstream):
+    if not any(source.state == "skipped" or source.config.get("decides") for source in upstream):
         return False
     stop = _stop_of(session, session.get_one(Pipeline, run.pipeline_id))
     if stop is None:
@@ -89,7 +90,7 @@ def _why_left_out(session: Session, run: Run, upstream: Sequence[Run], stop: Sto
     if mine is not None:
         return stop.reason if mine.number > stop.round.number else None
     try:
-        _rewire(session, run, {one.id: one for one in upstream}, stop)
+        _rewire(session, run, {source.id: source for source in upstream}, stop)
     except _NotThere as error:
         return f"{stop.reason}; {error}"
     return None
@@ -122,9 +123,9 @@ def _rewire(session: Session, run: Run, upstream: Mapping[Any, Run], stop: Stop)
             else:
                 kept.append(copied(row))
         else:
-            found = _instead(session, row, maker, stop)
-            kept.append(found or copied(row))
-            if found is not None:
+            replacement = _instead(session, row, maker, stop)
+            kept.append(replacement or copied(row))
+            if replacement is not None:
                 notes.append(f"{row.name} is that of round {stop.round.number - 1}, before the fall, not {maker.name}")
     if not notes:
         return

@@ -8,12 +8,14 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from steerboard.platform.leases import take_away
+from steerboard.runs.facts.recording import note_end as note_results
+from steerboard.runs.facts.recording import note_settings
 from steerboard.runs.hooks import evaluation_run_moved
 from steerboard.runs.state import wakeups
 from steerboard.runs.state.announcements import announce, note_end
 from steerboard.runs.state.states import ENDED, RunState
 from steerboard.runs.tables import Run, RunTransition
-from steerboard_contracts.run_kinds import any_kind_of
+from steerboard_contracts.run_kinds import EVALUATION_PARTS
 
 __all__ = ["ALLOWED", "ENDED", "RunState", "lock", "lock_order", "move"]
 
@@ -50,10 +52,12 @@ def move(session: Session, run: Run, to: RunState, reason: str, code: str | None
     session.flush()
     session.add(RunTransition(run_id=run.id, attempt=run.attempt, from_state=before, to_state=to, reason=reason))
     session.refresh(run, ["queued_at", "ended_at"])
+    if before is None:
+        note_settings(session, run)
     if to in ENDED:
+        note_results(session, run)
         note_end(session, run)
-    kind = any_kind_of(run.kind)
-    if kind is not None and kind.of_evaluation and (to in ENDED or before in ENDED):
+    if run.kind in EVALUATION_PARTS and (to in ENDED or before in ENDED):
         evaluation_run_moved(session, uuid.UUID(run.config["evaluation"]))
     announce(
         session,

@@ -68,3 +68,41 @@ class Comparison(BaseModel):
     items: int
     winner: str | None
     why: str
+
+
+def pair_of(comparison: Comparison, entrant: str, vs: str) -> PairRow | None:
+    """The row of two entrants, turned so that `entrant` is `a`."""
+    for row in comparison.pairs:
+        if (row.a, row.b) == (entrant, vs):
+            return row
+        if (row.b, row.a) == (entrant, vs):
+            return turned(row)
+    return None
+
+
+def turned(row: PairRow) -> PairRow:
+    return row.model_copy(
+        update={
+            "a": row.b,
+            "b": row.a,
+            "wins": row.losses,
+            "losses": row.wins,
+            "win_rate": mirrored(row.win_rate, 1.0),
+            "difference": None if row.difference is None else mirrored(row.difference, 0.0),
+            "length_matched": None if row.length_matched is None else mirrored(row.length_matched, 1.0),
+            "length_adjusted": None if row.length_adjusted is None else mirrored(row.length_adjusted, 1.0),
+        }
+    )
+
+
+def mirrored(estimate: Estimate, around: float) -> Estimate:
+    """`around` - x."""
+
+    def turn(value: float | None) -> float | None:
+        return None if value is None else around - value
+
+    return Estimate(value=turn(estimate.value), low=turn(estimate.high), high=turn(estimate.low), n=estimate.n)
+
+
+def score_of(comparison: Comparison, entrant: str) -> Estimate | None:
+    return next((row.mean for row in comparison.scores if row.entrant == entrant), None)

@@ -17,13 +17,15 @@ class EntrantRow(BaseModel):
     after step `condition_gain_step` of its training; null where that was not measured. `kept`: which evaluation of its
     training its weights are of, where it kept the best. `trained_on`: content hashes of the reward models
     upstream of it, and of the one that chose its answers; `origin_known`: whether those are all of them. `chosen_by`:
-    the name of the latter.
+    the name of the latter. `samples`: answers to each prompt.
     """
 
     name: str
     source: Literal["model", "endpoint", "import"]
     method: str | None
     score: Condition | None
+    guidance: float = 1.0
+    samples: int = 1
     best_of: int | None = None
     chosen_by: str | None = None
     family: str | None

@@ -42,7 +42,7 @@ class Margin(BaseModel):
     p_holm: float | None = None
 
 
-class Outcome(BaseModel):
+class WinnerStatement(BaseModel):
     """Who is in front, in a sentence (`text`).
 
     `winner` is as in `Comparison`. `leader` has the highest mean, winner or not, and is null where several share it or
@@ -57,14 +57,14 @@ class Outcome(BaseModel):
     items: int = 0
 
 
-class SourceHeadline(Outcome):
+class SourceHeadline(WinnerStatement):
     """What one source comes to."""
 
     by: By
     source: str
 
 
-class Headline(Outcome):
+class Headline(WinnerStatement):
     """What the source that answers comes to: people, otherwise a jury, a valid judge or a reward model, in this order.
 
     `by` and `source` are null while no one has assessed the answers.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel
 
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.comparison import Comparison
+
+TaskType = Literal["ranking", "pairwise", "likert"]
 
 
 class AnnotatorRow(BaseModel):
@@ -33,9 +37,17 @@ class KappaRow(BaseModel):
 
 
 class HumanReport(BaseModel):
+    """`points`: the highest score of a Likert criterion, whose comparison is of the scores themselves; else of N + 1 -
+    rank. `both_bad`: how many pairwise choices found neither answer good; they are ties. `adjudicated`: items that a
+    reviewer decided, which counts instead of their rankings."""
+
     campaign: str
     criterion: str | None
     state: str
+    task_type: TaskType = "ranking"
+    points: int | None = None
+    both_bad: int = 0
+    adjudicated: int = 0
     items: int
     done_items: int
     overlap: int

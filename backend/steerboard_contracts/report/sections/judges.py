@@ -51,7 +51,7 @@ class Calibration(BaseModel):
 
 
 class JudgeQuality(BaseModel):
-    """How far a judge's word counts. `people`: by campaign and criterion. `repeatability`: share of questions asked
+    """How reliable a judge is. `people`: by campaign and criterion. `repeatability`: share of questions asked
     twice that got the same verdict. `cost` by the judge's prices, an upper bound where `uncertain_cost` is part of it;
     `cost_per_verdict` and `seconds_per_verdict` over the verdicts that this judge paid for. `calibration_cost`: in
     addition to `cost`, of its calibrations, which spend the same budget."""

@@ -71,6 +71,18 @@ export const projectQuery = (project: string) =>
     queryFn: () => data(api.GET("/api/v1/projects/{project}", { params: { path: { project } } })),
   });
 
+/** The device-hours of this month, and how many there may be. */
+export const quotaQuery = (project: string) =>
+  queryOptions({
+    queryKey: [project, "quota"],
+    queryFn: () => data(api.GET("/api/v1/projects/{project}/quota", { params: { path: { project } } })),
+  });
+
+export const setQuota = (project: string, device_hours: number | null) =>
+  data(
+    api.PUT("/api/v1/projects/{project}/quota", { params: { path: { project } }, body: { device_hours } }),
+  );
+
 export const createProject = (body: Schemas["ProjectCreate"]) => data(api.POST("/api/v1/projects", { body }));
 
 export const addMember = (project: string, body: Schemas["MemberAdd"]) =>

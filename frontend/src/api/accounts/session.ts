@@ -27,6 +27,13 @@ export function useMay(project: string, scope: Scope): boolean {
   return allows(useQuery(sessionQuery).data, project, scope);
 }
 
+/** The ways in besides links and passwords. */
+export const signInMethodsQuery = queryOptions({
+  queryKey: ["sign-in-methods"],
+  queryFn: () => data(api.GET("/api/v1/sign-in-methods")),
+  staleTime: Infinity,
+});
+
 export const startSession = (body: Schemas["SignIn"]) => data(api.POST("/api/v1/session", { body }));
 
 export const endSession = () => data(api.DELETE("/api/v1/session"));

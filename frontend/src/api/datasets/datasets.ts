@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, data, Problem, type Schemas } from "../client";
+import type { paths } from "../schema";
 
 export interface DatasetFilters {
   /** A part of the name. */
@@ -18,6 +19,18 @@ export const datasetsQuery = (project: string, filters?: DatasetFilters) =>
         }),
       ),
   });
+
+type ListQuery = NonNullable<paths["/api/v1/projects/{project}/datasets"]["get"]["parameters"]["query"]>;
+
+export const listDatasets = (project: string, query: ListQuery) =>
+  data(api.GET("/api/v1/projects/{project}/datasets", { params: { path: { project }, query } }));
+
+export const deleteDataset = (project: string, dataset: string) =>
+  data(
+    api.DELETE("/api/v1/projects/{project}/datasets/{dataset}", {
+      params: { path: { project, dataset } },
+    }),
+  );
 
 export const datasetQuery = (project: string, dataset: string) =>
   queryOptions({
@@ -46,10 +59,12 @@ export type Statistics = Awaited<ReturnType<NonNullable<ReturnType<typeof statis
 export interface SampleFilters {
   split?: "train" | "held_out";
   q?: string;
+  match?: "part";
   source?: string;
   reward_min?: number;
   reward_max?: number;
   group?: number;
+  marked?: "flagged" | "commented" | "changed";
 }
 
 export type Sample = Schemas["SampleOut"];
@@ -75,6 +90,26 @@ export const sampleBlockQuery = (project: string, dataset: string, from: number,
         cursor = page.next ?? undefined;
       } while (cursor && items.length < rows);
       return { items };
+    },
+    staleTime: Infinity,
+  });
+
+const WHOLE_TEXTS = 100_000;
+
+/** The texts of one row with the hits of a search marked; none where the row is no hit. */
+export const excerptsQuery = (project: string, dataset: string, row: number, q: string, match?: "part") =>
+  queryOptions({
+    queryKey: [project, "dataset", dataset, "excerpts", row, q, match],
+    queryFn: async () => {
+      const page = await data(
+        api.GET("/api/v1/projects/{project}/datasets/{dataset}/samples", {
+          params: {
+            path: { project, dataset },
+            query: { q, match, from_row: row, limit: 1, excerpt: WHOLE_TEXTS },
+          },
+        }),
+      );
+      return page.items.find((one) => one.row === row)?.excerpts ?? [];
     },
     staleTime: Infinity,
   });

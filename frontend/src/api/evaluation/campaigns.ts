@@ -26,6 +26,42 @@ export const flagsQuery = (project: string, evaluation: string, campaign: string
       ),
   });
 
+export const qualityQuery = (project: string, evaluation: string, campaign: string) =>
+  queryOptions({
+    queryKey: [...evaluationKeys.one(project, evaluation), "quality", campaign],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/quality", {
+          params: { path: { project, evaluation, campaign } },
+        }),
+      ),
+  });
+
+/** The entrants, best first. */
+export const standingQuery = (project: string, evaluation: string) =>
+  queryOptions({
+    queryKey: [...evaluationKeys.one(project, evaluation), "standing"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/standing", {
+          params: { path: { project, evaluation } },
+        }),
+      ),
+  });
+
+export const makeCorrections = (
+  project: string,
+  evaluation: string,
+  campaign: string,
+  body: Schemas["CorrectionsCreate"],
+) =>
+  data(
+    api.POST("/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/corrections", {
+      params: { path: { project, evaluation, campaign } },
+      body,
+    }),
+  );
+
 export const createCampaign = (project: string, evaluation: string, body: Schemas["CampaignCreate"]) =>
   data(
     api.POST("/api/v1/projects/{project}/evaluations/{evaluation}/campaigns", {

@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, data, Problem, type Schemas } from "../client";
+import type { paths } from "../schema";
 
 export type EvaluationSummary = Schemas["EvaluationOut"];
 export type Evaluation = Schemas["EvaluationDetail"];
@@ -14,30 +15,10 @@ export const evaluationKeys = {
   one: (project: string, evaluation: string) => [project, "evaluation", evaluation] as const,
 };
 
-export const evaluationsQuery = (project: string) =>
-  infiniteQueryOptions({
-    queryKey: evaluationKeys.list(project),
-    queryFn: ({ pageParam }) =>
-      data(
-        api.GET("/api/v1/projects/{project}/evaluations", {
-          params: { path: { project }, query: { cursor: pageParam, limit: 50 } },
-        }),
-      ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.next ?? undefined,
-  });
+type ListQuery = NonNullable<paths["/api/v1/projects/{project}/evaluations"]["get"]["parameters"]["query"]>;
 
-/** The newest, of those with a part of their name where one is given. */
-export const namedEvaluationsQuery = (project: string, name?: string) =>
-  queryOptions({
-    queryKey: [...evaluationKeys.list(project), "named", name],
-    queryFn: () =>
-      data(
-        api.GET("/api/v1/projects/{project}/evaluations", {
-          params: { path: { project }, query: { name, limit: 50 } },
-        }),
-      ),
-  });
+export const listEvaluations = (project: string, query: ListQuery) =>
+  data(api.GET("/api/v1/projects/{project}/evaluations", { params: { path: { project }, query } }));
 
 export const evaluationQuery = (project: string, evaluation: string) =>
   queryOptions({

@@ -4,6 +4,14 @@ import { api, data, type Schemas } from "../client";
 export type Task = Schemas["Task"];
 export type NextTasks = Schemas["NextTasks"];
 export type OpenCampaign = Schemas["OpenCampaign"];
+export type TaskType = Task["task_type"];
+
+export const TASK_NAMES: Record<TaskType, string> = {
+  ranking: "Ranking",
+  pairwise: "Pairwise",
+  likert: "Likert",
+  correction: "Correction",
+};
 
 /** A request that hangs in a bad network counts as failed. */
 const patience = () => AbortSignal.timeout(20_000);

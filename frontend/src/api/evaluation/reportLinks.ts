@@ -6,7 +6,7 @@ export type ReportLink = Schemas["ReportLinkOut"];
 
 const PATH = "/api/v1/projects/{project}/evaluations/{evaluation}/report-links" as const;
 
-/** Links that work, the newest first. */
+/** Active links, the newest first. */
 export const reportLinksQuery = (project: string, evaluation: string) =>
   queryOptions({
     queryKey: [...evaluationKeys.one(project, evaluation), "report-links"],

@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "../client";
+import type { paths } from "../schema";
 
 type Role = Schemas["ModelOut"]["role"];
 
@@ -34,6 +35,18 @@ export const modelsQuery = (project: string, filters?: ModelFilters) =>
         }),
       ),
   });
+
+type ListQuery = NonNullable<paths["/api/v1/projects/{project}/models"]["get"]["parameters"]["query"]>;
+
+export const listModels = (project: string, query: ListQuery) =>
+  data(api.GET("/api/v1/projects/{project}/models", { params: { path: { project }, query } }));
+
+export const deleteModel = (project: string, model: string) =>
+  data(
+    api.DELETE("/api/v1/projects/{project}/models/{model}", {
+      params: { path: { project, model } },
+    }),
+  );
 
 export const modelQuery = (project: string, model: string) =>
   queryOptions({
@@ -82,6 +95,17 @@ export const modelBenchmarksQuery = (project: string, model: string) =>
       data(
         api.GET("/api/v1/projects/{project}/models/{model}/benchmarks", {
           params: { path: { project, model } },
+        }),
+      ),
+  });
+
+export const pairedBenchmarksQuery = (project: string, model: string, other: string) =>
+  queryOptions({
+    queryKey: [project, "benchmarks", model, other],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/models/{model}/benchmarks/paired", {
+          params: { path: { project, model }, query: { other } },
         }),
       ),
   });

@@ -6,3 +6,9 @@ export const waitingQuery = (project: string) =>
     queryKey: [project, "waiting"],
     queryFn: () => data(api.GET("/api/v1/projects/{project}/waiting", { params: { path: { project } } })),
   });
+
+export const firstStepsQuery = (project: string) =>
+  queryOptions({
+    queryKey: [project, "first-steps"],
+    queryFn: () => data(api.GET("/api/v1/projects/{project}/first-steps", { params: { path: { project } } })),
+  });

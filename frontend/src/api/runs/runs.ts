@@ -4,6 +4,7 @@ import { api, data, type Schemas } from "../client";
 export type PoolMemory = Schemas["PoolMemory"];
 export type RunEstimate = Schemas["RunEstimate"];
 export type Run = Schemas["RunSummary"];
+export type RunRow = Schemas["RunRow"];
 export type RunDetail = Schemas["RunDetail"];
 type RunState = Run["state"];
 export type Series = Schemas["MetricSeries"];
@@ -15,6 +16,9 @@ export interface RunFilters {
   state?: RunState[];
   kind?: Schemas["RunSummary"]["kind"][];
   pipeline?: string;
+  filter?: string;
+  sort?: string;
+  column?: string[];
 }
 
 export const runsQuery = (project: string, filters: RunFilters) =>
@@ -42,13 +46,19 @@ export const runQuery = (project: string, run: string) =>
  * All metrics of a run, or some. Next to the run's key, not below it: refreshing the run must not restart the requests
  * for its curves and its log.
  */
-export const metricsQuery = (project: string, run: string, live: boolean, name: string[] = []) =>
+export const metricsQuery = (
+  project: string,
+  run: string,
+  live: boolean,
+  name: string[] = [],
+  points = 400,
+) =>
   queryOptions({
-    queryKey: [project, "metrics", run, ...name],
+    queryKey: [project, "metrics", run, points, ...name],
     queryFn: () =>
       data(
         api.GET("/api/v1/projects/{project}/runs/{run}/metrics", {
-          params: { path: { project, run }, query: { points: 400, name } },
+          params: { path: { project, run }, query: { points, name } },
         }),
       ),
     refetchInterval: live ? 3000 : false,

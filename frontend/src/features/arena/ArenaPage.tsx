@@ -40,7 +40,7 @@ function Arenas({ project, arenas }: { project: string; arenas: Arena[] }) {
       title="Arena"
       about={
         <>
-          Ask several policies the same question, and vote for the best answer. Who they are is shown after
+          Ask several policies the same question, and vote for the best answer. Their names are shown after
           the vote.
           {!may.read && (
             <>
@@ -58,8 +58,8 @@ function Arenas({ project, arenas }: { project: string; arenas: Arena[] }) {
       {!arena ? (
         <Empty title="No arena yet">
           {may.run
-            ? "Choose the models and endpoints that meet in it."
-            : "Engineers and owners of the project make arenas."}
+            ? "Choose the models and endpoints that compete in it."
+            : "Engineers and owners of the project can create arenas."}
         </Empty>
       ) : (
         <>
@@ -131,7 +131,7 @@ function BattleTab({ project, arena, battle, onGo }: BattleProperties) {
   if (!isOpen(arena)) {
     return (
       <Empty title="This arena is closed">
-        It begins no more battles. Votes on their way are still taken.
+        No new battles can be started. Pending votes are still accepted.
       </Empty>
     );
   }

@@ -98,7 +98,7 @@ export function BattleView({ project, id, onNext }: Properties) {
       {open && <VoteBar choices={choices} onVote={vote} />}
       {failed && !verdict && (
         <Alert color="yellow" title={`Not ${all} have answered`}>
-          One of them failed, so this battle takes no vote.
+          One of them failed, so this battle cannot be voted on.
         </Alert>
       )}
       {verdict && (
@@ -107,12 +107,12 @@ export function BattleView({ project, id, onNext }: Properties) {
           {battle.vote
             ? [
                 `${namesOf(battle.vote.names)}.`,
-                battle.vote.turns < turns && "It is about the turns that you had seen, without the last.",
-                !battle.vote.counts && "You asked these the same before, so it does not count again.",
+                battle.vote.turns < turns && "It covers the turns that you had seen, without the last.",
+                !battle.vote.counts && "You asked them the same before, so it does not count again.",
               ]
                 .filter(Boolean)
                 .join(" ")
-            : "It is on its way; the names come when it has arrived. You can continue."}
+            : "It is being sent; the names appear when it has arrived. You can continue."}
         </Text>
       )}
       {(verdict || failed) && (
@@ -134,7 +134,7 @@ export function BattleView({ project, id, onNext }: Properties) {
       {answered && (
         <PromptBox
           label={`Ask ${all} again`}
-          placeholder={`A further question to ${all}, or vote. Ctrl+Enter sends.`}
+          placeholder={`Ask ${all} a follow-up question, or vote. Ctrl+Enter sends.`}
           sends="Send"
           asking={again.isPending}
           prompt={prompt}

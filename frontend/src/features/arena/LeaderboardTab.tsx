@@ -15,7 +15,7 @@ import {
 } from "../../api/arena/arenas";
 import { datasetsQuery } from "../../api/datasets/datasets";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
-import { count } from "../../shared/format/format";
+import { count, counted } from "../../shared/format/format";
 import { DataTable } from "../../shared/tables/DataTable";
 
 type Rated = Leaderboard["models"][number];
@@ -62,7 +62,7 @@ export function LeaderboardTab({ project, arena }: { project: string; arena: Are
         <Empty title="No votes yet">
           {category === null
             ? "The leaderboard starts with the first vote."
-            : `No battle was filed under ${category}.`}
+            : `There are no battles in the category ${category}.`}
         </Empty>
       )}
       {board && board.n > 0 && (
@@ -83,7 +83,7 @@ export function LeaderboardTab({ project, arena }: { project: string; arena: Are
 }
 
 function facts(board: Leaderboard, arena: Arena, styled: boolean): string {
-  const parts = [`${count(board.n)} votes`];
+  const parts = [counted(board.n, "vote")];
   if (arena.repeats) parts.push(`${count(arena.repeats)} repeats do not count`);
   parts.push("Bradley-Terry with bootstrap 95% intervals");
   if (styled && board.style_controlled) {
@@ -126,7 +126,7 @@ function Actions({ project, arena }: { project: string; arena: Arena }) {
       const left = Object.values((made.origin.left_out ?? {}) as Record<string, number>);
       const out = left.reduce((sum, number) => sum + number, 0);
       notifications.show({
-        message: `${made.name}: ${count(made.rows)} pairs, ${count(out)} votes left out`,
+        message: `${made.name}: ${counted(made.rows, "pair")}, ${counted(out, "vote")} left out`,
       });
       return client.invalidateQueries({ queryKey: datasetsQuery(project).queryKey });
     },

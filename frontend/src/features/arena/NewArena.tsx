@@ -114,7 +114,7 @@ function Form({ project, onMade }: Properties) {
       />
       <TagsInput
         label="Categories"
-        description="A battle may be filed under one; Enter adds one"
+        description="A battle may have one of them; Enter adds one"
         value={categories}
         maxTags={50}
         onChange={setCategories}

@@ -2,7 +2,7 @@ import { Alert, Group, MultiSelect, Title } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { pipelinesQuery, reportQuery } from "../../api/runs/pipelines";
-import { MethodsTable } from "../../shared/tables/MethodsTable";
+import { MethodsTable } from "./MethodsTable";
 import { useByName } from "../../shared/forms/useByName";
 
 const route = getRouteApi("/p/$project/compare");

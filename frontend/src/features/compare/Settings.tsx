@@ -83,7 +83,7 @@ export function Settings({ project, runs, labels }: Compared) {
             ))}
             <Table.Tr>
               <Table.Th colSpan={runs.length + 1} scope="rowgroup" pt="lg">
-                {all ? "Settings" : rows.length ? "Settings that differ" : "No setting differs"}
+                {all ? "Settings" : rows.length ? "Settings that differ" : "No settings differ"}
               </Table.Th>
             </Table.Tr>
             {rows.map((row) => (

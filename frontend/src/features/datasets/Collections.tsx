@@ -13,7 +13,7 @@ import {
 } from "../../api/datasets/collections";
 import { useMay } from "../../api/accounts/session";
 import { Empty, Failure, Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format/format";
+import { count, counted } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { Turns } from "../../shared/text/Turns";
 
@@ -74,7 +74,7 @@ function CollectionLine({
   const freeze = useMutation({
     mutationFn: () => freezeCollection(project, collection.name),
     onSuccess: async (made) => {
-      notifications.show({ message: `${made.name} is a dataset with ${count(made.rows)} rows` });
+      notifications.show({ message: `${made.name} is a dataset with ${counted(made.rows, "row")}` });
       await client.invalidateQueries({ queryKey: everything(project) });
     },
   });
@@ -223,7 +223,7 @@ function CollectionRow({ project, collection, row, gone = false }: RowProperties
             loading={change.isPending}
             onClick={() => change.mutate()}
           >
-            {gone ? "Put it back" : "Remove"}
+            {gone ? "Restore" : "Remove"}
           </Button>
         )}
       </Group>
@@ -231,7 +231,7 @@ function CollectionRow({ project, collection, row, gone = false }: RowProperties
       <Turns turns={Object.entries(texts).map(([role, content]) => ({ role, content: String(content) }))} />
       {row.cut && (
         <Text size="sm" c="dimmed">
-          This is so long that only its beginning is shown; a version of the collection has all of it.
+          Only the beginning is shown; a version of the collection contains the whole text.
         </Text>
       )}
       {change.error && <Failure error={change.error} />}

@@ -1,25 +1,29 @@
 import { Button, Card, Group, Menu, Table, Tabs, Text } from "@mantine/core";
 import { IconChevronDown } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { createLink, getRouteApi } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { datasetQuery } from "../../api/datasets/datasets";
-import { runKindsQuery } from "../../api/runs/runKinds";
+import { datasetQuery, deleteDataset } from "../../api/datasets/datasets";
+import { reviewQuery } from "../../api/datasets/review";
 import { useMay } from "../../api/accounts/session";
 import { LoadedPage } from "../../shared/Feedback";
 import { count } from "../../shared/format/format";
 import { HeldOutChanges } from "../../shared/HeldOutChanges";
-import { Link } from "../../shared/links";
+import { Link, LinkButton } from "../../shared/links";
+import { MarksPanel } from "../../shared/marks/MarksPanel";
+import { PageStar } from "../../shared/marks/Star";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { CleaningView } from "./cleaning/CleaningView";
 import { DroppedView } from "./cleaning/DroppedView";
 import { MethodsView } from "./methods/MethodsView";
+import { PendingView } from "./review/PendingView";
+import { pendingRows } from "./review/pendingWords";
 import { SampleTable } from "./samples/SampleTable";
 import { StatisticsView } from "./StatisticsView";
+import { VersionsView } from "./versions/VersionsView";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");
-const LinkItem = createLink(Menu.Item);
 type Dataset = Schemas["DatasetOut"];
 
 const MADE_BY: Record<string, string> = { cleaning: "cleaned", conversion: "converted", edit: "edited" };
@@ -46,21 +50,26 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
   const { view } = route.useSearch();
   const navigate = route.useNavigate();
   const madeBy = MADE_BY[dataset.origin.type as string];
+  const review = useQuery(reviewQuery(project, dataset.name));
+  const pending = review.data ? pendingRows(review.data) : 0;
   const lacks = !!dataset.origin.dropped && !!dataset.parent_id;
   const views = [
     "statistics",
     "methods",
     ...(dataset.kind === "preferences" ? ["cleaning"] : []),
     ...(lacks ? ["dropped"] : []),
+    "versions",
+    ...(pending || view === "pending" ? ["pending"] : []),
   ];
   return (
     <Page
       title={dataset.name}
+      beside={<PageStar project={project} type="dataset" item={dataset.id} name={dataset.name} />}
       about={
         <>
           {count(dataset.rows)} {dataset.kind},{" "}
           {dataset.held_out_rows === dataset.rows
-            ? "all held out, so that no training reads them"
+            ? "all held out from training"
             : `${count(dataset.held_out_rows)} held out`}
           ; created <When at={dataset.created_at} />
           {dataset.parent_id && (
@@ -96,6 +105,17 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
       actions={<DatasetActions project={project} dataset={dataset} />}
     >
       <HeldOutChanges changes={dataset.held_out_changes} />
+      <MarksPanel
+        project={project}
+        type="dataset"
+        item={dataset.id}
+        deletion={{
+          name: dataset.name,
+          about: "Its rows are deleted. A dataset that others refer to is kept.",
+          remove: () => deleteDataset(project, dataset.id),
+          onGone: () => navigate({ to: "/p/$project/datasets", params: { project } }),
+        }}
+      />
       <Tabs
         value={view && views.includes(view) ? view : "samples"}
         onChange={(value) =>
@@ -111,6 +131,10 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
           <Tabs.Tab value="methods">Methods</Tabs.Tab>
           {views.includes("cleaning") && <Tabs.Tab value="cleaning">Cleaning</Tabs.Tab>}
           {views.includes("dropped") && <Tabs.Tab value="dropped">Dropped</Tabs.Tab>}
+          <Tabs.Tab value="versions">Versions</Tabs.Tab>
+          {views.includes("pending") && (
+            <Tabs.Tab value="pending">Pending{pending > 0 && ` (${count(pending)})`}</Tabs.Tab>
+          )}
         </Tabs.List>
         <Tabs.Panel value="samples">
           <SampleTable project={project} dataset={dataset} />
@@ -132,6 +156,14 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
             <DroppedView project={project} dataset={dataset} />
           </Tabs.Panel>
         )}
+        <Tabs.Panel value="versions">
+          <VersionsView project={project} dataset={dataset} />
+        </Tabs.Panel>
+        {views.includes("pending") && (
+          <Tabs.Panel value="pending">
+            <PendingView project={project} dataset={dataset} />
+          </Tabs.Panel>
+        )}
       </Tabs>
     </Page>
   );
@@ -141,18 +173,6 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
   const mayRun = useMay(project, "run");
   const exported = (format: string) =>
     `/api/v1/projects/${project}/datasets/${dataset.id}/export?format=${format}`;
-  const kinds = useQuery(runKindsQuery(project));
-  // Training reads no held-out row; others read all.
-  const trainable = dataset.rows > dataset.held_out_rows;
-  const fields = dataset.origin.fields as string[] | undefined;
-  const uses = mayRun
-    ? (kinds.data ?? []).filter(
-        (one) =>
-          one.for_data[dataset.kind] &&
-          (trainable || !one.training) &&
-          hasNeeded(one.needs_field[dataset.kind], fields),
-      )
-    : [];
   return (
     <Group gap="xs">
       <Menu position="bottom-end">
@@ -169,31 +189,18 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
           ))}
         </Menu.Dropdown>
       </Menu>
-      {uses.length > 0 && (
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <Button rightSection={<IconChevronDown size={16} />}>Use it</Button>
-          </Menu.Target>
-          <Menu.Dropdown>
-            {uses.map(({ key, for_data }) => (
-              <LinkItem
-                key={key}
-                to="/p/$project/launch/$kind"
-                params={{ project, kind: key }}
-                search={{ data: dataset.name }}
-              >
-                {for_data[dataset.kind]}
-              </LinkItem>
-            ))}
-          </Menu.Dropdown>
-        </Menu>
+      {mayRun && (
+        <LinkButton
+          component="a"
+          to="/p/$project/launch"
+          params={{ project }}
+          search={{ data: dataset.name }}
+        >
+          Use it
+        </LinkButton>
       )}
     </Group>
   );
-}
-
-function hasNeeded(field: string | undefined, fields: string[] | undefined): boolean {
-  return !field || !fields || fields.includes(field);
 }
 
 function Origin({ dataset }: { dataset: Dataset }) {

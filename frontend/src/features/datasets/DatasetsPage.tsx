@@ -1,17 +1,17 @@
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { datasetsQuery } from "../../api/datasets/datasets";
+import { listDatasets } from "../../api/datasets/datasets";
 import { useMay } from "../../api/accounts/session";
-import type { Column } from "../../shared/tables/DataTable";
-import { Empty, Loaded } from "../../shared/Feedback";
+import { type Column, DataTable } from "../../shared/tables/DataTable";
+import { Empty } from "../../shared/Feedback";
 import { count } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
-import { NamedList } from "../../shared/NamedList";
+import { MarkedList } from "../../shared/marks/MarkedList";
+import { NameCell } from "../../shared/marks/NameCell";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Collections } from "./Collections";
 import { UnfinishedImports } from "./imports/UnfinishedImports";
-import { useByName } from "../../shared/forms/useByName";
 
 type Dataset = Schemas["DatasetOut"];
 
@@ -20,9 +20,8 @@ const KINDS = ["instructions", "preferences", "prompts", "labelled", "unpaired"]
 
 export function DatasetsPage() {
   const { project } = route.useParams();
-  const { query, data, onSearchChange } = useByName((name) =>
-    datasetsQuery(project, name ? { name } : undefined),
-  );
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
   const mayWrite = useMay(project, "write");
   const begin = mayWrite && (
     <LinkButton component="a" to="/p/$project/imports" params={{ project }}>
@@ -33,16 +32,18 @@ export function DatasetsPage() {
     {
       title: "Dataset",
       cell: (one) => (
-        <Link
-          to="/p/$project/datasets/$dataset"
-          params={{ project, dataset: one.name }}
-          search={{}}
-          fw={550}
-          size="sm"
-          style={{ overflowWrap: "anywhere" }}
-        >
-          {one.name}
-        </Link>
+        <NameCell item={one.id} name={one.name}>
+          <Link
+            to="/p/$project/datasets/$dataset"
+            params={{ project, dataset: one.name }}
+            search={{}}
+            fw={550}
+            size="sm"
+            style={{ overflowWrap: "anywhere" }}
+          >
+            {one.name}
+          </Link>
+        </NameCell>
       ),
     },
     { title: "Kind", wide: true, cell: (one) => one.kind },
@@ -52,31 +53,37 @@ export function DatasetsPage() {
     { title: "Created", wide: true, cell: (one) => <When at={one.created_at} /> },
   ];
   return (
-    <Page title="Datasets" actions={!!query.data?.items.length && begin}>
+    <Page title="Datasets" actions={begin}>
       <UnfinishedImports project={project} />
-      <Loaded query={query}>
-        {(page) =>
-          page.items.length ? (
-            <NamedList
-              label="Datasets, the newest first"
-              items={data ?? page.items}
-              columns={columns}
-              below={(one) => (
-                <>
-                  {one.kind}, <When at={one.created_at} />
-                </>
-              )}
-              sort={{ name: "Kind", of: (one) => one.kind, all: KINDS }}
-              cut={!!page.next}
-              onSearchChange={onSearchChange}
-            />
-          ) : (
-            <Empty title="No datasets yet" action={begin}>
-              Instructions, preferences, prompts or graded answers from files, or from the Hugging Face hub.
-            </Empty>
-          )
+      <MarkedList
+        project={project}
+        type="dataset"
+        search={search}
+        onSearch={(next) => void navigate({ search: next, replace: true })}
+        load={(asked) =>
+          listDatasets(project, { ...asked, kind: search.sort ? [search.sort as Dataset["kind"]] : [] })
         }
-      </Loaded>
+        sort={{ name: "Kind", all: KINDS }}
+        none={
+          <Empty title="No datasets yet">
+            Instructions, preferences, prompts or graded answers from files, or from the Hugging Face hub.
+          </Empty>
+        }
+      >
+        {(items) => (
+          <DataTable
+            label="Datasets, the newest first"
+            rows={items}
+            columns={columns}
+            keyOf={(one) => one.id}
+            below={(one) => (
+              <>
+                {one.kind}, <When at={one.created_at} />
+              </>
+            )}
+          />
+        )}
+      </MarkedList>
       <Collections project={project} />
     </Page>
   );

@@ -5,14 +5,17 @@ import { lazy, Suspense } from "react";
 import { type Evaluation, evaluationQuery } from "../../api/evaluation/evaluations";
 import { useMay } from "../../api/accounts/session";
 import { LoadedPage, Loading } from "../../shared/Feedback";
-import { count } from "../../shared/format/format";
+import { count, counted } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
+import { MarksPanel } from "../../shared/marks/MarksPanel";
+import { PageStar } from "../../shared/marks/Star";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { AnswersTab } from "./entrants/AnswersTab";
 import { EvaluationMenu } from "./EvaluationMenu";
 import { EvaluationState } from "./EvaluationState";
 import { GateTab } from "./gate/GateTab";
+import { ItemsTab } from "./items/ItemsTab";
 import { JudgesTab } from "./judges/JudgesTab";
 import { PeopleTab } from "./campaigns/PeopleTab";
 import { PreferencesTab } from "./preferences/PreferencesTab";
@@ -23,6 +26,7 @@ const route = getRouteApi("/p/$project/evaluations/$evaluation");
 
 const TABS = {
   report: "Report",
+  items: "Items",
   answers: "Answers",
   people: "People",
   judges: "Judges",
@@ -69,7 +73,12 @@ function EvaluationView({ project, evaluation }: { project: string; evaluation: 
   return (
     <Page
       title={evaluation.name}
-      beside={<EvaluationState state={evaluation.state} />}
+      beside={
+        <>
+          <EvaluationState state={evaluation.state} />
+          <PageStar project={project} type="evaluation" item={evaluation.id} name={evaluation.name} />
+        </>
+      }
       about={
         <>
           <Origin project={project} evaluation={evaluation} />, {count(evaluation.entrants.length)}{" "}
@@ -81,6 +90,7 @@ function EvaluationView({ project, evaluation }: { project: string; evaluation: 
       actions={<EvaluationMenu project={project} evaluation={evaluation} />}
     >
       <NextStep project={project} evaluation={evaluation} />
+      <MarksPanel project={project} type="evaluation" item={evaluation.id} />
       <Tabs
         value={open}
         keepMounted={false}
@@ -110,6 +120,9 @@ function EvaluationView({ project, evaluation }: { project: string; evaluation: 
             <ReportTab project={project} evaluation={evaluation.id} />
           </Suspense>
         </Tabs.Panel>
+        <Tabs.Panel value="items" pt="md">
+          <ItemsTab project={project} evaluation={evaluation} />
+        </Tabs.Panel>
         <Tabs.Panel value="answers" pt="md">
           <AnswersTab project={project} evaluation={evaluation} />
         </Tabs.Panel>
@@ -137,7 +150,8 @@ function Origin({ project, evaluation }: { project: string; evaluation: Evaluati
   const turns = evaluation.turns > 1 ? ` of up to ${evaluation.turns} turns` : "";
   return (
     <>
-      {count(evaluation.prompts)} prompts{turns} of{" "}
+      {counted(evaluation.prompts, "prompt")}
+      {turns} of{" "}
       {from.dataset ? (
         <Link
           size="sm"
@@ -165,13 +179,13 @@ function NextStep({ project, evaluation }: { project: string; evaluation: Evalua
     component: "a" as const,
     to: "/p/$project/evaluations/$evaluation" as const,
     params: { project, evaluation: evaluation.name },
-    search: { tab: name },
+    search: { tab: name, ask: true as const },
     size: "xs",
     variant: "default" as const,
   });
   if (entrants.length < 2) {
     return (
-      <Alert color="gray" variant="light" title="A comparison takes at least two entrants">
+      <Alert color="gray" variant="light" title="A comparison needs at least two entrants">
         Add models or endpoints that answer, or answers from a file, under Answers.
       </Alert>
     );
@@ -189,7 +203,7 @@ function NextStep({ project, evaluation }: { project: string; evaluation: Evalua
       <Text size="sm" mb="xs">
         {evaluation.state === "answering"
           ? "You can already ask a judge: it starts when all answers are complete."
-          : "People rank the answers blind in their browser; a judge is a model that is called over an endpoint."}
+          : "People rank the answers blind in their browser; a judge is a model called through an endpoint."}
       </Text>
       <Group gap="xs">
         <LinkButton {...tab("people")}>Ask people</LinkButton>

@@ -6,13 +6,15 @@ import { useMay } from "../../api/accounts/session";
 import { Badge, Card, Code, Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { Empty, Loaded } from "../../shared/Feedback";
+import { Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format/format";
+import { runName } from "../../shared/format/runName";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { PipelinesTable } from "../../shared/tables/PipelinesTable";
 import { RunsTable } from "../../shared/tables/RunsTable";
 import { When } from "../../shared/When";
+import { FirstSteps } from "./FirstSteps";
 import { Waiting } from "./Waiting";
 
 const route = getRouteApi("/p/$project/");
@@ -23,43 +25,13 @@ export function Home() {
   const fresh = pipelines.data?.items.length === 0;
   return (
     <Page title={project} about="Running, waiting and failed work, and the workers.">
-      {fresh && <Start project={project} />}
+      <FirstSteps project={project} />
       <Waiting project={project} />
       <Active project={project} />
       <Machines project={project} />
       <Failed project={project} />
       {!fresh && <Latest project={project} />}
     </Page>
-  );
-}
-
-function Start({ project }: { project: string }) {
-  const mayWrite = useMay(project, "write");
-  return (
-    <Empty
-      title="Start here"
-      action={
-        mayWrite && (
-          <Group>
-            <LinkButton component="a" to="/p/$project/imports" params={{ project }}>
-              Import a dataset
-            </LinkButton>
-            <LinkButton
-              component="a"
-              variant="default"
-              to="/p/$project/launch"
-              params={{ project }}
-              search={{ recipe: "offline-rlhf" }}
-            >
-              See the recipe
-            </LinkButton>
-          </Group>
-        )
-      }
-    >
-      Import preferences and instructions, then launch the offline-rlhf recipe: it trains and compares every
-      method and ends with one table.
-    </Empty>
   );
 }
 
@@ -103,7 +75,7 @@ function Active({ project }: { project: string }) {
         </Title>
         {items.length > 0 && (
           <Link to="/p/$project/queue" params={{ project }} size="sm">
-            The whole queue
+            Full queue
           </Link>
         )}
       </Group>
@@ -192,8 +164,7 @@ function WorkerLine({ project, worker }: { project: string; worker: Worker }) {
           params={{ project: worker.run.project, run: worker.run.id }}
           style={{ whiteSpace: "nowrap" }}
         >
-          {worker.run.pipeline ? `${worker.run.pipeline.name} · ` : ""}
-          {worker.run.name}
+          {runName(worker.run)}
           {worker.run.project === project ? "" : ` in ${worker.run.project}`}
         </Link>
       ) : (
@@ -220,7 +191,7 @@ function Machines({ project }: { project: string }) {
             if (!alive.length)
               return (
                 <Text size="sm">
-                  No worker is alive, so what is queued waits. Start one with <Code>steerboard worker</Code>.
+                  No worker is running, so queued runs wait. Start one with <Code>steerboard worker</Code>.
                 </Text>
               );
             return (
@@ -269,7 +240,7 @@ function Machines({ project }: { project: string }) {
               </Table>
             ) : (
               <Text size="sm" c="dimmed">
-                Nothing waits.
+                Nothing waiting.
               </Text>
             )
           }

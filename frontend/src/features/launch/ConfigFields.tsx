@@ -104,7 +104,9 @@ function OneField({
       inputWrapperOrder={ORDER}
       value={text}
       inputMode={field.type === "number" || field.type === "integer" ? "decimal" : undefined}
-      placeholder={field.nullable ? "none" : field.type === "json" ? "JSON" : undefined}
+      placeholder={
+        field.nullable ? "none" : show(field.initial) || (field.type === "json" ? "JSON" : undefined)
+      }
       styles={
         field.type === "json" ? { input: { fontFamily: "var(--mantine-font-family-monospace)" } } : undefined
       }

@@ -43,7 +43,9 @@ export function Estimate({ found }: { found: RunEstimate }) {
 }
 
 function range({ device_seconds_low: low, device_seconds_high: high }: RunEstimate): string {
-  return ` (${seconds(low)} to ${seconds(high)} in 9 of 10 cases)`;
+  const [least, most] = [seconds(low), seconds(high)];
+  // Equal runs took equally long: a range that rounds to one figure is no information.
+  return least === most || (high ?? 0) < (low ?? 0) * 1.05 ? "" : ` (${least} to ${most} in 9 of 10 cases)`;
 }
 
 function inParts(found: PoolMemory["parts"]): string {

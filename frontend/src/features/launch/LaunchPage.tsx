@@ -1,19 +1,23 @@
 import { Badge, Button, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { datasetQuery } from "../../api/datasets/datasets";
 import { pipelineQuery } from "../../api/runs/pipelines";
 import { recipesQuery } from "../../api/runs/recipes";
 import { runKindsQuery } from "../../api/runs/runKinds";
-import { Loaded } from "../../shared/Feedback";
+import { Empty, Loaded, LoadedPage } from "../../shared/Feedback";
+import { count, counted } from "../../shared/format/format";
+import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { LinkButton } from "../../shared/links";
+import { kindsFor } from "./kindGroups";
 import { RecipeForm } from "./RecipeForm";
+import { SingleRuns } from "./SingleRuns";
 
 const route = getRouteApi("/p/$project/launch");
 
 export function LaunchPage() {
   const { project } = route.useParams();
-  const { recipe, from } = route.useSearch();
+  const { recipe, from, data } = route.useSearch();
   const navigate = route.useNavigate();
   const recipes = useQuery(recipesQuery(project));
   const kinds = useQuery(runKindsQuery(project));
@@ -23,7 +27,7 @@ export function LaunchPage() {
     return (
       <Page
         title={`Launch ${from} again`}
-        about="Its recipe, inputs and settings, to start as they were or with changes."
+        about="Its recipe, inputs and settings, to launch unchanged or with changes."
       >
         <Loaded query={origin}>
           {(pipeline) => (
@@ -39,6 +43,7 @@ export function LaunchPage() {
       </Page>
     );
   }
+  if (data) return <UsePage project={project} name={data} />;
   return (
     <Page
       title="Launch"
@@ -77,42 +82,53 @@ export function LaunchPage() {
                   ))}
                 </SimpleGrid>
               </section>
-              <section>
-                <Title order={2} size="h4" mb="sm">
-                  Single runs
-                </Title>
-                <Loaded query={kinds}>
-                  {(single) => (
-                    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3, xl: 5 }}>
-                      {single.map(({ key, title, about }) => (
-                        <Card withBorder key={key} p="sm">
-                          <Text fw={600} size="sm">
-                            {title}
-                          </Text>
-                          <Text size="sm" c="dimmed" mb="sm" style={{ flex: 1 }}>
-                            {about}
-                          </Text>
-                          <LinkButton
-                            component="a"
-                            variant="default"
-                            size="xs"
-                            to="/p/$project/launch/$kind"
-                            params={{ project, kind: key }}
-                            search={{}}
-                            aria-label={`Set up ${title}`}
-                          >
-                            Set up
-                          </LinkButton>
-                        </Card>
-                      ))}
-                    </SimpleGrid>
-                  )}
-                </Loaded>
-              </section>
+              <Loaded query={kinds}>{(single) => <SingleRuns project={project} kinds={single} />}</Loaded>
             </Stack>
           );
         }}
       </Loaded>
     </Page>
+  );
+}
+
+/** What can be done with a dataset. */
+function UsePage({ project, name }: { project: string; name: string }) {
+  const dataset = useQuery(datasetQuery(project, name));
+  const kinds = useQuery(runKindsQuery(project));
+  return (
+    <LoadedPage
+      title={`Use ${name}`}
+      query={dataset}
+      others={
+        <Link to="/p/$project/datasets" params={{ project }}>
+          All datasets
+        </Link>
+      }
+    >
+      {(found) => (
+        <Page
+          title={`Use ${found.name}`}
+          about={`${counted(found.rows - found.held_out_rows, "row")} to train on, ${count(found.held_out_rows)} held out`}
+        >
+          <Loaded query={kinds}>
+            {(all) => {
+              const uses = kindsFor(all, found);
+              return uses.length ? (
+                <SingleRuns
+                  project={project}
+                  kinds={uses}
+                  title={`Runs that take ${found.kind}`}
+                  data={found}
+                />
+              ) : (
+                <Empty title="No run takes this dataset">
+                  All of its rows are held out, or lack a field that is needed.
+                </Empty>
+              );
+            }}
+          </Loaded>
+        </Page>
+      )}
+    </LoadedPage>
   );
 }

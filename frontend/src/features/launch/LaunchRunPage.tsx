@@ -25,7 +25,7 @@ export function LaunchRunPage() {
   const title = `Launch ${kind}`;
   const kinds = (
     <Link to="/p/$project/launch" params={{ project }} search={{}}>
-      All that can be launched
+      All recipes and runs
     </Link>
   );
   if (kindsQuery.data && !card)

@@ -174,7 +174,7 @@ export function RecipeForm({
               422,
               "invalid_recipe",
               "The recipe cannot be used",
-              "Correct what is named here, in its field or in the YAML.",
+              "Correct each fault in its field or in the YAML.",
               null,
               others,
             )
@@ -214,7 +214,7 @@ export function RecipeForm({
             )}
             {refused.length > 0 && (
               <Text size="sm" c="red">
-                The rows of {someOf(refused)} stop a launch.
+                The rows of {someOf(refused)} prevent the launch.
               </Text>
             )}
           </>
@@ -233,7 +233,7 @@ export function RecipeForm({
   );
 }
 
-/** Whether a model that is not in the project may be brought in for it. */
+/** Whether a model that is not in the project may be imported for it. */
 function takesBase({ type, roles }: Recipe["inputs"][number]): boolean {
   return type === "model" && (!roles?.length || roles.includes("base"));
 }

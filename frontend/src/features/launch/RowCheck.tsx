@@ -27,12 +27,12 @@ export function RowCheck({
   return (
     <Text size="sm" c="dimmed" role="status">
       {found === null
-        ? "The rows are not checked before the launch: a model is brought in from outside. The run checks them."
+        ? "The rows are not checked before the launch because a model is imported first. The run checks them."
         : found.state === "succeeded"
           ? `${found.too_long ? count(found.too_long) : "None"} of ${count(found.checked)} checked rows (of ${count(found.rows)}) ${found.too_long > 1 ? "are" : "is"} too long.`
           : ["failed", "cancelled"].includes(found.state)
             ? `The rows could not be checked: ${found.reason}.`
-            : "Checking how many rows are too long, as soon as a worker is there."}
+            : "A worker will check how many rows are too long."}
     </Text>
   );
 }

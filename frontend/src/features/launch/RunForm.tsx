@@ -138,13 +138,13 @@ export function RunForm({
         <SimpleGrid cols={{ base: 1, sm: 3 }}>
           <TextInput
             label="Name"
-            description="Generated when empty"
+            description="Generated if empty"
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
           />
           <TextInput
             label="Pool"
-            description="Pool whose workers take it"
+            description="Worker pool that runs it"
             value={pool}
             onChange={(event) => setPool(event.currentTarget.value)}
           />

@@ -1,7 +1,8 @@
 import { Accordion, Badge, Card, Group, SimpleGrid, Text, TextInput, Title } from "@mantine/core";
+import { useState } from "react";
 import type { Schemas } from "../../api/client";
-import { show } from "../../shared/forms/valueText";
 import { type Fault, faultOf } from "./recipeFaults";
+import { StageForm } from "./StageForm";
 
 type Stage = Schemas["PlannedStageOut"];
 
@@ -15,8 +16,9 @@ interface Properties {
 
 /** Every stage with its settings. What was typed stays where it was typed, also where it is wrong. */
 export function StageFields({ stages, faults, texts, onChange }: Properties) {
+  const [open, setOpen] = useState<string[]>([]);
   return (
-    <Accordion variant="separated" multiple>
+    <Accordion variant="separated" multiple value={open} onChange={setOpen}>
       {stages.map((stage) => {
         const changed = Object.keys(texts).filter(
           (name) => name.startsWith(`${stage.name}.`) && texts[name] !== "",
@@ -41,21 +43,15 @@ export function StageFields({ stages, faults, texts, onChange }: Properties) {
                   .join(", ") || "nothing"}
                 .
               </Text>
-              <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 4 }}>
-                {fieldsOf(stage, changed).map(([name, value]) => (
-                  <TextInput
-                    key={name}
-                    label={name}
-                    placeholder={show(value) || "none"}
-                    value={texts[`${stage.name}.${name}`] ?? ""}
-                    error={
-                      texts[`${stage.name}.${name}`] && faultOf(faults, `${stage.name}.${name}`)?.message
-                    }
-                    disabled={stage.implied}
-                    onChange={(event) => onChange(`${stage.name}.${name}`, event.currentTarget.value)}
-                  />
-                ))}
-              </SimpleGrid>
+              {stage.implied && <Text size="sm">Its settings follow from the recipe.</Text>}
+              {!stage.implied && open.includes(stage.name) && (
+                <StageForm
+                  stage={stage}
+                  faults={faults}
+                  typed={typedIn(stage.name, texts)}
+                  onChange={(field, text) => onChange(`${stage.name}.${field}`, text)}
+                />
+              )}
             </Accordion.Panel>
           </Accordion.Item>
         );
@@ -64,16 +60,13 @@ export function StageFields({ stages, faults, texts, onChange }: Properties) {
   );
 }
 
-/** Single values; lists and mappings are for the YAML, unless they are what was typed. */
-function fieldsOf(stage: Stage, changed: string[]): [string, unknown][] {
-  const typed = changed.map((name) => name.slice(stage.name.length + 1));
-  const own = Object.entries(stage.config).filter(
-    ([name, value]) =>
-      typed.includes(name) ||
-      (!["run", "method"].includes(name) && (value === null || typeof value !== "object")),
+/** By field. */
+function typedIn(stage: string, texts: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(texts).flatMap(([name, text]) =>
+      name.startsWith(`${stage}.`) ? [[name.slice(stage.length + 1), text]] : [],
+    ),
   );
-  const others = typed.filter((name) => !(name in stage.config));
-  return [...own, ...others.map((name): [string, unknown] => [name, null])];
 }
 
 /** Settings of an earlier launch that the recipe has no place for any more, to be emptied. */

@@ -125,7 +125,7 @@ function outcomeOf({ stages, check, not_checked: reason }: StagesRowCheck): Outc
       3,
       "checking",
       "blue",
-      "the rows are checked as soon as a worker is there; a launch need not wait.",
+      "the rows are checked as soon as a worker is available; you can launch now.",
     );
   }
   if (check.refusal) return outcome(0, "refused", "red", `${check.refusal}.`);

@@ -152,7 +152,7 @@ export function ThingSelect({
       allowDeselect={false}
       searchable
       onSearchChange={onSearchChange}
-      nothingFoundMessage={`No ${type} of this project fits`}
+      nothingFoundMessage={`The project has no ${type} that fits`}
       placeholder={required ? `Choose a ${type}` : "none"}
     />
   );

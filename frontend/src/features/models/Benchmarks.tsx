@@ -4,6 +4,7 @@ import type { Schemas } from "../../api/client";
 import { modelBenchmarksQuery } from "../../api/models/models";
 import { BenchmarksTable } from "../../shared/report/Benchmarks";
 import { judges } from "./HeldOut";
+import { PairedBenchmarks } from "./PairedBenchmarks";
 
 /** What benchmark runs found of a model that judges answers. */
 export function Benchmarks({ project, model }: { project: string; model: Schemas["ModelDetail"] }) {
@@ -23,6 +24,7 @@ export function Benchmarks({ project, model }: { project: string; model: Schemas
         How often the right answer is ahead, with the 95% interval. On data that the model was trained on, it
         proves little.
       </Text>
+      <PairedBenchmarks key={model.name} project={project} model={model.name} />
     </section>
   );
 }

@@ -1,33 +1,12 @@
-import {
-  Alert,
-  Badge,
-  Button,
-  Group,
-  Modal,
-  PasswordInput,
-  Select,
-  Table,
-  Text,
-  TextInput,
-  Title,
-} from "@mantine/core";
+import { Alert, Badge, Button, Group, Modal, Table, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import {
-  addEndpoint,
-  checkEndpoint,
-  type Endpoint,
-  endpointsQuery,
-  removeEndpoint,
-} from "../../api/models/endpoints";
-import { ANSWERING, modelsQuery } from "../../api/models/models";
+import { checkEndpoint, type Endpoint, endpointsQuery, removeEndpoint } from "../../api/models/endpoints";
 import { useMay } from "../../api/accounts/session";
 import { Failure, Loaded } from "../../shared/Feedback";
-import { SendForm } from "../../shared/forms/SendForm";
+import { EndpointForm } from "../../shared/forms/EndpointForm";
 import { count } from "../../shared/format/format";
 import { Confirm } from "../../shared/Confirm";
-import { useByName } from "../../shared/forms/useByName";
 
 /** vLLM and other OpenAI-compatible servers that can be used like the project's own models. */
 export function Endpoints({ project }: { project: string }) {
@@ -42,7 +21,7 @@ export function Endpoints({ project }: { project: string }) {
             Endpoints
           </Title>
           <Text size="sm" c="dimmed">
-            vLLM or any OpenAI-compatible server, to be asked in the playground like a model.
+            vLLM or any OpenAI-compatible server, usable in the playground like a model.
           </Text>
         </div>
         {mayWrite && (
@@ -159,78 +138,9 @@ function EndpointLine({
           onClose={ask.close}
           onGo={() => remove.mutate()}
         >
-          Its key is deleted. Answers that it gave stay.
+          Its key is deleted. Its answers are kept.
         </Confirm>
       </Table.Td>
     </Table.Tr>
-  );
-}
-
-function EndpointForm({ project, onMade }: { project: string; onMade: () => void }) {
-  const client = useQueryClient();
-  const [name, setName] = useState("");
-  const [url, setUrl] = useState("");
-  const [model, setModel] = useState("");
-  const [key, setKey] = useState("");
-  const [policy, setPolicy] = useState<string | null>(null);
-  const models = useByName((part) => modelsQuery(project, { name: part, role: ANSWERING }), {
-    chosen: [policy],
-  });
-  const make = useMutation({
-    mutationFn: () =>
-      addEndpoint(project, {
-        name,
-        base_url: url,
-        model,
-        api_key: key || null,
-        policy_model: policy,
-        guides: false,
-      }),
-    onSuccess: async () => {
-      await client.invalidateQueries({ queryKey: endpointsQuery(project).queryKey });
-      onMade();
-    },
-  });
-  return (
-    <SendForm send={make} label="Register" disabled={!name || !url || !model}>
-      <TextInput
-        label="Name"
-        required
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
-      />
-      <TextInput
-        label="Address"
-        description="Including /v1"
-        placeholder="https://models.example.org/v1"
-        required
-        value={url}
-        onChange={(event) => setUrl(event.currentTarget.value)}
-      />
-      <TextInput
-        label="Model name"
-        description="As the server names it"
-        required
-        value={model}
-        onChange={(event) => setModel(event.currentTarget.value)}
-      />
-      <PasswordInput
-        label="Key"
-        description="Stored encrypted, never shown again"
-        autoComplete="off"
-        value={key}
-        onChange={(event) => setKey(event.currentTarget.value)}
-      />
-      <Select
-        label="Serves this model's weights"
-        description="Then it takes a requested reward like that model"
-        data={(models.data ?? []).map((one) => one.name)}
-        onSearchChange={models.onSearchChange}
-        value={policy}
-        onChange={setPolicy}
-        clearable
-        searchable
-      />
-    </SendForm>
   );
 }

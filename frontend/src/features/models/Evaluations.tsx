@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { modelEvaluationsQuery } from "../../api/models/models";
 import { DataTable, type Column } from "../../shared/tables/DataTable";
-import { count, percent, signed } from "../../shared/format/format";
+import { count, percent, signed, counted } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { shown } from "../../shared/forms/condition";
 import { intervalOf } from "../../shared/report/intervalOf";
@@ -84,7 +84,7 @@ export function Evaluations({ project, model, entered }: Properties) {
         keyOf={({ one, row }) => `${one.run_id} ${row.score}`}
         below={({ one, row }) => (
           <>
-            {count(row.n)} prompts, <When at={one.created_at} />
+            {counted(row.n, "prompt")}, <When at={one.created_at} />
           </>
         )}
       />

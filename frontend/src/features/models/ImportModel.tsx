@@ -29,7 +29,7 @@ const isHubName = (text: string) => /^[^/\s]+\/[^/\s@]+(@\S+)?$/.test(text.trim(
 
 interface Properties {
   project: string;
-  /** The run kind that brings models in. */
+  /** The run kind that imports models. */
   kind: string;
 }
 
@@ -145,7 +145,7 @@ function ImportForm({ project, kind, mayUpload }: Properties & { mayUpload: bool
             {folder && folder.gguf.length > 1 && (
               <Select
                 label="The GGUF file"
-                description="It has several, of which one is brought in."
+                description="The folder has several; one is imported."
                 placeholder="Choose one"
                 data={folder.gguf.map((file) => file.name)}
                 value={folder.files[0]?.name ?? null}
@@ -172,7 +172,7 @@ function ImportForm({ project, kind, mayUpload }: Properties & { mayUpload: bool
             <TextInput
               label="Name on the Hugging Face hub"
               placeholder="org/name[@revision][:file.gguf]"
-              description="A worker downloads it; the run's log has what came in and what was left out."
+              description="A worker downloads it; the run's log lists what was imported and what was left out."
               value={hub}
               onChange={(event) => setHub(event.currentTarget.value)}
             />

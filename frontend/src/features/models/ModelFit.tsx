@@ -22,7 +22,7 @@ export function ModelFit({ query }: { query: ReturnType<typeof fitQuery> }) {
       ))}
       {fit.workers.length === 0 && (
         <Text size="sm" c="dimmed">
-          No worker is running, so whether it fits is not known.
+          No worker is running, so it is unknown whether it fits.
         </Text>
       )}
     </Stack>
@@ -69,7 +69,7 @@ function OnWorker({ worker }: { worker: Worker }) {
           </Text>
         ))}
         {worker.needs.length === 0 && (
-          <Text size="sm">What it needs is not known for this architecture.</Text>
+          <Text size="sm">Its memory needs are unknown for this architecture.</Text>
         )}
       </Group>
     </div>

@@ -2,11 +2,13 @@ import { Anchor, Badge, Card, Code, Group, SimpleGrid, Stack, Table, Text, Title
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { lineageQuery, modelQuery } from "../../api/models/models";
+import { deleteModel, lineageQuery, modelQuery } from "../../api/models/models";
 import { Loaded, LoadedPage } from "../../shared/Feedback";
-import { bytes, count, result, signed } from "../../shared/format/format";
+import { bytes, count, result, signed, counted } from "../../shared/format/format";
 import { Graph, type GraphNode } from "../../shared/charts/Graph";
 import { Link } from "../../shared/links";
+import { MarksPanel } from "../../shared/marks/MarksPanel";
+import { PageStar } from "../../shared/marks/Star";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Academic } from "./Academic";
@@ -38,8 +40,11 @@ function hrefOf(project: string, { type, id, name, evaluation }: Schemas["Lineag
   return `/p/${project}/${FOLDER[type]}/${id}`;
 }
 
+const route = getRouteApi("/p/$project/models/$model");
+
 export function ModelPage() {
-  const { project, model } = getRouteApi("/p/$project/models/$model").useParams();
+  const { project, model } = route.useParams();
+  const navigate = route.useNavigate();
   const query = useQuery(modelQuery(project, model));
   const lineage = useQuery(lineageQuery(project, model));
   return (
@@ -59,12 +64,13 @@ export function ModelPage() {
             <>
               <Badge color="gray">{found.role}</Badge>
               <StageBadge stage={found.stage} />
+              <PageStar project={project} type="model" item={found.id} name={found.name} />
             </>
           }
           actions={<ModelActions project={project} model={found as Model} />}
           about={
             <>
-              {count(found.info.parameters)} parameters, {bytes(found.size)}
+              {counted(found.info.parameters, "parameter")}, {bytes(found.size)}
               {found.info.lora ? `; LoRA of rank ${found.info.lora.rank}, over its base` : ""}; created{" "}
               <When at={found.created_at} />
               {found.run_id && (
@@ -84,6 +90,18 @@ export function ModelPage() {
             </>
           }
         >
+          <MarksPanel
+            project={project}
+            type="model"
+            item={found.id}
+            deletion={{
+              name: found.name,
+              about:
+                "Its weights are deleted once nothing else uses them. A model that others refer to is kept.",
+              remove: () => deleteModel(project, found.id),
+              onGone: () => navigate({ to: "/p/$project/models", params: { project } }),
+            }}
+          />
           {found.run_id && <TrainedOnChanges project={project} run={found.run_id} />}
           <SimpleGrid cols={{ base: 1, lg: 2 }}>
             <Facts model={found as Model} />
@@ -153,7 +171,7 @@ function Facts({ model }: { model: Model }) {
   if (rewards) {
     rows.push([
       "rewards",
-      `mean ${signed(rewards.mean)}, sd ${signed(rewards.sd)} of ${count(rewards.n)} rows, from ${rewards.reward_source}`,
+      `mean ${signed(rewards.mean)}, sd ${signed(rewards.sd)} of ${counted(rewards.n, "row")}, from ${rewards.reward_source}`,
     ]);
   }
   return (
@@ -245,7 +263,7 @@ function LineageGraph({ project, lineage }: { project: string; lineage: Schemas[
     <Graph
       nodes={[...lineage.nodes, ...lineage.children].map(node)}
       edges={[...lineage.edges, ...children]}
-      label="From data to this model, and what was made of it"
+      label="From data to this model, and what was made from it"
     />
   );
 }

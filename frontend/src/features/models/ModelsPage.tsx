@@ -2,29 +2,30 @@ import { Badge } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { modelsQuery } from "../../api/models/models";
+import { listModels } from "../../api/models/models";
 import { runKindsQuery } from "../../api/runs/runKinds";
 import { useMay } from "../../api/accounts/session";
-import type { Column } from "../../shared/tables/DataTable";
-import { Empty, Loaded } from "../../shared/Feedback";
+import { type Column, DataTable } from "../../shared/tables/DataTable";
+import { Empty } from "../../shared/Feedback";
 import { bytes, count, percent } from "../../shared/format/format";
 import { Link } from "../../shared/links";
-import { NamedList } from "../../shared/NamedList";
+import { MarkedList } from "../../shared/marks/MarkedList";
+import { NameCell } from "../../shared/marks/NameCell";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Endpoints } from "./Endpoints";
 import { heldOutAccuracy } from "./HeldOut";
 import { ImportModel } from "./ImportModel";
 import { StageBadge } from "./Promotion";
-import { useByName } from "../../shared/forms/useByName";
 
 type Model = Schemas["ModelOut"];
 
+const route = getRouteApi("/p/$project/models");
+
 export function ModelsPage() {
-  const { project } = getRouteApi("/p/$project/models").useParams();
-  const { query, data, onSearchChange } = useByName((name) =>
-    modelsQuery(project, name ? { name } : undefined),
-  );
+  const { project } = route.useParams();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
   const mayRun = useMay(project, "run");
   const kinds = useQuery(runKindsQuery(project));
   const makers = (kinds.data ?? []).filter((one) => one.makes_type === "model");
@@ -34,15 +35,17 @@ export function ModelsPage() {
     {
       title: "Model",
       cell: (one) => (
-        <Link
-          to="/p/$project/models/$model"
-          params={{ project, model: one.name }}
-          fw={550}
-          size="sm"
-          style={{ overflowWrap: "anywhere" }}
-        >
-          {one.name}
-        </Link>
+        <NameCell item={one.id} name={one.name}>
+          <Link
+            to="/p/$project/models/$model"
+            params={{ project, model: one.name }}
+            fw={550}
+            size="sm"
+            style={{ overflowWrap: "anywhere" }}
+          >
+            {one.name}
+          </Link>
+        </NameCell>
       ),
     },
     {
@@ -56,7 +59,7 @@ export function ModelsPage() {
     { title: "Method", wide: true, cell: (one) => one.method ?? "–" },
     { title: "Stage", cell: (one) => (one.stage ? <StageBadge stage={one.stage} /> : "–") },
     {
-      title: "Right on held-out pairs",
+      title: "Held-out pair accuracy",
       wide: true,
       right: true,
       cell: (one) => percent(heldOutAccuracy(one)),
@@ -70,30 +73,36 @@ export function ModelsPage() {
       title="Models"
       actions={mayRun && bringsIn && <ImportModel project={project} kind={bringsIn.kind} />}
     >
-      <Loaded query={query}>
-        {(page) =>
-          page.items.length ? (
-            <NamedList
-              label="Models, the newest first"
-              items={(data ?? page.items) as Model[]}
-              columns={columns}
-              below={(one) => (
-                <>
-                  {one.method && one.method !== one.role && `${one.method}, `}
-                  {bytes(one.size)}, <When at={one.created_at} />
-                </>
-              )}
-              sort={{ name: "Role", of: (one) => one.role, all: roles }}
-              cut={!!page.next}
-              onSearchChange={onSearchChange}
-            />
-          ) : (
-            <Empty title="No models yet">
-              Import one, or start a recipe; trained models appear here when their run ends.
-            </Empty>
-          )
+      <MarkedList
+        project={project}
+        type="model"
+        search={search}
+        onSearch={(next) => void navigate({ search: next, replace: true })}
+        load={(asked) =>
+          listModels(project, { ...asked, role: search.sort ? [search.sort as Model["role"]] : [] })
         }
-      </Loaded>
+        sort={{ name: "Role", all: roles }}
+        none={
+          <Empty title="No models yet">
+            Import one, or start a recipe; trained models appear here when their run ends.
+          </Empty>
+        }
+      >
+        {(items) => (
+          <DataTable
+            label="Models, the newest first"
+            rows={items as Model[]}
+            columns={columns}
+            keyOf={(one) => one.id}
+            below={(one) => (
+              <>
+                {one.method && one.method !== one.role && `${one.method}, `}
+                {bytes(one.size)}, <When at={one.created_at} />
+              </>
+            )}
+          />
+        )}
+      </MarkedList>
       <Endpoints project={project} />
     </Page>
   );

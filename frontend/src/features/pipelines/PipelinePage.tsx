@@ -1,44 +1,37 @@
 import { Alert, Button, Code, Group, ScrollArea, Stack, Tabs, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
-import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useMemo } from "react";
 import { everything, type Schemas } from "../../api/client";
 import { cancelPipeline, pipelineQuery, resumePipeline } from "../../api/runs/pipelines";
-import { type Run, runQuery } from "../../api/runs/runs";
+import { changeRuns } from "../../api/runs/list";
 import { useMay } from "../../api/accounts/session";
 import { useNow } from "../../shared/format/clock";
 import { Costs } from "../../shared/costs/Costs";
 import { LoadedPage } from "../../shared/Feedback";
-import { withoutShortcuts } from "../../shared/charts/graph";
 import { seconds } from "../../shared/format/format";
-import { Graph, type GraphNode } from "../../shared/charts/Graph";
 import { Link, LinkButton } from "../../shared/links";
+import { MarksPanel } from "../../shared/marks/MarksPanel";
+import { PageStar } from "../../shared/marks/Star";
 import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/tables/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
-import { deviceTime, pipelineTime, timeTaken } from "../../shared/format/runTime";
+import { deviceTime, pipelineTime } from "../../shared/format/runTime";
 import { WithCode } from "../../shared/text/WithCode";
+import { withCharts } from "./chartedStages";
+import { Outlook } from "./Outlook";
+import { PipelineCharts } from "./PipelineCharts";
 import { ReportView } from "./ReportView";
 import { RoundsView } from "./rounds/RoundsView";
 import { DroppedVariants } from "./sweep/DroppedVariants";
+import { StageGraph } from "./StageGraph";
 import { SweepView } from "./sweep/SweepView";
 import { Confirm } from "../../shared/Confirm";
 
 const route = getRouteApi("/p/$project/pipelines/$pipeline");
 const ENDED = ["succeeded", "failed", "cancelled"];
-const TABS = ["report", "sweep", "rounds", "stages", "recipe"];
-const COLOR: Record<string, string> = {
-  pending: "gray",
-  queued: "indigo",
-  running: "blue",
-  succeeded: "green",
-  failed: "red",
-  cancelled: "gray",
-  skipped: "gray",
-  paused: "yellow",
-};
+const TABS = ["report", "sweep", "rounds", "charts", "stages", "recipe"];
 
 export function PipelinePage() {
   const { project, pipeline } = route.useParams();
@@ -85,7 +78,8 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
   const swept = !!pipeline.settings.sweep;
   const rounds = !!pipeline.settings.rounds;
   const own = swept ? "sweep" : rounds ? "rounds" : "report";
-  const first = pipeline.state === "failed" ? "stages" : own;
+  const trains = withCharts(pipeline.runs).some((run) => run.started_at !== null);
+  const first = pipeline.state === "failed" ? "stages" : active && trains ? "charts" : own;
   const there = (name: string) =>
     TABS.includes(name) && (name !== "sweep" || swept) && (name !== "rounds" || rounds);
   const open = tab && there(tab) ? tab : first;
@@ -93,7 +87,12 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
   return (
     <Page
       title={pipeline.name}
-      beside={<StateBadge state={pipeline.state} />}
+      beside={
+        <>
+          <StateBadge state={pipeline.state} />
+          <PageStar project={project} type="pipeline" item={pipeline.id} name={pipeline.name} />
+        </>
+      }
       about={`Recipe ${pipeline.recipe}, launched by ${pipeline.created_by}; ${timeOf(pipeline, now)}, ${seconds(deviceTime(pipeline))} of device time${active ? " so far" : ""}`}
       actions={
         mayRun && (
@@ -132,7 +131,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
         onClose={ask.close}
         onGo={() => cancel.mutate()}
       >
-        Running and waiting stages are cancelled. Finished stages stay and are reused by an equal launch.
+        Running and waiting stages are cancelled. Finished stages are kept and reused by an identical launch.
       </Confirm>
       {failed.map((run) => (
         <Alert key={run.id} color="red" variant="light" title={`${run.name} failed`}>
@@ -154,7 +153,20 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
       {pipeline.runs.some((run) => run.reason_code === "variant_dropped") && (
         <DroppedVariants project={project} pipeline={pipeline.id} />
       )}
+      {active && <Outlook project={project} pipeline={pipeline.id} />}
       <StageGraph project={project} runs={pipeline.runs} />
+      <MarksPanel
+        project={project}
+        type="pipeline"
+        item={pipeline.id}
+        deletion={{
+          name: pipeline.name,
+          about:
+            "Its stages are deleted with their logs and metrics. Models and datasets that they made are kept.",
+          remove: () => changeRuns(project, deletionOf(pipeline)),
+          onGone: () => navigate({ to: "/p/$project/pipelines", params: { project } }),
+        }}
+      />
       <Tabs
         value={open}
         keepMounted={false}
@@ -166,6 +178,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
           {swept && <Tabs.Tab value="sweep">Sweep</Tabs.Tab>}
           {rounds && <Tabs.Tab value="rounds">Rounds</Tabs.Tab>}
           <Tabs.Tab value="report">Report</Tabs.Tab>
+          <Tabs.Tab value="charts">Charts</Tabs.Tab>
           <Tabs.Tab value="stages">Stages</Tabs.Tab>
           <Tabs.Tab value="recipe">Recipe</Tabs.Tab>
         </Tabs.List>
@@ -182,6 +195,9 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
             <RoundsView project={project} pipeline={pipeline.id} runs={pipeline.runs} />
           </Tabs.Panel>
         )}
+        <Tabs.Panel value="charts" pt="md">
+          <PipelineCharts project={project} runs={pipeline.runs} />
+        </Tabs.Panel>
         <Tabs.Panel value="stages" pt="md">
           <Stack gap="xl">
             <RunsTable runs={pipeline.runs} label="Stages" />
@@ -199,53 +215,20 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
   );
 }
 
+const deletionOf = (pipeline: Schemas["PipelineDetail"]): Schemas["BulkChange"] => ({
+  action: "delete",
+  runs: pipeline.runs.map((run) => run.id),
+  add_tags: [],
+  remove_tags: [],
+  skip: false,
+});
+
 function timeOf(pipeline: Schemas["PipelineDetail"], now: number): string {
   const { waits, took } = pipelineTime(pipeline, now);
   if (waits !== null) return `waiting for a worker for ${seconds(waits)}`;
   if (took === null)
     return pipeline.state === "succeeded" ? "nothing had to run" : "ended before a worker took it";
   return `${pipeline.ended_at ? "took" : "running for"} ${seconds(took)}`;
-}
-
-function StageGraph({ project, runs }: { project: string; runs: Run[] }) {
-  const details = useQueries({
-    queries: runs.map((run) => ({ ...runQuery(project, run.id), staleTime: Infinity })),
-  });
-  const now = useNow();
-  const inputs = details.map((detail) => detail.data?.inputs);
-  const ready = inputs.every(Boolean);
-  const edges = useMemo(() => {
-    const made = new Map(
-      runs.flatMap((run, at) => (details[at]?.data?.outputs ?? []).map((out) => [out.id, run.id])),
-    );
-    const all = runs.flatMap((run, at) =>
-      (inputs[at] ?? []).map((input) => ({
-        source: input.type === "run" ? input.id : (made.get(input.id) ?? input.id),
-        target: run.id,
-      })),
-    );
-    return withoutShortcuts(all);
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- edges change with what is known of the runs only
-  }, [ready, runs.length]);
-  const nodes = runs.map((run): GraphNode => {
-    const progress = run.progress as { done: number; total: number; phase: string } | null;
-    const running = ["running", "pending"].includes(run.state) && progress?.total;
-    return {
-      id: run.id,
-      title: run.name.split(".").at(-1) ?? run.name,
-      detail: running
-        ? `${progress.phase} ${Math.round((100 * progress.done) / progress.total)}%`
-        : run.reused_from_id
-          ? "reused"
-          : run.state === "succeeded"
-            ? seconds(timeTaken(run, now))
-            : run.state,
-      color: COLOR[run.state] ?? "gray",
-      href: `/p/${project}/runs/${run.id}`,
-      share: running ? progress.done / progress.total : undefined,
-    };
-  });
-  return <Graph nodes={nodes} edges={edges} label="Stages of the pipeline and what each one needs" />;
 }
 
 function Recipe({ pipeline }: { pipeline: Schemas["PipelineDetail"] }) {

@@ -1,15 +1,18 @@
-import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { pipelinesQuery } from "../../api/runs/pipelines";
+import { listPipelines } from "../../api/runs/pipelines";
 import { useMay } from "../../api/accounts/session";
-import { Empty, Loaded } from "../../shared/Feedback";
+import { Empty } from "../../shared/Feedback";
+import { LinkButton } from "../../shared/links";
+import { MarkedList } from "../../shared/marks/MarkedList";
 import { Page } from "../../shared/Page";
 import { PipelinesTable } from "../../shared/tables/PipelinesTable";
-import { LinkButton } from "../../shared/links";
+
+const route = getRouteApi("/p/$project/pipelines");
 
 export function PipelinesPage() {
-  const { project } = getRouteApi("/p/$project/pipelines").useParams();
-  const query = useQuery(pipelinesQuery(project));
+  const { project } = route.useParams();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
   const mayRun = useMay(project, "run");
   const launch = mayRun && (
     <LinkButton component="a" to="/p/$project/launch" params={{ project }} search={{}}>
@@ -17,18 +20,21 @@ export function PipelinesPage() {
     </LinkButton>
   );
   return (
-    <Page title="Pipelines" actions={!!query.data?.items.length && launch}>
-      <Loaded query={query}>
-        {(page) =>
-          page.items.length ? (
-            <PipelinesTable project={project} items={page.items} />
-          ) : (
-            <Empty title="No pipelines yet" action={launch}>
-              A pipeline is one execution of a recipe, from data to a report.
-            </Empty>
-          )
+    <Page title="Pipelines" actions={launch}>
+      <MarkedList
+        project={project}
+        type="pipeline"
+        search={search}
+        onSearch={(next) => void navigate({ search: next, replace: true })}
+        load={(asked) => listPipelines(project, asked)}
+        none={
+          <Empty title="No pipelines yet">
+            A pipeline is one execution of a recipe, from data to a report.
+          </Empty>
         }
-      </Loaded>
+      >
+        {(items) => <PipelinesTable project={project} items={items} />}
+      </MarkedList>
     </Page>
   );
 }

@@ -23,10 +23,11 @@ import {
   ENDED,
 } from "../../api/models/playground";
 import { useMay } from "../../api/accounts/session";
-import { Chart, type Line } from "../../shared/charts/Chart";
+import { Chart } from "../../shared/charts/Chart";
+import type { Line } from "../../shared/charts/line";
 import { DataTable } from "../../shared/tables/DataTable";
 import { Failure } from "../../shared/Feedback";
-import { count, signed } from "../../shared/format/format";
+import { count, signed, counted } from "../../shared/format/format";
 import {
   along,
   type Attribute,
@@ -178,7 +179,7 @@ export function CurveCard({ project, model, reward, attributes, scale }: Propert
                   aria-label="Answers"
                 />
                 <Text size="xs" c="dimmed">
-                  {curve.waits_for ?? `${count(curve.done)} of ${count(curve.total)} answers`}
+                  {curve.waits_for ?? `${count(curve.done)} of ${counted(curve.total, "answer")}`}
                 </Text>
                 <Button size="compact-xs" variant="subtle" color="red" onClick={() => stop.mutate()}>
                   Stop

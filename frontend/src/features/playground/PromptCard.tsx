@@ -97,7 +97,7 @@ export function PromptCard({
                 onClick={() => {
                   void navigator.clipboard?.writeText(window.location.href);
                   notifications.show({
-                    message: "The link shows these answers, and asks for them again in the same way",
+                    message: "The link shows these answers, and can ask for them again in the same way",
                     color: "gray",
                   });
                 }}

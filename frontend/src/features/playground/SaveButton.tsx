@@ -84,7 +84,7 @@ function SaveForm({
     },
     onSuccess: async (saved) => {
       notifications.show({
-        message: `Saved. ${name} holds ${count(saved.rows)} now; Datasets makes a version of it.`,
+        message: `Saved. ${name} now has ${count(saved.rows)}; create a version of it under Datasets.`,
       });
       await client.invalidateQueries({ queryKey: collectionsQuery(project).queryKey });
       onSaved();
@@ -128,13 +128,13 @@ function SaveForm({
       )}
       <Autocomplete
         label="Collection"
-        description="A new name makes a new collection"
+        description="A new name creates a new collection"
         data={fitting.map((one) => one.name)}
         value={name}
         onChange={setTyped}
       />
       <Text size="xs" c="dimmed">
-        Where it came from is kept with it.
+        Its origin is stored with it.
       </Text>
       {save.error && <Failure error={save.error} />}
       <Group justify="flex-end">

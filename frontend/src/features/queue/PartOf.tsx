@@ -9,7 +9,7 @@ export function PartOf({ project, pipeline }: { project: string; pipeline: strin
   if (!pipeline)
     return (
       <Text size="sm" c="dimmed">
-        a run of its own
+        a single run
       </Text>
     );
   const name = pipelines.data?.items.find((one) => one.id === pipeline)?.name;

@@ -6,7 +6,8 @@ import { queueQuery, queuesQuery } from "../../api/runs/queue";
 import { type Run, runsQuery } from "../../api/runs/runs";
 import { useMay } from "../../api/accounts/session";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format/format";
+import { count, counted } from "../../shared/format/format";
+import { runName } from "../../shared/format/runName";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
@@ -27,7 +28,7 @@ export function QueuePage() {
       about={
         <>
           Queued runs of each pool, in the order in which its workers will take them: by priority, then by
-          place.
+          position.
           {mayRun &&
             queues.data?.some((queue) => queue.queued > 1) &&
             " Drag a row, use its arrows, or press Alt+↑ and Alt+↓ in it; a run that is moved past another priority takes on that priority."}
@@ -73,7 +74,7 @@ function Pool({ queue }: { queue: Queue }) {
           color={!queue.workers && queue.queued ? "orange" : "gray"}
           className={!queue.workers && queue.queued ? "state-badge" : undefined}
         >
-          {queue.workers === 1 ? "1 worker" : `${count(queue.workers)} workers`}
+          {counted(queue.workers, "worker")}
         </Badge>
         <Badge color="gray">{count(queue.running)} running</Badge>
         <Badge color="gray">{count(queue.queued)} queued</Badge>
@@ -85,7 +86,7 @@ function Pool({ queue }: { queue: Queue }) {
             <>
               {!queue.workers && found.queued > 0 && (
                 <Text size="sm" mb="xs">
-                  No worker of this pool is alive, so nothing here begins. Start one with{" "}
+                  No worker of this pool is running, so nothing here starts. Start one with{" "}
                   <Code>steerboard worker --pool {queue.pool}</Code>.
                 </Text>
               )}
@@ -98,8 +99,8 @@ function Pool({ queue }: { queue: Queue }) {
               )}
               {unseen > 0 && (
                 <Text size="sm" c="dimmed" mt="xs">
-                  {count(unseen)} more {unseen === 1 ? "waits" : "wait"} here, of projects that are not yours
-                  or further back.
+                  {count(unseen)} more {unseen === 1 ? "is" : "are"} waiting here, in other projects or
+                  further back.
                 </Text>
               )}
             </>
@@ -125,7 +126,7 @@ function Pending({ project, runs, pool }: { project: string; runs: Run[]; pool: 
               <Table.Th>Run</Table.Th>
               <Table.Th>Part of</Table.Th>
               <Table.Th visibleFrom="sm">Waiting since</Table.Th>
-              <Table.Th>Why it waits</Table.Th>
+              <Table.Th>Reason</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -133,7 +134,7 @@ function Pending({ project, runs, pool }: { project: string; runs: Run[]; pool: 
               <Table.Tr key={run.id}>
                 <Table.Td>
                   <Link to="/p/$project/runs/$run" params={{ project, run: run.id }} size="sm" fw={550}>
-                    {run.name}
+                    {runName(run)}
                   </Link>
                 </Table.Td>
                 <Table.Td>
@@ -142,7 +143,7 @@ function Pending({ project, runs, pool }: { project: string; runs: Run[]; pool: 
                 <Table.Td visibleFrom="sm">
                   <When at={run.created_at} />
                 </Table.Td>
-                <Table.Td>{run.reason || "its inputs are not there yet"}</Table.Td>
+                <Table.Td>{run.reason || "its inputs are not ready yet"}</Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>

@@ -5,6 +5,7 @@ import type { Schemas } from "../../api/client";
 import type { QueuedRun } from "../../api/runs/queue";
 import { useNow } from "../../shared/format/clock";
 import { seconds } from "../../shared/format/format";
+import { runName } from "../../shared/format/runName";
 import { Link, useProject } from "../../shared/links";
 import { When } from "../../shared/When";
 import { PartOf } from "./PartOf";
@@ -86,7 +87,7 @@ export function WaitingRun({ run, queue, paused, movable, first, last, mark, ...
             fw={550}
             draggable={false}
           >
-            {run.name}
+            {runName(run)}
           </Link>
           {run.project !== project && <Badge color="gray">{run.project}</Badge>}
         </Group>

@@ -79,7 +79,7 @@ export function WaitingRuns({ queue, runs, complete }: Properties) {
     const steps = plan(places, from, to, complete);
     if (!steps) {
       setSaid(
-        `${run.name} cannot go there: a run in the way is of a project in which you may not move runs.`,
+        `${run.name} cannot be moved there: a run in between belongs to a project in which you may not move runs.`,
       );
       return;
     }
@@ -98,7 +98,7 @@ export function WaitingRuns({ queue, runs, complete }: Properties) {
     const order = due
       .map((one) => (one.id === run.id ? { ...one, priority } : one))
       .sort((a, b) => b.priority - a.priority || places.get(a.id)! - places.get(b.id)!);
-    setSaid(`${run.name} has priority ${priority} now`);
+    setSaid(`${run.name} now has priority ${priority}`);
     change(order, [{ id: run.id, priority }]);
   };
 
@@ -107,7 +107,7 @@ export function WaitingRuns({ queue, runs, complete }: Properties) {
       {problem && <Failure error={problem} />}
       <VisuallyHidden role="status">{problem ? "" : said}</VisuallyHidden>
       <Table.ScrollContainer minWidth={340}>
-        <Table aria-label={`Runs that wait in pool ${queue.pool}, in order`} aria-busy={move.isPending}>
+        <Table aria-label={`Runs waiting in pool ${queue.pool}, in order`} aria-busy={move.isPending}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th ta="right">Place</Table.Th>
@@ -116,7 +116,7 @@ export function WaitingRuns({ queue, runs, complete }: Properties) {
               <Table.Th visibleFrom="md">Part of</Table.Th>
               <Table.Th>Priority</Table.Th>
               <Table.Th visibleFrom="md">Waiting since</Table.Th>
-              <Table.Th visibleFrom="md">Why it waits</Table.Th>
+              <Table.Th visibleFrom="md">Reason</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>

@@ -1,24 +1,31 @@
-import { Box, Group, Text, UnstyledButton } from "@mantine/core";
-import { useEffect, useRef } from "react";
+import { Box, Group, Text } from "@mantine/core";
+import { useEffect, useRef, type ReactNode } from "react";
 import type { Task } from "../../api/evaluation/ranking";
 import { Prose } from "./Prose";
 
 interface Properties {
   answer: Task["answers"][number];
+  /** Keys of other answers with the same text. */
+  equal: readonly string[];
   followUps: string[];
-  level: number | undefined;
   focused: boolean;
   onFocus: () => void;
-  /** The next rank, or none again. */
-  onToggle: () => void;
+  badge?: ReactNode;
+  /** Below the text. */
+  children?: ReactNode;
 }
 
 /** One answer, whole: a long one scrolls inside. */
-export function AnswerCard({ answer, followUps, level, focused, onFocus, onToggle }: Properties) {
+export function AnswerCard({ answer, equal, followUps, focused, onFocus, badge, children }: Properties) {
   const card = useRef<HTMLElement>(null);
   const text = useRef<HTMLDivElement>(null);
+  const begun = useRef(false);
   useEffect(() => {
     if (!focused) return;
+    // A reviewer's page begins with what annotators submitted.
+    const local = !begun.current && card.current?.closest("[data-local]");
+    begun.current = true;
+    if (local) return;
     card.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
     // The keys that scroll then scroll this answer; focus stays on a button or field.
     const active = document.activeElement;
@@ -37,18 +44,15 @@ export function AnswerCard({ answer, followUps, level, focused, onFocus, onToggl
       onPointerDown={onFocus}
     >
       <Group justify="space-between" pl="sm" pr={6} className="rank-answer-head">
-        <Text fw={700}>{key}</Text>
-        <UnstyledButton
-          className="rank-badge"
-          data-ranked={level !== undefined || undefined}
-          aria-label={
-            level === undefined ? `Give ${key} the next rank` : `${key} has rank ${level}: take it away`
-          }
-          onMouseDown={(event) => event.preventDefault()}
-          onClick={onToggle}
-        >
-          {level ?? "–"}
-        </UnstyledButton>
+        <Group gap="xs">
+          <Text fw={700}>{[key, ...equal].join(" = ")}</Text>
+          {equal.length > 0 && (
+            <Text size="xs" c="dimmed">
+              identical, shown once
+            </Text>
+          )}
+        </Group>
+        {badge}
       </Group>
       <Box
         className="rank-answer-text"
@@ -75,6 +79,7 @@ export function AnswerCard({ answer, followUps, level, focused, onFocus, onToggl
           </Box>
         ))}
       </Box>
+      {children}
     </Box>
   );
 }

@@ -2,29 +2,30 @@ import "./ranking.css";
 import { Badge, Card, Group, Progress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { useMay } from "../../api/accounts/session";
 import { arenasQuery } from "../../api/arena/arenas";
-import { campaignsToRankQuery, type OpenCampaign } from "../../api/evaluation/ranking";
+import { campaignsToRankQuery, TASK_NAMES, type OpenCampaign } from "../../api/evaluation/ranking";
 import { Empty, LoadedPage } from "../../shared/Feedback";
-import { count } from "../../shared/format/format";
+import { count, counted } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 
 const route = getRouteApi("/p/$project/rank");
 
-/** What there is to rank for the person who is signed in. */
+/** What there is to annotate for the person who is signed in. */
 export function CampaignsPage() {
   const { project } = route.useParams();
   const query = useQuery(campaignsToRankQuery(project));
   const arenas = useQuery(arenasQuery(project));
   const open = arenas.data?.items.some((arena) => arena.state === "open");
   return (
-    <LoadedPage title="Rank" query={query}>
+    <LoadedPage title="Annotate" query={query}>
       {({ campaigns }) => (
         <Page
-          title="Rank"
+          title="Annotate"
           about={
             <>
-              Put answers in order, the best first. Who wrote them is hidden.
+              Rank, choose, score or correct answers. Their authors are hidden.
               {open && (
                 <>
                   {" "}
@@ -37,7 +38,7 @@ export function CampaignsPage() {
           }
         >
           {campaigns.length === 0 && (
-            <Empty title="Nothing is waiting for you">Requests for rankings appear here by themselves.</Empty>
+            <Empty title="Nothing is waiting for you">Requests appear here automatically.</Empty>
           )}
           <div className="rank-campaigns">
             {campaigns.map((campaign) => (
@@ -52,6 +53,7 @@ export function CampaignsPage() {
 
 function CampaignCard({ project, campaign }: { project: string; campaign: OpenCampaign }) {
   const { mine_done: done, left_for_me: left } = campaign;
+  const mayReview = useMay(project, "review");
   return (
     <Card withBorder component="section" aria-label={campaign.name}>
       <Stack gap="xs" h="100%">
@@ -73,17 +75,29 @@ function CampaignCard({ project, campaign }: { project: string; campaign: OpenCa
         <Progress mt="auto" value={done + left ? (100 * done) / (done + left) : 0} aria-label="Done by you" />
         <Group justify="space-between">
           <Text size="sm" c="dimmed">
-            {count(done)} done, {count(left)} left for you; {count(campaign.answers)} answers an item
+            {TASK_NAMES[campaign.task_type]}; {count(done)} done, {count(left)} left for you;{" "}
+            {counted(campaign.answers, "answer")} an item
           </Text>
-          <LinkButton
-            component="a"
-            size="xs"
-            to="/p/$project/rank/$campaign"
-            params={{ project, campaign: campaign.id }}
-            variant={left && campaign.state === "open" ? "filled" : "default"}
-          >
-            {left && campaign.state === "open" ? (done ? "Continue" : "Start") : "Look"}
-          </LinkButton>
+          <Group gap="xs">
+            {mayReview && (
+              <Link
+                size="sm"
+                to="/p/$project/rank/$campaign/review"
+                params={{ project, campaign: campaign.id }}
+              >
+                Review
+              </Link>
+            )}
+            <LinkButton
+              component="a"
+              size="xs"
+              to="/p/$project/rank/$campaign"
+              params={{ project, campaign: campaign.id }}
+              variant={left && campaign.state === "open" ? "filled" : "default"}
+            >
+              {left && campaign.state === "open" ? (done ? "Continue" : "Start") : "Look"}
+            </LinkButton>
+          </Group>
         </Group>
       </Stack>
     </Card>

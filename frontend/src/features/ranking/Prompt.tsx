@@ -14,7 +14,7 @@ export function Prompt({ messages }: { messages: Task["prompt"]["messages"] }) {
       {earlier.length > 0 && (
         <Button variant="subtle" size="compact-xs" mb={4} onClick={toggle} aria-expanded={opened}>
           {opened
-            ? "Hide what came before"
+            ? "Hide earlier messages"
             : `Show ${earlier.length === 1 ? "the message" : `the ${earlier.length} messages`} before this one`}
         </Button>
       )}

@@ -23,7 +23,7 @@ export function RankPage() {
   const campaigns = useQuery(campaignsToRankQuery(project));
   const campaign = campaigns.data?.campaigns.find((one) => one.id === id);
   const queue = useQueue(project, session.user, id);
-  useDocumentTitle(`${campaign?.name ?? "Ranking"} · Steerboard`);
+  useDocumentTitle(`${campaign?.name ?? "Annotation"} · Steerboard`);
   return (
     <div className="rank-page">
       <Group justify="space-between" gap="sm" wrap="nowrap">
@@ -34,12 +34,12 @@ export function RankPage() {
             params={{ project }}
             variant="subtle"
             color="gray"
-            aria-label="All that there is to rank"
+            aria-label="All campaigns"
           >
             <IconChevronLeft size={18} />
           </BackLink>
           <Title order={1} size="h4" lineClamp={1}>
-            {campaign?.name ?? "Ranking"}
+            {campaign?.name ?? "Annotation"}
           </Title>
         </Group>
         <Standing queue={queue} />
@@ -77,7 +77,7 @@ function Instructions({ campaign, text }: { campaign: string; text: string }) {
   if (!text || read === text) return null;
   return (
     <Alert
-      title="How to rank"
+      title="Instructions"
       role="note"
       withCloseButton
       closeButtonLabel="Understood"
@@ -110,7 +110,7 @@ function Stuck({ queue }: { queue: Queue }) {
   const { online } = useNetwork();
   const out = queue.problem instanceof Problem && [401, 403].includes(queue.problem.status);
   const away = !online || queue.problem !== null;
-  const waiting = `${queue.stuck === 1 ? "1 ranking waits" : `${queue.stuck} rankings wait`} in this browser`;
+  const waiting = `${queue.stuck === 1 ? "1 item is" : `${queue.stuck} items are`} waiting in this browser`;
   return (
     <>
       {away && (
@@ -122,7 +122,7 @@ function Stuck({ queue }: { queue: Queue }) {
                 ? `Open a new sign-in link in this browser.${queue.stuck ? ` ${waiting} and will be sent then.` : ""}`
                 : queue.stuck
                   ? `${waiting} and will be sent when it is back. You can continue.`
-                  : "What you do is kept in this browser. You can continue."}
+                  : "Your work is kept in this browser. You can continue."}
             </Text>
             <Button size="xs" variant="default" onClick={queue.again}>
               Try now
@@ -134,7 +134,7 @@ function Stuck({ queue }: { queue: Queue }) {
         <Alert
           key={parcel.submission}
           color="yellow"
-          title="One ranking could not be counted"
+          title="One item could not be counted"
           withCloseButton
           closeButtonLabel="Understood"
           onClose={() => queue.forget(parcel.submission)}
@@ -155,7 +155,7 @@ function Nothing({ project, queue }: { project: string; queue: Queue }) {
         </Button>
       )}
       <Link to="/p/$project/rank" params={{ project }}>
-        All that there is to rank
+        All campaigns
       </Link>
     </Group>
   );
@@ -167,11 +167,26 @@ function Nothing({ project, queue }: { project: string; queue: Queue }) {
       </Empty>
     );
   }
+  if (queue.state === "unqualified") {
+    return (
+      <Empty
+        title="Thank you"
+        action={
+          <Link to="/p/$project/rank" params={{ project }}>
+            All campaigns
+          </Link>
+        }
+      >
+        Your first items differed too much from what is known, so this campaign has no more for you. Its owner
+        can tell you more.
+      </Empty>
+    );
+  }
   if (queue.state === "waiting" || queue.state === "ready") {
     return (
       <Empty title="One moment" action={back}>
         {queue.problem
-          ? "The next answers come when the connection is back."
+          ? "The next answers load when the connection is back."
           : "Other annotators are working on the last items. If one becomes free, it appears here."}
       </Empty>
     );
@@ -181,7 +196,7 @@ function Nothing({ project, queue }: { project: string; queue: Queue }) {
       title={queue.state === "closed" ? "This campaign is closed" : "All done. Thank you!"}
       action={back}
     >
-      {queue.done ? `You ranked ${count(queue.done)} item${queue.done === 1 ? "" : "s"}.` : null}
+      {queue.done ? `You did ${count(queue.done)} item${queue.done === 1 ? "" : "s"}.` : null}
     </Empty>
   );
 }

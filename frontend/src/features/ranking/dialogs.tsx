@@ -1,20 +1,18 @@
 import { Button, Group, Kbd, Modal, Stack, Table, Text, Textarea } from "@mantine/core";
 import { useState } from "react";
 
-const KEYS: [string[], string][] = [
-  [["1", "…", "9"], "gives the marked answer this rank; equal ranks are a tie"],
-  [["="], "ties the marked answer with the one before it in the order"],
-  [["0"], "takes the rank of the marked answer away"],
-  [["←", "→"], "marks another answer"],
-  [["↑", "↓"], "scrolls the marked answer"],
-  [["A", "…", "H"], "marks that answer"],
-  [["Enter"], "submits"],
+export interface KeyHelp {
+  title: string;
+  text: string;
+  keys: [string[], string][];
+}
+
+const EVERYWHERE: KeyHelp["keys"] = [
   [["U"], "undoes the last one"],
   [["S"], "skips this item"],
-  [["M"], "opens the comment and the flag; Escape leaves them"],
-  [["?"], "shows this"],
+  [["M"], "opens the comment and the flag; Escape closes them"],
+  [["?"], "shows this help"],
 ];
-const CRITERIA_KEYS: [string[], string] = [[",", "."], "goes to the criterion before or after"];
 
 interface Shown {
   opened: boolean;
@@ -25,21 +23,16 @@ export function Help({
   opened,
   onClose,
   instructions,
-  criteria,
-}: Shown & { instructions: string; criteria: boolean }) {
-  const rows = criteria ? [...KEYS, CRITERIA_KEYS] : KEYS;
+  help,
+}: Shown & { instructions: string; help: KeyHelp }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="How to rank">
+    <Modal opened={opened} onClose={onClose} title={help.title}>
       <Stack>
         {instructions && <pre className="text">{instructions}</pre>}
-        <Text size="sm">
-          Put the answers in order, the best first: drag the letters at the bottom, press the round buttons of
-          the answers one after another, or use the keys. The sign between two letters makes them a tie. What
-          you do is saved as you go.
-        </Text>
+        <Text size="sm">{help.text}</Text>
         <Table>
           <Table.Tbody>
-            {rows.map(([keys, what]) => (
+            {[...help.keys, ...EVERYWHERE].map(([keys, what]) => (
               <Table.Tr key={what}>
                 <Table.Td style={{ whiteSpace: "nowrap" }}>
                   <Group gap={4} wrap="nowrap">

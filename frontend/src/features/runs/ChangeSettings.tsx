@@ -6,6 +6,7 @@ import { useState } from "react";
 import { everything } from "../../api/client";
 import { changeRun, type RunDetail } from "../../api/runs/runs";
 import { Failure } from "../../shared/Feedback";
+import { runName } from "../../shared/format/runName";
 import { useProject } from "../../shared/links";
 import { show } from "../../shared/forms/valueText";
 
@@ -26,7 +27,7 @@ export function ChangeSettings({ run }: { run: RunDetail }) {
     mutationFn: () => changeRun(project, run.id, values),
     onSuccess: async () => {
       close();
-      notifications.show({ message: "In force from the next step on; the timeline has it", color: "gray" });
+      notifications.show({ message: "In effect from the next step on; see the timeline", color: "gray" });
       await client.invalidateQueries({ queryKey: everything(project) });
     },
   });
@@ -40,7 +41,7 @@ export function ChangeSettings({ run }: { run: RunDetail }) {
       <Button variant="default" onClick={open.open}>
         Change settings
       </Button>
-      <Modal opened={opened} onClose={close} title={`Settings of ${run.name}`}>
+      <Modal opened={opened} onClose={close} title={`Settings of ${runName(run)}`}>
         <form
           onSubmit={(event) => {
             event.preventDefault();
@@ -68,7 +69,7 @@ export function ChangeSettings({ run }: { run: RunDetail }) {
             {change.error && <Failure error={change.error} />}
             <Group justify="flex-end">
               <Button variant="default" onClick={close}>
-                Leave as they are
+                Cancel
               </Button>
               <Button
                 type="submit"

@@ -5,6 +5,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { everything } from "../../api/client";
 import { cancelRun, pauseRun, resumeRun, type RunDetail } from "../../api/runs/runs";
 import { useMay } from "../../api/accounts/session";
+import { runName } from "../../shared/format/runName";
 import { LinkButton, useProject } from "../../shared/links";
 import { ChangeSettings } from "./ChangeSettings";
 import { Confirm } from "../../shared/Confirm";
@@ -22,7 +23,10 @@ export function RunActions({ run }: { run: RunDetail }) {
     mutationFn: () => cancelRun(project, run.id),
     onSuccess: async () => {
       ask.close();
-      notifications.show({ message: `${run.name} will end at its worker's next heartbeat`, color: "gray" });
+      notifications.show({
+        message: `${runName(run)} will end at its worker's next heartbeat`,
+        color: "gray",
+      });
       await refresh();
     },
   });
@@ -77,7 +81,7 @@ export function RunActions({ run }: { run: RunDetail }) {
         </Tooltip>
       )}
       {run.pausable && (
-        <Tooltip label="It keeps a checkpoint after its current step and frees its device, until it is resumed.">
+        <Tooltip label="It saves a checkpoint after its current step and frees its device, until it is resumed.">
           <Button
             variant="default"
             loading={pause.isPending}
@@ -95,7 +99,7 @@ export function RunActions({ run }: { run: RunDetail }) {
         </Button>
       )}
       <Confirm
-        title={asking ? `Cancel ${run.name}?` : null}
+        title={asking ? `Cancel ${runName(run)}?` : null}
         keep="Keep it running"
         go="Cancel the run"
         pending={cancel.isPending}
@@ -103,8 +107,8 @@ export function RunActions({ run }: { run: RunDetail }) {
         onClose={ask.close}
         onGo={() => cancel.mutate()}
       >
-        Its process is stopped, and runs that wait for its outputs are cancelled too. Its checkpoints stay, so
-        it can be resumed.
+        Its process is stopped, and runs that wait for its outputs are cancelled too. Its checkpoints are
+        kept, so it can be resumed.
       </Confirm>
     </Group>
   );

@@ -1,9 +1,9 @@
 import { Title } from "@mantine/core";
 import type { RunDetail } from "../../api/runs/runs";
 import { Costs } from "../../shared/costs/Costs";
+import { runName } from "../../shared/format/runName";
 
-const UNTIL_IT_ENDS =
-  "the attempt that runs counts what its phases took so far, and its idle time when it ends";
+const UNTIL_IT_ENDS = "the current attempt counts its phases so far, and its idle time when it ends";
 
 /** Where the device time went. Nothing before the first word of the stage. */
 export function RunCosts({ run }: { run: RunDetail }) {
@@ -15,8 +15,8 @@ export function RunCosts({ run }: { run: RunDetail }) {
         Cost
       </Title>
       <Costs
-        costs={[{ label: run.name, ledger: run.ledger, about: goesOn ? UNTIL_IT_ENDS : undefined }]}
-        label={`Cost of ${run.name} by phase`}
+        costs={[{ label: runName(run), ledger: run.ledger, about: goesOn ? UNTIL_IT_ENDS : undefined }]}
+        label={`Cost of ${runName(run)} by phase`}
       />
     </section>
   );

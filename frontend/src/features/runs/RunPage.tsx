@@ -4,13 +4,17 @@ import { getRouteApi } from "@tanstack/react-router";
 import { ENDED, type RunDetail, runQuery } from "../../api/runs/runs";
 import { LoadedPage } from "../../shared/Feedback";
 import { HeldOutChanges } from "../../shared/HeldOutChanges";
+import { runName } from "../../shared/format/runName";
 import { Link } from "../../shared/links";
+import { MarksPanel } from "../../shared/marks/MarksPanel";
+import { PageStar } from "../../shared/marks/Star";
 import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
 import { RunWarnings } from "../../shared/RunWarnings";
 import { StateBadge } from "../../shared/StateBadge";
 import { WithCode } from "../../shared/text/WithCode";
 import { Findings } from "./Findings";
+import { NextSteps } from "./NextSteps";
 import { RunAbout } from "./RunAbout";
 import { RunActions } from "./RunActions";
 import { RunCosts } from "./RunCosts";
@@ -44,13 +48,18 @@ export function RunPage() {
 }
 
 function RunView({ run }: { run: RunDetail }) {
+  const { project } = route.useParams();
   const { tab } = route.useSearch();
   const navigate = route.useNavigate();
   return (
     <Page
-      title={run.name}
-      tab={run.pipeline ? `${run.name} · ${run.pipeline.name}` : undefined}
-      beside={<StateBadge state={run.state} warnings={run.warnings} />}
+      title={runName(run)}
+      beside={
+        <>
+          <PageStar project={project} type="run" item={run.id} name={runName(run)} />
+          <StateBadge state={run.state} warnings={run.warnings} />
+        </>
+      }
       about={<RunAbout run={run} />}
       actions={<RunActions run={run} />}
     >
@@ -59,6 +68,13 @@ function RunView({ run }: { run: RunDetail }) {
       <Findings run={run} />
       <HeldOutChanges changes={run.held_out_changes} />
       <RunProgress run={run} />
+      <NextSteps run={run} />
+      <RunTabs
+        run={run}
+        chosen={tab}
+        onChoose={(name) => void navigate({ search: { tab: name }, replace: true, resetScroll: false })}
+      />
+      <MarksPanel project={project} type="run" item={run.id} />
       <Grid>
         <Grid.Col span={{ base: 12, md: 8 }}>
           <RunFigures run={run} />
@@ -68,11 +84,6 @@ function RunView({ run }: { run: RunDetail }) {
         </Grid.Col>
       </Grid>
       <RunCosts run={run} />
-      <RunTabs
-        run={run}
-        chosen={tab}
-        onChoose={(name) => void navigate({ search: { tab: name }, replace: true, resetScroll: false })}
-      />
     </Page>
   );
 }

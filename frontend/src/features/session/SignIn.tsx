@@ -4,6 +4,7 @@ import {
   Card,
   Center,
   Code,
+  Divider,
   PasswordInput,
   Stack,
   Text,
@@ -11,15 +12,16 @@ import {
   Title,
 } from "@mantine/core";
 import { useForm } from "@mantine/form";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { sessionQuery, startSession } from "../../api/accounts/session";
+import { sessionQuery, signInMethodsQuery, startSession } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
 
 export function SignIn() {
   const { back, problem } = getRouteApi("/sign-in").useSearch();
   const client = useQueryClient();
   const navigate = useNavigate();
+  const oidc = useQuery(signInMethodsQuery).data?.oidc;
   const form = useForm({ initialValues: { user: "", password: "" } });
   const signIn = useMutation({
     mutationFn: startSession,
@@ -39,8 +41,15 @@ export function SignIn() {
           {problem === "used_link" && (
             <Alert color="orange" title="This link was used or has expired" role="alert">
               <Text size="sm">
-                A sign-in link works once, and not for long. For another one run{" "}
+                A sign-in link works once, for a short time. For a new one, run{" "}
                 <Code>steerboard sign-in</Code> on the server, or ask an owner of your project.
+              </Text>
+            </Alert>
+          )}
+          {problem === "oidc_failed" && (
+            <Alert color="orange" title="That sign-in did not succeed" role="alert">
+              <Text size="sm">
+                Try again. If it fails once more, the operator finds the reason in the server&apos;s log.
               </Text>
             </Alert>
           )}
@@ -59,6 +68,18 @@ export function SignIn() {
             </Stack>
           </form>
           {signIn.error && <Failure error={signIn.error} />}
+          {oidc && (
+            <>
+              <Divider label="or" />
+              <Button
+                component="a"
+                variant="default"
+                href={`/sign-in/oidc?back=${encodeURIComponent(back ?? "")}`}
+              >
+                Sign in with {oidc}
+              </Button>
+            </>
+          )}
           {problem !== "used_link" && (
             <Alert variant="light" color="gray" title="No password yet?" role="note">
               <Text size="sm">

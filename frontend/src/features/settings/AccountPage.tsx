@@ -44,7 +44,7 @@ export function AccountPage() {
             </Title>
             <Text size="sm" c="dimmed">
               {session.projects.map((one) => `${one.role} of ${one.name}`).join(", ") ||
-                "A member of no project"}
+                "Not a member of any project"}
             </Text>
           </div>
           <Button variant="default" loading={signOut.isPending} onClick={() => signOut.mutate()}>
@@ -124,8 +124,8 @@ function Password({ has, user }: { has: boolean; user: string }) {
       </Title>
       <Text size="sm" c="dimmed" mb="sm">
         {has
-          ? "All of your other sessions end, and so do sign-in links that no one used."
-          : "You signed in by a link. With a password you can come back without one; links that no one used end."}
+          ? "This ends all of your other sessions and revokes unused sign-in links."
+          : "You signed in with a link. With a password, you can sign in without one; unused links are revoked."}
       </Text>
       <form
         onSubmit={(event) => {

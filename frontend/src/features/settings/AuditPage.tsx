@@ -98,8 +98,8 @@ function Audit() {
             return (
               <Empty title={filtered ? "No entry matches these filters" : "No changes yet"}>
                 {filtered
-                  ? "Filters look for whole names: user:NAME or token:NAME, and a thing (run) or an action (run.cancel)."
-                  : "Whatever a person or a token changes shows up here."}
+                  ? "Filters match whole names: user:NAME or token:NAME, and a thing (run) or an action (run.cancel)."
+                  : "Every change by a person or a token appears here."}
               </Empty>
             );
           return (

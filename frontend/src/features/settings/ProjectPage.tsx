@@ -3,16 +3,18 @@ import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from "@tansta
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { createProject, projectQuery } from "../../api/accounts/accounts";
-import { sessionQuery } from "../../api/accounts/session";
+import { sessionQuery, useMay } from "../../api/accounts/session";
 import { Failure, Loaded } from "../../shared/Feedback";
 import { percent } from "../../shared/format/format";
 import { useProject } from "../../shared/links";
 import { When } from "../../shared/When";
+import { Quota } from "./Quota";
 
 export function ProjectPage() {
   const name = useProject();
   const project = useQuery(projectQuery(name));
   const { data: session } = useSuspenseQuery(sessionQuery);
+  const reads = useMay(name, "read");
   return (
     <Stack gap="lg" maw={760}>
       <Card withBorder>
@@ -62,6 +64,7 @@ export function ProjectPage() {
           )}
         </Loaded>
       </Card>
+      {reads && <Quota project={name} />}
       {session.may_create_projects && <NewProject />}
     </Stack>
   );
@@ -86,7 +89,7 @@ function NewProject() {
         Another project
       </Title>
       <Text size="sm" c="dimmed" mb="sm">
-        With data, models, members and tokens of its own; nothing is shared but the workers. You will own it.
+        It has separate data, models, members and tokens; only the workers are shared. You will own it.
       </Text>
       <form
         onSubmit={(event) => {
@@ -106,7 +109,7 @@ function NewProject() {
           />
           <NumberInput
             label="Held out, in percent of prompts"
-            description="It cannot be changed later. Empty: what this Steerboard was set up with."
+            description="It cannot be changed later. If empty, this server's default applies."
             min={0.1}
             max={99}
             decimalScale={2}
@@ -117,7 +120,7 @@ function NewProject() {
           {create.error && <Failure error={create.error} />}
           <Group>
             <Button type="submit" loading={create.isPending}>
-              Create and go there
+              Create and open
             </Button>
           </Group>
         </Stack>

@@ -10,7 +10,7 @@ const TABS = [
   { name: "members", label: "Members", needs: "read" },
   { name: "tokens", label: "Tokens", needs: "admin" },
   { name: "audit", label: "Audit log", needs: "admin" },
-  { name: "webhooks", label: "Webhooks", needs: "admin" },
+  { name: "notices", label: "Notices", needs: "admin" },
   { name: "project", label: "Project", needs: null },
 ] as const;
 

@@ -37,8 +37,8 @@ function Tokens() {
     <Stack>
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={620}>
-          Tokens are for scripts and CI. Each of these works in {project} alone, belongs to the project rather
-          than to a person, and keeps working when its creator leaves.
+          Tokens are for scripts and CI. Each of these works only in {project}, and is revoked when its
+          creator leaves the project.
         </Text>
         {!!tokens.data?.pages[0]?.items.length && create}
       </Group>

@@ -1,190 +1,246 @@
-import { Button, useComputedColorScheme, useMantineTheme } from "@mantine/core";
+import { Group, Text, useComputedColorScheme, useMantineTheme } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
+import { notifications } from "@mantine/notifications";
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { short, ticks } from "../format/format";
-import { colorOf } from "./colors";
+import { count, short } from "../format/format";
+import { numbers, type XAxis } from "./axis";
+import { ChartLegend } from "./ChartLegend";
+import { ChartTools, type Format, type Move } from "./ChartTools";
+import { csvOf } from "./csv";
+import { download, pngOf } from "./download";
+import { columnsOf, PLAIN, type Shown, tableOf } from "./layout";
+import type { Line } from "./line";
+import { optionsOf, rangeOf, seriesOf, wholeOf } from "./plot";
+import { panned, type Range, resized, within } from "./ranges";
+import { svgOf } from "./svg";
 
-export interface Line {
-  label: string;
-  /** x in ascending order. */
-  points: { x: number; y: number | null }[];
-  /** A band around the line, one pair a point. */
-  band?: { low: number; high: number }[];
-}
+const NONE: ReadonlySet<string> = new Set();
+// How far a button moves, as a share of what is seen.
+const STEP = 0.25;
 
 /**
- * Lines over a shared x axis. Drawn on a canvas; the same numbers are in a table for those who cannot see it. The part
- * that a drag zoomed to, and the lines that are switched off in the legend, stay while points are added.
+ * Lines over a shared x axis. Drawn on a canvas; the same numbers can be taken as CSV by those who cannot see it. The
+ * part that is zoomed to, and the lines that are switched off, stay while points are added and when settings change.
  */
 export function Chart({
   lines,
-  x,
+  x: along,
   y,
   height = 220,
   marks = false,
-  titled = false,
+  title,
+  tools,
+  shown = PLAIN,
+  sync,
+  whole,
 }: {
   lines: Line[];
-  x: string;
+  x: string | XAxis;
   y: string;
   height?: number;
   marks?: boolean;
-  /** The name of y is already above the chart. */
-  titled?: boolean;
+  /** Above the chart; y is then not written along its axis. */
+  title?: React.ReactNode;
+  /** Further buttons, before those of every chart. */
+  tools?: React.ReactNode;
+  shown?: Shown;
+  /** Charts with the same key share their crosshair. */
+  sync?: string;
+  /** The lines with more of their points than are drawn, for an export. */
+  whole?: () => Promise<Line[]>;
 }) {
   const { ref, width } = useElementSize();
   const host = useRef<HTMLDivElement>(null);
+  const legend = useRef<HTMLDivElement>(null);
   const theme = useMantineTheme();
   const dark = useComputedColorScheme("light") === "dark";
   const plot = useRef<uPlot>(undefined);
-  const zoom = useRef<{ of: string; min: number; max: number }>(undefined);
+  const zoom = useRef<{ of: string; range: Range }>(undefined);
   const [zoomed, setZoomed] = useState(false);
-  const table = useMemo(() => tableOf(lines), [lines]);
-  const latest = useRef({ lines, table });
-  useEffect(() => {
-    latest.current = { lines, table };
-    const drawn = plot.current;
-    if (!drawn || drawn.data.length !== table.length) return;
-    // Points were added. The same lines in another order would have another `shape`.
-    drawn.setData(table, !zoom.current);
-    if (zoom.current) drawn.setScale("x", zoom.current);
-  }, [lines, table]);
-  const shape = JSON.stringify(lines.map((line) => [line.label, !!line.band]));
+  const [hidden, setHidden] = useState(NONE);
+  const x = useMemo(() => (typeof along === "string" ? numbers(along) : along), [along]);
+  const table = useMemo(() => tableOf(lines, shown), [lines, shown]);
+  const columns = useMemo(() => columnsOf(lines, shown.smoothing), [lines, shown.smoothing]);
+  const latest = useRef({ lines, table, columns, hidden, x, width, height });
+  const fits = width >= 50;
+  // With another shape, a plot has other columns or axes, and has to be made again.
+  const shape = JSON.stringify([
+    lines.map((line) => [line.label, line.color, !!line.band]),
+    shown.smoothing > 0,
+    table.logX,
+    table.logY,
+  ]);
 
   useEffect(() => {
-    if (!host.current || width < 50) return;
-    const { lines } = latest.current;
-    const of = `${shape} ${x} ${y}`;
-    const kept = zoom.current?.of === of ? zoom.current : undefined;
-    const text = dark ? theme.colors.dark[1] : theme.colors.gray[7];
-    const grid = dark ? theme.colors.dark[5] : theme.colors.gray[2];
-    // A band is two more columns that draw nothing but the space between them, and no entry in the legend.
-    const bands: uPlot.Band[] = [];
-    // The two edges of a line's band, by the place of the line.
-    const edgesOf = new Map<number, number[]>();
-    const edges: uPlot.Series[] = [];
-    lines.forEach((line, at) => {
-      if (!line.band) return;
-      for (let side = 0; side < 2; side += 1)
-        edges.push({ class: "band-edge", width: 0, spanGaps: true, points: { show: false } });
-      const high = lines.length + edges.length - 1;
-      edgesOf.set(at + 1, [high, high + 1]);
-      bands.push({ series: [high, high + 1], fill: `${colorOf(at)}2e` });
-    });
-    const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
+    latest.current = { lines, table, columns, hidden, x, width, height };
+    const drawn = plot.current;
+    if (!drawn || drawn.data.length !== table.data.length) return;
+    drawn.setData(table.data, !zoom.current);
+    if (zoom.current) drawn.setScale("x", zoom.current.range);
+    write(legend.current, drawn, latest.current);
+  }, [lines, table, columns, hidden, x, width, height]);
+
+  useEffect(() => {
+    if (!host.current || !fits) return;
+    const { lines, table, columns, hidden, x, width, height } = latest.current;
+    const kept = zoom.current;
     const made = new uPlot(
-      {
-        width,
-        height,
-        scales: { x: { time: false } },
-        legend: { show: true },
-        cursor: { y: false },
-        axes: [
-          { ...axis, label: x, labelSize: 16, size: 34, values: (_, values) => ticks(values) },
-          {
-            ...axis,
-            label: titled ? undefined : y,
-            labelSize: 16,
-            size: 54,
-            values: (_, values) => ticks(values),
-          },
-        ],
-        series: [
-          {
-            label: x.length > 1 ? x.charAt(0).toUpperCase() + x.slice(1) : x,
-            value: (_: uPlot, value: number | null) =>
-              value === null ? endOf(latest.current.lines) : short(value),
-          },
-          ...lines.map((line, at) => ({
-            label: line.label,
-            stroke: colorOf(at),
-            width: 2,
-            spanGaps: true,
-            points: { show: marks, size: 7 },
-            // Where the pointer is; without one, where the line ends.
-            value: (_: uPlot, value: number | null, __: number, index: number | null) => {
-              const read = index === null ? latest.current.lines[at]?.points.at(-1)?.y : value;
-              return read === null || read === undefined ? "–" : short(read);
-            },
-          })),
-          ...edges,
-        ],
-        bands,
-        hooks: {
-          setScale: [
-            (drawn, scale) => {
-              const { min, max } = drawn.scales.x!;
-              const xs = drawn.data[0];
-              if (scale !== "x" || min == null || max == null || !xs.length) return;
-              zoom.current = min > xs[0]! || max < xs.at(-1)! ? { of, min, max } : undefined;
-              setZoomed(!!zoom.current);
-            },
-          ],
-          // A line that is switched off in the legend takes its band with it.
-          setSeries: [
-            (drawn, at, { show }) => {
-              if (at === null || show === undefined) return;
-              for (const edge of edgesOf.get(at) ?? []) drawn.setSeries(edge, { show });
-            },
-          ],
+      optionsOf({
+        lines,
+        columns,
+        table,
+        hidden,
+        x,
+        y: title ? undefined : y,
+        marks,
+        look: {
+          text: dark ? theme.colors.dark[1] : theme.colors.gray[7],
+          grid: dark ? theme.colors.dark[5] : theme.colors.gray[2],
         },
-      },
-      latest.current.table,
+        size: { width, height },
+        sync,
+        onRange: (drawn) => {
+          const [range, whole] = [rangeOf(drawn), wholeOf(drawn)];
+          if (!range || !whole) return;
+          zoom.current = within(range, whole) ? { of: x.label, range } : undefined;
+          setZoomed(!!zoom.current);
+        },
+        onCursor: (drawn) => write(legend.current, drawn, latest.current),
+      }),
+      table.data,
       host.current,
     );
-    if (kept) made.setScale("x", kept);
+    if (kept?.of === x.label && !(table.logX && kept.range.min <= 0)) made.setScale("x", kept.range);
+    else zoom.current = undefined;
     plot.current = made;
+    write(legend.current, made, latest.current);
     return () => {
       plot.current = undefined;
       made.destroy();
     };
-  }, [shape, width, height, dark, theme, x, y, marks, titled]);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `shape` stands for what the plot takes of the lines
+  }, [shape, fits, dark, theme, x, y, marks, !title, sync]);
+
+  useEffect(() => plot.current?.setSize({ width, height }), [width, height]);
+
+  useEffect(() => {
+    const drawn = plot.current;
+    drawn?.batch(() =>
+      lines.forEach((line, at) => {
+        const show = !hidden.has(line.label);
+        for (const series of seriesOf(columns, at))
+          if (drawn.series[series]?.show !== show) drawn.setSeries(series, { show });
+      }),
+    );
+  }, [hidden, lines, columns]);
+
+  const move = (how: Move) => {
+    const drawn = plot.current;
+    const [range, all] = drawn ? [rangeOf(drawn), wholeOf(drawn)] : [];
+    if (!drawn || !range || !all) return;
+    const log = table.logX;
+    if (how === "whole") drawn.setScale("x", all);
+    else if (how === "left" || how === "right")
+      drawn.setScale("x", panned(range, all, how === "left" ? -STEP : STEP, log));
+    else drawn.setScale("x", resized(range, all, how === "in" ? 0.5 : 2, log));
+  };
+  const save = async (format: Format) => {
+    const name = `${y} over ${x.label}.${format}`;
+    if (format === "csv") return download(name, "text/csv", csvOf(whole ? await whole() : lines, x.label));
+    const [across, up] = plot.current ? [rangeOf(plot.current), rangeOf(plot.current, "y")] : [];
+    if (!across || !up) return;
+    const ranges = { x: across, y: up };
+    const svg = svgOf({
+      title: y,
+      x,
+      lines,
+      hidden: (line) => hidden.has(lines[line]!.label),
+      table,
+      shown,
+      ranges,
+    });
+    download(
+      name,
+      format === "svg" ? "image/svg+xml" : "image/png",
+      format === "svg" ? svg : await pngOf(svg),
+    );
+  };
 
   const last = lines.map((line) => `${line.label} ends at ${short(line.points.at(-1)?.y ?? NaN)}`).join("; ");
   return (
-    <div ref={ref} style={{ minHeight: height, width: "100%", position: "relative" }}>
-      {zoomed && (
-        <Button
-          size="compact-xs"
-          variant="default"
-          style={{ position: "absolute", top: 0, right: 0, zIndex: 1 }}
-          onClick={() => {
-            const xs = plot.current?.data[0];
-            if (xs?.length) plot.current!.setScale("x", { min: xs[0]!, max: xs.at(-1)! });
-          }}
-        >
-          Whole range
-        </Button>
+    <div ref={ref} style={{ width: "100%" }}>
+      <Group justify="space-between" wrap="nowrap" gap="xs" mb={2} align="flex-start">
+        <Text component="div" fw={600} size="sm" lh="26px" style={{ overflowWrap: "anywhere" }}>
+          {title}
+        </Text>
+        <Group gap={2} wrap="nowrap">
+          {tools}
+          <ChartTools
+            y={y}
+            zoomed={zoomed}
+            onMove={move}
+            onExport={(format) =>
+              void save(format).catch((error: Error) =>
+                notifications.show({ title: "It was not exported", message: error.message, color: "red" }),
+              )
+            }
+          />
+        </Group>
+      </Group>
+      <div
+        ref={host}
+        role="img"
+        aria-label={`${y} over ${x.label}. ${last}`}
+        style={{ minHeight: height }}
+        onDoubleClick={() => move("whole")}
+      />
+      <div ref={legend}>
+        <ChartLegend
+          x={x.label.charAt(0).toUpperCase() + x.label.slice(1)}
+          lines={lines}
+          hidden={hidden}
+          onToggle={(label) =>
+            setHidden((before) =>
+              before.has(label)
+                ? new Set([...before].filter((one) => one !== label))
+                : new Set([...before, label]),
+            )
+          }
+        />
+      </div>
+      {table.leftOut > 0 && (
+        <Text size="xs" c="dimmed" px={8}>
+          {count(table.leftOut)} {table.leftOut === 1 ? "value is" : "values are"} not above 0, where a
+          logarithmic axis ends.
+        </Text>
       )}
-      <div ref={host} role="img" aria-label={`${y} over ${x}. ${last}`} />
     </div>
   );
 }
 
-/** Where all lines end; they need not end at one x. */
-function endOf(lines: readonly Line[]): string {
-  const [end, ...others] = new Set(lines.map((line) => line.points.at(-1)?.x));
-  return end === undefined || others.length ? "last" : short(end);
+/** The values where the pointer is into the legend; without one, where the lines end. */
+function write(
+  legend: HTMLElement | null,
+  drawn: uPlot,
+  { lines, columns, x }: { lines: readonly Line[]; columns: ReturnType<typeof columnsOf>; x: XAxis },
+): void {
+  const places = [...(legend?.querySelectorAll("[data-value]") ?? [])];
+  const { idx, idxs } = drawn.cursor as { idx?: number | null; idxs?: (number | null)[] };
+  const under = idx == null ? null : drawn.data[0][idx];
+  if (places[0]) places[0].textContent = under == null ? endOf(lines, x) : x.read(under);
+  lines.forEach((line, at) => {
+    const series = columns.findIndex((column) => column.line === at && column.part === "main") + 1;
+    const index = idxs?.[series];
+    const read = under == null ? line.points.at(-1)?.y : index == null ? null : drawn.data[series]?.[index];
+    const place = places[at + 1];
+    if (place) place.textContent = read == null ? "–" : short(read);
+  });
 }
 
-/** One column for x, one a line, then two a band: nothing is drawn of these but the space between them. */
-function tableOf(lines: readonly Line[]): uPlot.AlignedData {
-  const xs = [...new Set(lines.flatMap((line) => line.points.map((p) => p.x)))].sort((a, b) => a - b);
-  const place = new Map(xs.map((value, at) => [value, at]));
-  const column = (line: Line, value: (at: number) => number | null) => {
-    const made = new Array<number | null>(xs.length).fill(null);
-    line.points.forEach((point, at) => (made[place.get(point.x)!] = value(at)));
-    return made;
-  };
-  return [
-    xs,
-    ...lines.map((line) => column(line, (at) => line.points[at]!.y)),
-    ...lines.flatMap((line) =>
-      line.band
-        ? (["high", "low"] as const).map((side) => column(line, (at) => line.band![at]?.[side] ?? null))
-        : [],
-    ),
-  ];
+/** Where all lines end; they need not end at one x. */
+function endOf(lines: readonly Line[], x: XAxis): string {
+  const [end, ...others] = new Set(lines.map((line) => line.points.at(-1)?.x));
+  return end === undefined || others.length ? "last" : x.read(end);
 }

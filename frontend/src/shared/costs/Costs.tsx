@@ -1,5 +1,5 @@
 import { Box, Group, Stack, Table, Text } from "@mantine/core";
-import { count, percent, seconds } from "../format/format";
+import { percent, seconds, counted } from "../format/format";
 import { PhaseBar } from "./PhaseBar";
 import classes from "./PhaseBar.module.css";
 import { ABOUT, COLOURS, failedInWords, type Ledger, phasesOf } from "./phases";
@@ -48,7 +48,7 @@ export function Costs({ costs, label }: { costs: Cost[]; label: string }) {
 
 function reusedInWords({ reused, reused_device_seconds: spent }: Ledger): string {
   if (!reused.length) return "";
-  const names = reused.length > 4 ? `${count(reused.length)} stages` : reused.join(", ");
+  const names = reused.length > 4 ? counted(reused.length, "stage") : reused.join(", ");
   return `${names} reused: ${seconds(spent)} of it was spent by earlier equal runs`;
 }
 
@@ -146,7 +146,7 @@ function PhaseCell({ phase, ledger }: { phase: string; ledger: Ledger }) {
       </Text>
       {cost.tokens > 0 && (
         <Text size="xs" c="dimmed">
-          {count(cost.tokens)} tokens
+          {counted(cost.tokens, "token")}
         </Text>
       )}
     </Table.Td>

@@ -1,5 +1,5 @@
 import type { Schemas } from "../../api/client";
-import { count, percent, seconds } from "../format/format";
+import { percent, seconds, counted } from "../format/format";
 
 export type Ledger = Schemas["Ledger"];
 export type Phase = Schemas["PhaseCost"]["phase"];
@@ -45,7 +45,7 @@ export function phasesOf(ledgers: Ledger[]): Phase[] {
 export function inWords(ledger: Ledger): string {
   const total = ledger.device_seconds;
   const parts = ledger.phases.map((one) => {
-    const tokens = one.tokens ? `, ${count(one.tokens)} tokens` : "";
+    const tokens = one.tokens ? `, ${counted(one.tokens, "token")}` : "";
     return `${one.phase} ${seconds(one.device_seconds)} (${percent(total ? one.device_seconds / total : 0, 0)}${tokens})`;
   });
   return [`${seconds(total)} of device time`, ...parts, failedInWords(ledger)].filter(Boolean).join("; ");
@@ -53,5 +53,5 @@ export function inWords(ledger: Ledger): string {
 
 export function failedInWords({ failed_attempts: attempts, failed_device_seconds: spent }: Ledger): string {
   if (!attempts) return "";
-  return `${seconds(spent)} more in ${attempts === 1 ? "1 attempt" : `${count(attempts)} attempts`} that did not succeed`;
+  return `${seconds(spent)} more in ${counted(attempts, "attempt")} that did not succeed`;
 }

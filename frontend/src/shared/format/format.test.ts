@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytes, compact, figure, percent, result, seconds, short, signed, ticks } from "./format";
+import { bytes, compact, counted, figure, percent, result, seconds, short, signed, ticks } from "./format";
 
 describe("numbers with units", () => {
   it("shows a result that counts bytes in bytes", () => {
@@ -57,5 +57,14 @@ describe("numbers with units", () => {
     expect([figure(113700), figure(0.12575)]).toEqual(["113,700", "0.126"]);
     expect([bytes(999), bytes(1500), bytes(6_300_000)]).toEqual(["999 B", "1.5 kB", "6.3 MB"]);
     expect(percent(0.9656)).toBe("96.6%");
+  });
+
+  it("names one thing in the singular and any other number of them in the plural", () => {
+    expect([0, 1, 2, 1234].map((n) => counted(n, "vote"))).toEqual([
+      "0 votes",
+      "1 vote",
+      "2 votes",
+      "1,234 votes",
+    ]);
   });
 });

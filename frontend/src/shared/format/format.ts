@@ -25,8 +25,18 @@ export function percent(value: number | null | undefined, digits = 1): string {
   return value === null || value === undefined ? "–" : `${(100 * value).toFixed(digits)}%`;
 }
 
+/** A difference of shares, in points of 100. */
+export function points(value: number | null | undefined): string {
+  return value === null || value === undefined ? "–" : `${value > 0 ? "+" : ""}${signed(100 * value, 1)}`;
+}
+
 export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? "–" : value.toLocaleString("en-US");
+}
+
+/** A number of things, whose plural ends in s. */
+export function counted(value: number | null | undefined, thing: string): string {
+  return `${count(value)} ${thing}${value === 1 ? "" : "s"}`;
 }
 
 export function bytes(value: number): string {

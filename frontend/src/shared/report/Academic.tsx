@@ -1,6 +1,6 @@
 import { Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
-import { count, percent, signed } from "../format/format";
+import { count, percent, points, signed, counted } from "../format/format";
 import { Link, useProject } from "../links";
 import { type Column, DataTable } from "../tables/DataTable";
 import { When } from "../When";
@@ -78,7 +78,7 @@ function columnsOf(lines: Line[]): Column<Line>[] {
     { title: "Figure", wide: true, cell: ({ figure }) => figure.name },
     { title: "Value", right: true, cell: ({ figure }) => <Value of={figure} /> },
     ...compared.map((vs) => ({
-      title: `Less ${vs}`,
+      title: `Difference from ${vs}`,
       right: true,
       cell: ({ of, figure }: Line) => (
         <Gain
@@ -103,9 +103,11 @@ function columnsOf(lines: Line[]): Column<Line>[] {
 function TaskCell({ task, of }: { task: Task; of?: Row }) {
   const project = useProject();
   const facts = [
-    ...(task.shots == null ? [] : [`${count(task.shots)} shots`]),
-    task.items < task.of ? `${count(task.items)} of ${count(task.of)} items` : `${count(task.items)} items`,
-    ...(task.parts ? [`${count(task.parts)} parts`] : []),
+    ...(task.shots == null ? [] : [counted(task.shots, "shot")]),
+    task.items < task.of
+      ? `${count(task.items)} of ${counted(task.of, "item")}`
+      : counted(task.items, "item"),
+    ...(task.parts ? [counted(task.parts, "part")] : []),
     ...(task.version == null ? [] : [`version ${task.version}`]),
     ...(task.template ? ["chat template"] : []),
   ];
@@ -164,13 +166,13 @@ function Gain({ of, unlike, share }: { of?: Difference; unlike?: Mismatch; share
     );
   if (!of) return "–";
   const { value, low, high } = of.difference;
-  const points = (one: number) => `${one > 0 ? "+" : ""}${share ? signed(100 * one, 1) : signed(one, 3)}`;
+  const gain = (one: number) => (share ? points(one) : `${one > 0 ? "+" : ""}${signed(one, 3)}`);
   return (
     <Text span size="sm" title={`${of.model} has ${share ? percent(of.theirs) : signed(of.theirs, 3)}`}>
-      <span style={{ whiteSpace: "nowrap" }}>{value == null ? "–" : points(value)}</span>
+      <span style={{ whiteSpace: "nowrap" }}>{value == null ? "–" : gain(value)}</span>
       {low != null && high != null && (
         <Text size="xs" c="dimmed" component="div">
-          [{points(low)}, {points(high)}]
+          [{gain(low)}, {gain(high)}]
         </Text>
       )}
     </Text>

@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { DataTable, type Column } from "../tables/DataTable";
 import { Facts, type Fact } from "../Facts";
-import { count, percent } from "../format/format";
+import { count, percent, counted } from "../format/format";
 import { Link } from "../links";
 import { When } from "../When";
 
@@ -31,7 +31,7 @@ function interval({ low, high }: Estimate): string {
 }
 
 function itemsOf(result: Result): string {
-  return result.pairs ? `${count(result.pairs)} pairs` : `${count(result.prompts)} prompts`;
+  return result.pairs ? counted(result.pairs, "pair") : counted(result.prompts, "prompt");
 }
 
 /** All of one benchmark: over all items, the parts of RewardBench and RewardBench 2, and every source. */
@@ -111,7 +111,7 @@ function TiesParts({ ties }: { ties: NonNullable<Schemas["RewardBench2Domains"][
     <Text size="sm" c="dimmed">
       {`Ties: all right answers ahead in ${percent(ties.tied)} of the prompts with many and ${percent(ties.ref)} ` +
         `of those with one; nearer to each other than to the wrong ones in ${percent(ties.preferred)} of ` +
-        `${count(ties.twins)} twins, by the stricter rule in ${percent(ties.preferred_hard)}.`}
+        `${counted(ties.twins, "twin")}, by the stricter rule in ${percent(ties.preferred_hard)}.`}
     </Text>
   );
 }

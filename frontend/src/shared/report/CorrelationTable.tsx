@@ -1,13 +1,13 @@
 import { Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
-import { count, signed } from "../format/format";
+import { signed, counted } from "../format/format";
 
 /** How rewards of the same answers go together: Pearson's r in each cell, and Spearman's rho below it. */
 export function CorrelationTable({ of }: { of: Schemas["Correlations"] }) {
   return (
     <div>
       <Text size="sm" c="dimmed" mb="xs">
-        Pearson’s r over {count(of.n)} answers, and below it Spearman’s ρ.
+        Pearson’s r over {counted(of.n, "answer")}, and below it Spearman’s ρ.
       </Text>
       <Table.ScrollContainer minWidth={300}>
         <Table aria-label="Correlation of the rewards" w="auto">

@@ -1,229 +1,225 @@
-import { Alert, Card, Group, List, SimpleGrid, Stack, Text, ThemeIcon, Title } from "@mantine/core";
-import { IconCheck, IconX } from "@tabler/icons-react";
-import { useMemo } from "react";
-import type { Schemas } from "../../api/client";
-import { Chart } from "../charts/Chart";
-import { Examples } from "../text/Examples";
-import { count, percent, signed } from "../format/format";
-import { Link, useProject } from "../links";
-import { MethodsTable } from "../tables/MethodsTable";
-import { Reservations, SOURCES } from "./Reservations";
+import { Stack, Title } from "@mantine/core";
+import type { ReactNode } from "react";
+import { Empty } from "../Feedback";
+import { count, counted } from "../format/format";
+import { Answer, isHeadline, sourceHeadline } from "./Answer";
+import { Agreement, Contamination, Hacking } from "./Cautions";
+import { RankShares } from "./comparison/RankShares";
+import type { Report } from "./Figure";
+import { FrontierView } from "./frontier/FrontierView";
+import { TrainingCurves } from "./frontier/TrainingCurves";
+import { MethodsView } from "./MethodsView";
+import { AcademicSection } from "./sections/AcademicSection";
+import { CostsSection } from "./sections/CostsSection";
+import { FluencySection, fluencyHeadline } from "./sections/FluencySection";
+import { HumanSection } from "./sections/HumanSection";
+import { JudgeSection } from "./sections/JudgeSection";
+import { JurySection } from "./sections/JurySection";
+import { RecipeSection } from "./sections/RecipeSection";
+import { RewardSection } from "./sections/RewardSection";
+import { Section, Warnings } from "./sections/Section";
+import { RewardCorrelations, RewardSumSection } from "./sections/SeveralRewards";
 
-export type Report = Schemas["Report"];
-
-/** What a recipe's evaluation found: how far to trust it, every method on one scale, and what they wrote. */
-export function ReportBody({ report }: { report: Report }) {
-  const project = useProject();
-  const evaluation = report.evaluation?.name;
-  return (
-    <Stack gap="xl">
-      {report.synthetic && (
-        <Alert color="yellow" variant="light" title="Synthetic data">
-          These figures come from texts that a script of Steerboard writes. They show that the methods work,
-          never how good they are on real text.
-        </Alert>
-      )}
-      {report.summary && <Summary summary={report.summary} headline={report.headline} />}
-      {evaluation && (
-        <Text size="sm">
-          Ask people or a judge about the same answers in the evaluation{" "}
-          <Link underline="always" to="/p/$project/evaluations/$evaluation" params={{ project, evaluation }}>
-            {evaluation}
-          </Link>
-          .
-        </Text>
-      )}
-      {report.methods.length > 0 && (
-        <>
-          <Figures report={report} />
-          <div>
-            <Title order={2} size="h4" mb={4}>
-              Methods
-            </Title>
-            <Text size="sm" c="dimmed" mb="sm">
-              Mean reward of answers to {count(report.prompts)} held-out prompts,{" "}
-              {report.units === "raw" ? "raw" : `in z units of ${report.units_of}`}; the bar is the 95%
-              bootstrap interval over prompts.
-            </Text>
-            <MethodsTable groups={[{ rows: report.methods, baseline: report.baseline }]} />
-          </div>
-        </>
-      )}
-      {report.control && <ControlCurve control={report.control} units={report.units} />}
-      <Notes report={report} />
-    </Stack>
-  );
-}
-
-/** What a recipe's stage kept beyond the figures, which the evaluation has itself. */
-export function Kept({ report }: { report: Report }) {
-  return (
-    <Stack gap="xl">
-      <Checks checks={report.summary?.checks ?? []} />
-      <Notes report={report} />
-    </Stack>
-  );
-}
-
-function Notes({ report }: { report: Report }) {
+/** The report of an evaluation, as it is or as a recipe's stage kept it, the answer first. */
+export function ReportBody({ report, project }: { report: Report; project: string }) {
+  const spoken = report.human.length + report.judges.length + report.rewards.length;
+  const compared = report.methods.some((row) => Object.keys(row.reward).length > 0) || spoken > 0;
   return (
     <>
-      <Training lines={report.training ?? []} />
-      <Examples examples={report.examples ?? []} />
-      <Warnings warnings={report.warnings ?? []} />
+      {compared && report.headline ? (
+        <Answer headline={report.headline} />
+      ) : (
+        <Empty title="No judgments yet">
+          Ask people, a judge or a reward model; their assessments are compared here.
+        </Empty>
+      )}
+      {report.recipe && <RecipeSection recipe={report.recipe} />}
+      {compared && (
+        <Section
+          title="Entrants by every source"
+          headline={counted(report.entrants.length, "entrant")}
+          opened
+        >
+          <MethodsView report={report} />
+        </Section>
+      )}
+      {spoken > 0 && <Sources report={report} />}
+      {!!report.academic?.length && <Academic entrants={report.academic} />}
+      <Further report={report} project={project} />
     </>
   );
 }
 
-/** The verdict of the evaluation, and what the paper claims: the words that the command line prints too. */
-function Summary({
-  summary,
-  headline,
-}: {
-  summary: NonNullable<Report["summary"]>;
-  headline: Report["headline"];
-}) {
+/** Every source with what it comes to, folded except for the source of the answer. */
+function Sources({ report }: { report: Report }) {
   return (
-    <Stack gap="sm">
-      <Text fw={600} size="lg" style={{ textWrap: "pretty", overflowWrap: "anywhere" }}>
-        {summary.verdict}
-      </Text>
-      {headline?.by && headline.source && (
-        <Text size="sm" c="dimmed">
-          By {SOURCES[headline.by]} {headline.source}, when the stage ended.
-        </Text>
+    <>
+      {report.human.length > 0 && (
+        <Part title="People">
+          {report.human.map((human) => {
+            const label = human.criterion ? `${human.campaign}: ${human.criterion}` : human.campaign;
+            return (
+              <HumanSection
+                key={label}
+                human={human}
+                headline={sourceHeadline(report, "human", label)}
+                opened={isHeadline(report, "human", label)}
+              />
+            );
+          })}
+        </Part>
       )}
-      <Reservations of={headline?.reservations ?? []} />
-      {summary.cost && (
-        <Text size="sm" c="dimmed">
-          {summary.cost}
-        </Text>
+      {report.judges.length > 0 && (
+        <Part title="Judges">
+          {report.judges.map((judge) => (
+            <JudgeSection
+              key={judge.judge}
+              judge={judge}
+              headline={sourceHeadline(report, "judge", judge.judge)}
+              opened={isHeadline(report, "judge", judge.judge)}
+            />
+          ))}
+        </Part>
       )}
-      <Checks checks={summary.checks} />
-    </Stack>
+      {!!report.juries?.length && (
+        <Part title="Juries">
+          {report.juries.map((jury) => (
+            <JurySection
+              key={jury.jury}
+              jury={jury}
+              headline={sourceHeadline(report, "jury", jury.jury)}
+              opened={isHeadline(report, "jury", jury.jury)}
+            />
+          ))}
+        </Part>
+      )}
+      {report.rewards.length > 0 && (
+        <Part title="Reward models">
+          {report.rewards.map((reward) => (
+            <RewardSection
+              key={reward.reward_model}
+              reward={reward}
+              headline={sourceHeadline(report, "reward", reward.reward_model)}
+              opened={isHeadline(report, "reward", reward.reward_model)}
+            />
+          ))}
+          {(report.reward_sums ?? []).map((sum) => (
+            <RewardSumSection key={sum.name} sum={sum} />
+          ))}
+          <RewardCorrelations report={report} />
+        </Part>
+      )}
+    </>
   );
 }
 
-function Checks({ checks }: { checks: NonNullable<Report["summary"]>["checks"] }) {
-  if (!checks.length) return null;
+/** No one has to judge for these. */
+function Academic({ entrants }: { entrants: NonNullable<Report["academic"]> }) {
   return (
-    <List aria-label="What the paper claims, checked here" spacing={4} size="sm" center>
-      {checks.map((check) => (
-        <List.Item
-          key={check.text}
-          icon={
-            <ThemeIcon size={20} radius="xl" variant="light" color={check.met ? "teal" : "red"}>
-              {check.met ? <IconCheck size={14} aria-hidden /> : <IconX size={14} aria-hidden />}
-            </ThemeIcon>
+    <Part title="Academic benchmarks">
+      <Section
+        title="Tasks"
+        headline={`The newest result of each task, of ${entrants.map((one) => one.entrant).join(", ")}`}
+        about="None of it depends on the prompts of this evaluation."
+      >
+        <AcademicSection entrants={entrants} />
+      </Section>
+    </Part>
+  );
+}
+
+/** What several sources have in common, and what does not depend on any. */
+function Further({ report, project }: { report: Report; project: string }) {
+  const alarms = report.hacking.filter((row) => row.alarm).length;
+  const unclear = report.hacking.some((row) => row.alarm === null);
+  const seen = report.contamination.seen.length;
+  return (
+    <Part title="Combined results">
+      {report.warnings.length > 0 && (
+        <Section title="Caveats" headline={`${count(report.warnings.length)} to know before the figures`}>
+          <Warnings warnings={report.warnings} />
+        </Section>
+      )}
+      {report.agreement.length > 0 && (
+        <Section
+          title="Agreement"
+          headline={`${count(report.agreement.length)} ${report.agreement.length === 1 ? "pair" : "pairs"} of sources`}
+          about="On the same items, between every two sources; a tie of one of them counts half."
+        >
+          <Agreement rows={report.agreement} />
+        </Section>
+      )}
+      {report.ranks.length > 0 && (
+        <Section
+          title="Ranks"
+          headline="How often an entrant has each rank"
+          about="Best first; a tie has its share in each."
+        >
+          <RankShares shares={report.ranks} />
+        </Section>
+      )}
+      {report.hacking.length > 0 && (
+        <Section
+          title="Reward hacking"
+          headline={alarms ? `${count(alarms)} suspected` : unclear ? "Inconclusive" : "No alarm"}
+          badge={alarms ? { text: "alarm", color: "red" } : undefined}
+          opened={alarms > 0}
+        >
+          <Hacking rows={report.hacking} />
+        </Section>
+      )}
+      {report.frontier && (
+        <Section
+          title="Frontier"
+          headline={`Gains against the distance from ${report.frontier.kl_to}`}
+          about={`What each entrant gains, and how far its answers are from those of ${report.frontier.kl_to}; with 95% intervals over prompts.`}
+        >
+          <FrontierView report={report} frontier={report.frontier} />
+          <TrainingCurves report={report} />
+        </Section>
+      )}
+      {!!report.fluency?.entrants.length && (
+        <Section
+          title="Fluency"
+          headline={fluencyHeadline(report.fluency)}
+          about="Perplexity of the answers under one model, 95% intervals over prompts; distinct words and pairs of words over all; empty answers; repeated ones, equal to another prompt's or with a run of four words three times; cut at the token limit."
+        >
+          <FluencySection fluency={report.fluency} />
+        </Section>
+      )}
+      {report.costs.length > 0 && (
+        <Section
+          title="Costs"
+          headline={`Device time of ${counted(report.costs.length, "entrant")}`}
+          about="Device time of all runs that an entrant needs, each counted once: its own, SFT, the reward model, sampling and labelling. Shared runs are named."
+        >
+          <CostsSection report={report} />
+        </Section>
+      )}
+      {/* What a stage of an earlier version kept has no version, and did not keep this. */}
+      {report.version > 0 && (
+        <Section
+          title="Prompts seen in training"
+          headline={
+            report.contamination.checked.length
+              ? `${count(seen)} of ${counted(report.prompts, "prompt")}`
+              : "Training data not checked"
           }
         >
-          <Text span size="sm" fw={600}>
-            {check.met ? "Met: " : "Not met: "}
-          </Text>
-          {check.text}
-        </List.Item>
-      ))}
-    </List>
+          <Contamination report={report} project={project} />
+        </Section>
+      )}
+    </Part>
   );
 }
 
-function Figures({ report }: { report: Report }) {
-  const { reward_model: model, labelled_rewards: labelled, control } = report;
-  const figures: [string, string, string][] = [
-    ["Reward model", percent(model.held_out_accuracy), `right on ${count(model.pairs)} held-out pairs`],
-    [
-      "Independent reward model",
-      percent(model.independent_held_out_accuracy),
-      model.independent_name ? `${model.independent_name}: nothing here learned from it` : "–",
-    ],
-    [
-      "Labelled rewards",
-      labelled ? `${signed(labelled.p20)} / ${signed(labelled.p50)} / ${signed(labelled.p80)}` : "–",
-      "20th, 50th and 80th percentile, z",
-    ],
-    [
-      "Control",
-      control?.spearman == null ? "–" : signed(control.spearman),
-      "Spearman of requested and achieved reward",
-    ],
-  ];
+function Part({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }}>
-      {figures.map(([name, value, about]) => (
-        <Card withBorder key={name} p="sm">
-          <Text size="sm" c="dimmed">
-            {name}
-          </Text>
-          <Text size="xl" fw={650}>
-            {value}
-          </Text>
-          <Text size="xs" c="dimmed">
-            {about}
-          </Text>
-        </Card>
-      ))}
-    </SimpleGrid>
-  );
-}
-
-function ControlCurve({
-  control,
-  units,
-}: {
-  control: NonNullable<Report["control"]>;
-  units: Report["units"];
-}) {
-  const lines = useMemo(() => {
-    const pairs = control.requested
-      .map((x, at) => ({ x, y: control.achieved[at] ?? null }))
-      .sort((a, b) => a.x - b.x);
-    return [{ label: "achieved", points: pairs }];
-  }, [control]);
-  return (
-    <div>
-      <Title order={2} size="h4" mb={4}>
-        Requested against achieved
+    <Stack gap="xs">
+      <Title order={2} size="h5">
+        {title}
       </Title>
-      <Text size="sm" c="dimmed" mb="sm">
-        What was requested in the prompt, and the mean reward of the answers.
-      </Text>
-      <Card withBorder p="sm" maw={720}>
-        <Chart lines={lines} x="requested score" y={`achieved reward (${units})`} height={260} marks />
-      </Card>
-    </div>
-  );
-}
-
-/** Which weights each policy has, and whether it uses what it is asked for. */
-function Training({ lines }: { lines: string[] }) {
-  if (!lines.length) return null;
-  return (
-    <div>
-      <Title order={2} size="h4" mb={4}>
-        Training
-      </Title>
-      <List size="sm">
-        {lines.map((line) => (
-          <List.Item key={line} style={{ overflowWrap: "anywhere" }}>
-            {line}
-          </List.Item>
-        ))}
-      </List>
-    </div>
-  );
-}
-
-function Warnings({ warnings }: { warnings: string[] }) {
-  if (!warnings.length) return null;
-  return (
-    <Alert color="orange" variant="light" title="Caveats">
-      <Stack gap={4}>
-        {warnings.map((warning) => (
-          <Group key={warning} gap="xs">
-            <Text size="sm">{warning}</Text>
-          </Group>
-        ))}
-      </Stack>
-    </Alert>
+      {children}
+    </Stack>
   );
 }

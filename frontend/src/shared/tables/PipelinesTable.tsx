@@ -4,6 +4,7 @@ import { useNow } from "../format/clock";
 import { seconds } from "../format/format";
 import { deviceTime, pipelineTime } from "../format/runTime";
 import { Link } from "../links";
+import { NameCell } from "../marks/NameCell";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";
 
@@ -31,14 +32,16 @@ export function PipelinesTable({ project, items }: { project: string; items: Sum
             return (
               <Table.Tr key={one.id}>
                 <Table.Td>
-                  <Link
-                    to="/p/$project/pipelines/$pipeline"
-                    params={{ project, pipeline: one.name }}
-                    size="sm"
-                    fw={550}
-                  >
-                    {one.name}
-                  </Link>
+                  <NameCell item={one.id} name={one.name}>
+                    <Link
+                      to="/p/$project/pipelines/$pipeline"
+                      params={{ project, pipeline: one.name }}
+                      size="sm"
+                      fw={550}
+                    >
+                      {one.name}
+                    </Link>
+                  </NameCell>
                   <Text size="xs" c="dimmed">
                     {one.recipe}, by {one.created_by}
                   </Text>

@@ -1,24 +1,24 @@
-import { Checkbox, Table, Text } from "@mantine/core";
+import { Table, Text } from "@mantine/core";
 import type { Run } from "../../api/runs/runs";
 import { useNow } from "../format/clock";
 import { seconds } from "../format/format";
 import { Link, useProject } from "../links";
 import { RunProgress } from "../Progress";
-import { deviceTime, timeTaken } from "../format/runTime";
+import { runName } from "../format/runName";
+import { timeTaken } from "../format/runTime";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";
 import { WithCode } from "../text/WithCode";
+import { RunTimes } from "./RunTimes";
 
 interface Properties {
   runs: Run[];
-  chosen?: ReadonlySet<string>;
-  onChoose?: (run: string, chosen: boolean) => void;
   label: string;
   /** Where queued runs stand: "2 of 7". */
   places?: ReadonlyMap<string, string>;
 }
 
-export function RunsTable({ runs, chosen, onChoose, label, places }: Properties) {
+export function RunsTable({ runs, label, places }: Properties) {
   const project = useProject();
   const now = useNow();
   return (
@@ -26,7 +26,6 @@ export function RunsTable({ runs, chosen, onChoose, label, places }: Properties)
       <Table aria-label={label}>
         <Table.Thead>
           <Table.Tr>
-            {onChoose && <Table.Th w={36}>{""}</Table.Th>}
             <Table.Th>Run</Table.Th>
             <Table.Th>State</Table.Th>
             <Table.Th visibleFrom="sm">Kind</Table.Th>
@@ -38,24 +37,10 @@ export function RunsTable({ runs, chosen, onChoose, label, places }: Properties)
         <Table.Tbody>
           {runs.map((run) => (
             <Table.Tr key={run.id} data-run={run.name}>
-              {onChoose && (
-                <Table.Td>
-                  <Checkbox
-                    aria-label={`Compare ${run.name}`}
-                    checked={chosen?.has(run.id) ?? false}
-                    onChange={(event) => onChoose(run.id, event.currentTarget.checked)}
-                  />
-                </Table.Td>
-              )}
               <Table.Td>
                 <Link to="/p/$project/runs/$run" params={{ project, run: run.id }} size="sm" fw={550}>
-                  {run.name}
+                  {runName(run)}
                 </Link>
-                {run.pipeline && (
-                  <Text size="xs" c="dimmed">
-                    {run.pipeline.name}
-                  </Text>
-                )}
                 <Text size="xs" c="dimmed" hiddenFrom="sm" component="div">
                   {run.method ?? run.kind}
                   {run.started_at && `, ${seconds(timeTaken(run, now))}`}, <When at={run.created_at} />
@@ -76,21 +61,7 @@ export function RunsTable({ runs, chosen, onChoose, label, places }: Properties)
                 )}
                 <RunProgress run={run} />
               </Table.Td>
-              <Table.Td visibleFrom="sm">{run.method ?? run.kind}</Table.Td>
-              <Table.Td visibleFrom="sm">{seconds(timeTaken(run, now))}</Table.Td>
-              <Table.Td visibleFrom="sm">
-                {run.reused_from_id ? (
-                  <Text size="sm" c="dimmed">
-                    reused
-                  </Text>
-                ) : (
-                  // An attempt is counted when it ends, one that failed too.
-                  seconds(deviceTime(run) || (run.ended_at && run.started_at ? 0 : null))
-                )}
-              </Table.Td>
-              <Table.Td visibleFrom="sm">
-                <When at={run.created_at} />
-              </Table.Td>
+              <RunTimes run={run} now={now} />
             </Table.Tr>
           ))}
         </Table.Tbody>

@@ -1,7 +1,14 @@
 import { Stack, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+
+interface Properties {
+  turns: { role: string; content: string }[];
+  /** What is shown of some turns in place of their text, such as the same with marks. */
+  shown?: ReadonlyMap<number, ReactNode>;
+}
 
 /** A conversation, one turn below the other. */
-export function Turns({ turns }: { turns: { role: string; content: string }[] }) {
+export function Turns({ turns, shown }: Properties) {
   return (
     <Stack gap={6}>
       {turns.map((turn, at) => (
@@ -9,7 +16,7 @@ export function Turns({ turns }: { turns: { role: string; content: string }[] })
           <Text size="xs" c="dimmed">
             {turn.role}
           </Text>
-          <pre className="text">{turn.content}</pre>
+          <pre className="text">{shown?.get(at) ?? turn.content}</pre>
         </div>
       ))}
     </Stack>

@@ -137,7 +137,7 @@ def order_of(
     train: Sequence[Example], config: TrainingConfig, together: Callable[[Example], Hashable] = BY_ROW
 ) -> Order:
     """In which a finished list is drawn."""
-    return Order(len(train), config.batch, config.epochs, config.seed, Together.by(together(one) for one in train))
+    return Order(len(train), config.batch, config.epochs, config.seed, Together.by(together(row) for row in train))
 
 
 # -- what a source keeps, and whether processes agree ------------------------------------------------------------------
@@ -162,11 +162,11 @@ def check_state(value: Any, place: str = "state") -> None:
 
 def pack_examples(examples: Sequence[Example]) -> list[dict[str, Any]]:
     """Examples as part of a source's state. `unpack_examples` undoes it."""
-    return [{one.name: _packed(getattr(example, one.name)) for one in fields(example)} for example in examples]
+    return [{each.name: _packed(getattr(example, each.name)) for each in fields(example)} for example in examples]
 
 
 def unpack_examples(packed: Sequence[dict[str, Any]]) -> list[Example]:
-    return [_example(one) for one in packed]
+    return [_example(tensors) for tensors in packed]
 
 
 def _example(packed: Mapping[str, Any]) -> Example:
@@ -206,7 +206,7 @@ def _digest(value: Any, before: int) -> int:
             before = _digest(part, before)
         return zlib.crc32(str(len(value)).encode(), before)
     if isinstance(value, Mapping):
-        return _digest([list(one) for one in sorted(value.items())], before)
+        return _digest([list(item) for item in sorted(value.items())], before)
     if is_dataclass(value):
-        return _digest([getattr(value, one.name) for one in fields(value)], before)
+        return _digest([getattr(value, each.name) for each in fields(value)], before)
     return zlib.crc32(repr(value).encode(), before)

@@ -111,8 +111,8 @@ class Batcher:
         """Tokens of one forward pass over them, padding included."""
         sizes = [self._size(unit) for unit in self._units(examples)]
         if self.layout == "padded":
-            return sum(one.rows for one in sizes) * max(one.width for one in sizes)
-        return sum(one.tokens for one in sizes)
+            return sum(size.rows for size in sizes) * max(size.width for size in sizes)
+        return sum(size.tokens for size in sizes)
 
     def shares(self, examples: Sequence[Example]) -> bool:
         """Whether any prompt of them would be computed for several responses at once."""
@@ -143,7 +143,7 @@ class Batcher:
             return False
         joined = [*unit, example]
         size = self._size(joined)
-        longest = max(length for one in joined for length in one.lengths)
+        longest = max(length for row in joined for length in row.lengths)
         few = self.micro_batch is None or len(joined) <= self.micro_batch
         # Without padding there is no mask.
         short = self.layout == "padding_free" or size.tokens <= LONGEST_ROW * longest
@@ -227,7 +227,7 @@ class Batcher:
 
     def _lay_out(self, unit: Sequence[Example]) -> list[Row]:
         responses = [(example, number) for example in unit for number in range(len(example.responses))]
-        return [Row.of(responses)] if self.share else [Row.of([one]) for one in responses]
+        return [Row.of(responses)] if self.share else [Row.of([response]) for response in responses]
 
     def _reads(self, rows: list[Row], starts: Places) -> tuple[Places, Places, Places]:
         read: list[Places] = []
@@ -286,6 +286,6 @@ def _token_values(examples: Sequence[Example]) -> dict[str, Tensor]:
     """(N,) of each name that all examples have values of."""
     names = set.intersection(*(set(e.token_values) for e in examples))
     return {
-        name: torch.from_numpy(np.concatenate([one for e in examples for one in e.token_values[name]]))
+        name: torch.from_numpy(np.concatenate([values for e in examples for values in e.token_values[name]]))
         for name in sorted(names)
     }

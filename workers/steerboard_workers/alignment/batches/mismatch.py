@@ -26,15 +26,15 @@ def partners(prompts: Sequence[Hashable]) -> list[int] | None:
     ordered = sorted(blocks.values(), key=len, reverse=True)
     circle = [place for block in ordered for place in block]
     longest = len(ordered[0])
-    found = [0] * n
+    partner_of = [0] * n
     for at, place in enumerate(circle):
         if 2 * longest <= n:
-            found[place] = circle[(at + longest) % n]
+            partner_of[place] = circle[(at + longest) % n]
         elif at < longest:
-            found[place] = circle[longest + at % (n - longest)]
+            partner_of[place] = circle[longest + at % (n - longest)]
         else:
-            found[place] = circle[at - longest]
-    return found
+            partner_of[place] = circle[at - longest]
+    return partner_of
 
 
 def mismatched(example: Example, other: Example, max_length: int) -> Example:

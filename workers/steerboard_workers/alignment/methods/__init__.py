@@ -16,13 +16,13 @@ def training_of(config: TrainingConfig) -> TrainingMethod[Any]:
     spec = needed_method(config.method)
     module, _, name = spec.training.partition(":")
     try:
-        found = getattr(importlib.import_module(module), name)
+        method = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise BadInput(
             f"the worker's half of {spec.name} cannot be imported: {error}",
             code="method_not_importable",
             hint=f"Install what {spec.package or 'it'} needs on this worker.",
         ) from error
-    if not (isinstance(found, type) and issubclass(found, TrainingMethod)):
+    if not (isinstance(method, type) and issubclass(method, TrainingMethod)):
         raise BadInput(f"{spec.training} is not a subclass of TrainingMethod", code="method_not_importable")
-    return found(config)
+    return method(config)

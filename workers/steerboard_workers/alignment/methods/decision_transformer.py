@@ -47,11 +47,15 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
     def _by_attributes(self, rows: list[Row]) -> Selection:
         """Selects from rows that need no reward, since the policy is not asked for one."""
         defaults = self.config.default_attributes.values
-        found = [fit_attribute(name, rows, self._dataset, defaults.get(name)) for name in self.config.attributes]
+        attributes = [fit_attribute(name, rows, self._dataset, defaults.get(name)) for name in self.config.attributes]
         self.condition_format = ConditionFormat(
-            attributes=tuple(found), dropped=self.config.drop_score, writing=self.config.writing
+            attributes=tuple(attributes), dropped=self.config.drop_score, writing=self.config.writing
         )
-        return Selection(rows, info={"condition": self.condition_format}, notes=[described(one, rows) for one in found])
+        return Selection(
+            rows,
+            info={"condition": self.condition_format},
+            notes=[described(attribute, rows) for attribute in attributes],
+        )
 
     def select_rewarded(self, rows: list[Row], rewards: Sequence[float], normaliser: Normaliser) -> Selection:
         config = self.config
@@ -69,7 +73,9 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
         info: dict[str, Any] = {"condition": self.condition_format}
         if SCORE in config.attributes:
             info["score_scale"] = self._scale
-        notes = [described(one, rows) for one in self.condition_format.attributes if one.name != SCORE]
+        notes = [
+            described(attribute, rows) for attribute in self.condition_format.attributes if attribute.name != SCORE
+        ]
         # A score means the same whatever is left out: its scale is that of all rows.
         kept = Selection(rows) if config.threshold is None else above(config.threshold, rows)
         if config.balance_scores:

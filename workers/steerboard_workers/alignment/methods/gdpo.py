@@ -16,8 +16,8 @@ class Gdpo(PolicyGradientMethod[GdpoConfig]):
         """Each reward over its group's standard deviation, weighted, added, and whitened over all answers."""
         # One of weight 0 teaches nothing, so it must not leave out what it cannot score.
         names = [name for name in answers.sources if answers.weights[name]]
-        found = decoupled([answers.sources[name] for name in names], [answers.weights[name] for name in names])
-        return answers.spread(found)
+        advantages = decoupled([answers.sources[name] for name in names], [answers.weights[name] for name in names])
+        return answers.spread(advantages)
 
     def tied(self, answers: Answers) -> NDArray[np.bool_]:
         """Where every reward is equal within the group: rewards that differ may add up to the same."""

@@ -51,7 +51,7 @@ HIGHEST_LR = 1e-6
 
 
 class Kto(TrainingMethod[KtoConfig]):
-    """Rows with a thumb, or pairs, of which each makes a desirable and an undesirable one."""
+    """Rows with a thumb, or pairs, each of which makes a desirable and an undesirable one."""
 
     fields: ClassVar[tuple[str, ...]] = ("prompt",)
 
@@ -63,7 +63,7 @@ class Kto(TrainingMethod[KtoConfig]):
 
     def select(self, rows: list[Row], source: Source) -> Selection:
         summary = {"empty_answers": 0, "equal_pairs": 0, "tied_pairs": 0}
-        kept = [one for number, row in enumerate(rows) for one in _answers(row, number, source, summary)]
+        kept = [answer for number, row in enumerate(rows) for answer in _answers(row, number, source, summary)]
         self._prompts = {row["row"]: _identity(row) for row in kept}
         self._pairs = {row["row"] for row in rows if "chosen" in row}
         self._counts = Counter(equal_pairs=summary["equal_pairs"], cut_companions=0)
@@ -145,7 +145,7 @@ class Kto(TrainingMethod[KtoConfig]):
         for example in examples:
             if example.row in self._pairs:
                 sides.setdefault(example.row, []).append(example)
-        equal = {row for row, found in sides.items() if len(found) == 2 and _same_tokens(*found)}
+        equal = {row for row, examples in sides.items() if len(examples) == 2 and _same_tokens(*examples)}
         self._counts["equal_pairs"] += len(equal)
         return [example for example in examples if example.row not in equal]
 
@@ -173,7 +173,7 @@ class Kto(TrainingMethod[KtoConfig]):
         return partners([self._prompts[example.row] for example in examples]) if examples else []
 
     def rewards(self, responses: Responses) -> Tensor:
-        """r of each response, without beta; over all that is learned of its sequence."""
+        """(S,) r of each response, without beta; over all that is learned of its sequence."""
         assert responses.reference is not None
         ratios = responses.log_probs + responses.before - responses.reference
         return ratios / (responses.lengths + responses.before_lengths) if self.config.reduction == "mean" else ratios
@@ -208,7 +208,7 @@ def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> l
             hint=(how_to_convert(source.name, "labelled", SPEC.data) if "reward" in row else None)
             or "Give a dataset of kind unpaired or preferences.",
         )
-    kept = [one for one in answers if one["response"].strip()]
+    kept = [answer for answer in answers if answer["response"].strip()]
     counts["empty_answers"] += len(answers) - len(kept)
     return kept
 
@@ -244,7 +244,7 @@ class KtoObjective:
         return float(len(examples))
 
     def prepare(self, examples: Sequence[Example], passes: Passes) -> Mapping[str, Tensor]:
-        """`kl`, the mean log-ratio of the batch's mismatched answers, and `z`, which is not below 0."""
+        """Two scalars: `kl`, the mean log-ratio of the batch's mismatched answers, and `z`, which is not below 0."""
         others = [example.companion for example in examples if example.companion is not None]
         ratios = []
         for other, learner in zip(others, passes.per_sequence(others), strict=True):

@@ -81,13 +81,14 @@ class SampledPairs(RewardedSource):
             return Batch([], metrics | counted, skipped=True)
         context = self.context
         with context.phases.measure("reference") as phase:
-            found = context.passes.per_sequence(pairs, REFERENCE.name)
+            log_probs = context.passes.per_sequence(pairs, REFERENCE.name)
             trained = context.passes.per_label(pairs, temperature=self.config.temperature)
             phase.tokens += 2 * sum(pair.tokens for pair in pairs)
         of_answers = [values for pair in trained for values in pair]
         counted |= sampler_metrics(answers, of_answers, self.config.max_sampler_difference)
         learned = [
-            replace(pair, frozen_log_probs={REFERENCE.name: values}) for pair, values in zip(pairs, found, strict=True)
+            replace(pair, frozen_log_probs={REFERENCE.name: values})
+            for pair, values in zip(pairs, log_probs, strict=True)
         ]
         return Batch(learned, metrics | counted)
 
@@ -101,12 +102,12 @@ class SampledPairs(RewardedSource):
         gaps: list[float] = []
         for place, prompt in enumerate(sampled.prompts):
             known = np.flatnonzero(~np.isnan(rewards[place])).tolist()
-            answers = [sampled.rollouts[place * n + one] for one in known]
+            answers = [sampled.rollouts[place * n + index] for index in known]
             if len(answers) < 2:
                 dropped["single"] += 1
                 continue
             scores = rewards[place][known].tolist()
-            choice = choose(scores, [one.text for one in answers], self.config.min_margin)
+            choice = choose(scores, [answer.text for answer in answers], self.config.min_margin)
             if choice.dropped is not None:
                 dropped[choice.dropped] += 1
                 continue

@@ -46,7 +46,7 @@ class Orpo(PairMethod[OrpoConfig]):
 
 
 def log_odds(log_prob: Tensor) -> Tensor:
-    """log(p / (1 - p)) of log p, finite and with finite gradients for every log p <= 0."""
+    """log(p / (1 - p)) of log p of any shape, finite and with finite gradients for every log p <= 0."""
     below = log_prob.clamp(max=-LEAST)
     # log(1 - p), each half where the other loses digits; both get values at which they are finite.
     near = below > -math.log(2)

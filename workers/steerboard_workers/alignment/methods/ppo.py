@@ -45,12 +45,12 @@ class Ppo(PolicyGradientMethod[PpoConfig]):
         last one, and after that nothing is worth anything, also where a limit cut the answer."""
         config = self.config
         with context.phases.measure("value") as phase:
-            found = [one[0].astype(np.float64) for one in context.passes.per_label(examples, CRITIC)]
+            outputs = [responses[0].astype(np.float64) for responses in context.passes.per_label(examples, CRITIC)]
             phase.tokens += sum(example.tokens for example in examples)
         if number == 0 and context.started_as.get(CRITIC) in SCALARS:
             self.turn.values = learned_scale(answers)
         a, b = self.turn.values
-        values = [a * one + b for one in found]
+        values = [a * output + b for output in outputs]
         rewards = token_rewards(answers.rewards.reshape(-1).tolist(), answers.log_ratios, config.kl_weight)
         judgement = judged(rewards, values, config.gamma, config.gae_lambda)
         return Judgement(
@@ -71,8 +71,8 @@ def learned_scale(answers: Answers) -> tuple[float, float]:
     weight, (mean, divisor) = answers.weights.get(MODEL, 0.0), answers.moments
     if not weight:
         return 1.0, 0.0
-    known = {name: one[~np.isnan(one)] for name, one in answers.sources.items() if name != MODEL}
-    added = {name: answers.weights[name] * float(one.mean()) for name, one in known.items() if len(one)}
+    known = {name: rewards[~np.isnan(rewards)] for name, rewards in answers.sources.items() if name != MODEL}
+    added = {name: answers.weights[name] * float(rewards.mean()) for name, rewards in known.items() if len(rewards)}
     penalty = added.pop(LENGTH, 0.0)  # taken from what is normalised already
     return weight / divisor, (sum(added.values()) - mean) / divisor + penalty
 

@@ -46,7 +46,10 @@ class PreferenceModelling(TrainingMethod[PreferenceModelConfig]):
         prompt = PreferencePrompt(renderer)
         sides = [chosen_first(self.config.seed, row["row"]) for row in rows]
         chosen_in_front = [Comparison(row["prompt"], row["chosen"], row["rejected"]) for row in rows]
-        orders = [one if first else one.swapped for one, first in zip(chosen_in_front, sides, strict=True)]
+        orders = [
+            comparison if first else comparison.swapped
+            for comparison, first in zip(chosen_in_front, sides, strict=True)
+        ]
         asked = prompt.questions(orders)
         held_out = [place for place, row in enumerate(rows) if row["split"] == "held_out"]
         others = dict(zip(held_out, prompt.questions([orders[place].swapped for place in held_out]), strict=True))
@@ -101,8 +104,8 @@ class PreferenceObjective(LanguageObjective):
         ):
             right_is_a = np.array_equal(example.responses[0], both[0])
             pairs.append((_share(one, right_is_a), _share(two, not right_is_a)))
-        found = dict(zip(FIGURES, _figures(pairs), strict=True))
-        return {name: torch.tensor(value, dtype=torch.float64) for name, value in found.items()}
+        figures = dict(zip(FIGURES, _figures(pairs), strict=True))
+        return {name: torch.tensor(value, dtype=torch.float64) for name, value in figures.items()}
 
     def forward(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor]:
         loss, sums = super().forward(output, batch)

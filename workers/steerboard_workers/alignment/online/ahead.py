@@ -34,15 +34,15 @@ class Ahead:
     def state(self) -> list[list[dict[str, Any]]] | None:
         """For a checkpoint: these answers are of weights that a resumed run no longer has. Waits for them."""
         self._groups = self.take()
-        return None if self._groups is None else [[_packed(one) for one in group] for group in self._groups]
+        return None if self._groups is None else [[_packed(rollout) for rollout in group] for group in self._groups]
 
     def restore(self, state: Sequence[Sequence[Mapping[str, Any]]] | None) -> None:
-        self._groups = None if state is None else [[_unpacked(one) for one in group] for group in state]
+        self._groups = None if state is None else [[_unpacked(rollout) for rollout in group] for group in state]
 
 
-def _packed(one: Rollout) -> dict[str, Any]:
-    of_tokens = {"ids": torch.from_numpy(one.ids.copy()), "log_probs": torch.from_numpy(one.log_probs.copy())}
-    return {"row": one.row, "n": one.n, "text": one.text, "finished": one.finished, **of_tokens}
+def _packed(rollout: Rollout) -> dict[str, Any]:
+    of_tokens = {"ids": torch.from_numpy(rollout.ids.copy()), "log_probs": torch.from_numpy(rollout.log_probs.copy())}
+    return {"row": rollout.row, "n": rollout.n, "text": rollout.text, "finished": rollout.finished, **of_tokens}
 
 
 def _unpacked(packed: Mapping[str, Any]) -> Rollout:

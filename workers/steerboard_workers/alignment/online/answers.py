@@ -36,7 +36,7 @@ class Answers:
     def spread(self, advantages: Floats) -> list[Floats]:
         """One advantage (G, n) an answer to all its tokens."""
         flat = advantages.reshape(-1)
-        return [np.full(len(ratios), one) for ratios, one in zip(self.log_ratios, flat, strict=True)]
+        return [np.full(len(ratios), advantage) for ratios, advantage in zip(self.log_ratios, flat, strict=True)]
 
 
 def equal_groups(rewards: Floats) -> NDArray[np.bool_]:
@@ -48,14 +48,14 @@ def equal_groups(rewards: Floats) -> NDArray[np.bool_]:
 
 def length_metrics(rollouts: Sequence[Rollout], advantages: Sequence[Floats]) -> dict[str, float]:
     """Mean lengths in tokens, also of the answers whose mean advantage is positive or negative: where a loss prefers
-    short or long answers, these two part."""
-    lengths = np.array([len(one.ids) for one in rollouts], dtype=np.float64)
-    means = np.array([one.mean() for one in advantages])
-    found = {"length": float(lengths.mean()), "ended": float(np.mean([one.finished for one in rollouts]))}
+    short or long answers, these two part. advantages: of each answer (tokens,)."""
+    lengths = np.array([len(rollout.ids) for rollout in rollouts], dtype=np.float64)
+    means = np.array([advantage.mean() for advantage in advantages])
+    metrics = {"length": float(lengths.mean()), "ended": float(np.mean([rollout.finished for rollout in rollouts]))}
     for name, chosen in (("positive", means > 0), ("negative", means < 0)):
         if chosen.any():
-            found[f"length_{name}"] = float(lengths[chosen].mean())
-    return found
+            metrics[f"length_{name}"] = float(lengths[chosen].mean())
+    return metrics
 
 
 class SamplerDiffers(SteerboardError):
@@ -69,20 +69,24 @@ class SamplerDiffers(SteerboardError):
 def sampler_weights(
     rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]], cap: float
 ) -> list[NDArray[np.float32]]:
-    """min(pi / pi_sampler, cap) of each token, with log pi as training computes it: truncated importance weights."""
-    apart = [ours - one.log_probs for one, ours in zip(rollouts, trained, strict=True)]
-    return [np.exp(np.minimum(one, np.log(cap))).astype(np.float32) for one in apart]
+    """min(pi / pi_sampler, cap) of each answer's tokens (tokens,), with log pi as training computes it (`trained`, of
+    each answer (tokens,)): truncated importance weights."""
+    apart = [ours - rollout.log_probs for rollout, ours in zip(rollouts, trained, strict=True)]
+    return [np.exp(np.minimum(log_ratio, np.log(cap))).astype(np.float32) for log_ratio in apart]
 
 
 def sampler_metrics(
     rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]], bound: float
 ) -> dict[str, float]:
-    """`distance_from_sampler`; and -log pi a token, which is the policy's entropy on average."""
+    """`distance_from_sampler`; and -log pi a token, which is the policy's entropy on average. trained: log pi of each
+    answer's tokens (tokens,), in nats. Raises `SamplerDiffers`."""
     differences = np.abs(
-        np.concatenate([ours.astype(np.float64) - one.log_probs for one, ours in zip(rollouts, trained, strict=True)])
+        np.concatenate(
+            [ours.astype(np.float64) - rollout.log_probs for rollout, ours in zip(rollouts, trained, strict=True)]
+        )
     )
-    found = distance_from_sampler(float(differences.mean()), float(differences.max()), bound)
-    return {**found, "entropy": -float(np.concatenate(trained).mean(dtype=np.float64))}
+    metrics = distance_from_sampler(float(differences.mean()), float(differences.max()), bound)
+    return {**metrics, "entropy": -float(np.concatenate(trained).mean(dtype=np.float64))}
 
 
 def distance_from_sampler(mean: float, largest: float, bound: float) -> dict[str, float]:

@@ -42,15 +42,15 @@ def answer_group(place: int, prompt: Example, sampling: Sampling, tokenizer: Any
     """The group of the prompt at `place` of the sampling. Its answers by reward, best first; those without one last."""
     rewards = sampling.rewards[place]
     n = len(rewards)
-    order = sorted(range(n), key=lambda one: (np.isnan(rewards[one]), -np.nan_to_num(rewards[one]), one))
-    read = tokenizer.decode([int(one) for one in prompt.prompt], skip_special_tokens=False)
+    order = sorted(range(n), key=lambda index: (np.isnan(rewards[index]), -np.nan_to_num(rewards[index]), index))
+    read = tokenizer.decode([int(token) for token in prompt.prompt], skip_special_tokens=False)
     return AnswerGroup(
         place=place,
         row=prompt.row,
         prompt=read if len(read) <= MOST_CHARACTERS else _CUT + read[-MOST_CHARACTERS:],
         sampled=n,
         tied=bool(sampling.tied[place]),
-        answers=[_answer(place * n + one, sampling, tokenizer) for one in order[:MOST_ANSWERS]],
+        answers=[_answer(place * n + index, sampling, tokenizer) for index in order[:MOST_ANSWERS]],
     )
 
 
@@ -79,4 +79,4 @@ def _known(value: float) -> float | None:
 
 
 def _rounded(values: Floats) -> list[float]:
-    return [round(float(one), 4) for one in np.nan_to_num(values[:MOST_TOKENS])]
+    return [round(float(value), 4) for value in np.nan_to_num(values[:MOST_TOKENS])]

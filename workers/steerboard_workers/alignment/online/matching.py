@@ -51,15 +51,15 @@ class Matcher:
         """The last match in each text; `TOO_SLOW` where the pattern takes more than a few seconds, or more memory than
         there is. Once that are more than `most_lost` of them, raises `BadInput` (`rule_too_slow`) with a text, or where
         it is not `needed`, asks about no further one."""
-        found: list[Found] = []
+        matches: list[Found] = []
         lost = 0
         for text in texts:
-            one = self._find(pattern, text, ignore_case) if lost <= most_lost else TOO_SLOW
-            lost += one is TOO_SLOW
+            match = self._find(pattern, text, ignore_case) if lost <= most_lost else TOO_SLOW
+            lost += match is TOO_SLOW
             if lost > most_lost and needed:
                 raise self._too_slow(pattern, text, lost)
-            found.append(one)
-        return found
+            matches.append(match)
+        return matches
 
     def _find(self, pattern: str, text: str, ignore_case: bool) -> Found:
         command = [sys.executable, "-m", __name__, str(self._seconds)]
@@ -78,8 +78,8 @@ class Matcher:
             child.communicate()
             self._child = None
             return TOO_SLOW
-        found: str | None = json.loads(line)
-        return found
+        group: str | None = json.loads(line)
+        return group
 
     def _too_slow(self, pattern: str, text: str, lost: int) -> BadInput:
         before = f"; it was the same with {lost - 1} before" if lost > 1 else ""
@@ -97,13 +97,13 @@ def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
 
 
 def last_match(pattern: str, text: str, ignore_case: bool) -> str | None:
-    found = None
+    last = None
     for each in _compiled(pattern, ignore_case).finditer(text):
-        found = each
-    if found is None:
+        last = each
+    if last is None:
         return None
-    group = found.group(1) if found.re.groups else None
-    return found.group() if group is None else group
+    group = last.group(1) if last.re.groups else None
+    return last.group() if group is None else group
 
 
 def _serve(seconds: float) -> None:

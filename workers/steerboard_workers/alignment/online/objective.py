@@ -117,19 +117,19 @@ class PolicyGradientObjective:
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Raises `RatioDiffers`."""
         labels = sums["labels"]
-        found = {"loss": sums["loss_sum"] / sums["count"], "clip_share": sums["clipped"] / labels}
-        found["update_kl"] = sums["update_kl"] / labels
+        metrics = {"loss": sums["loss_sum"] / sums["count"], "clip_share": sums["clipped"] / labels}
+        metrics["update_kl"] = sums["update_kl"] / labels
         if self._adds_kl:
-            found["kl_loss"] = sums["kl_loss"] / labels
+            metrics["kl_loss"] = sums["kl_loss"] / labels
         if self.config.entropy_weight:
-            found["entropy"] = sums["entropy"] / labels
+            metrics["entropy"] = sums["entropy"] / labels
         if sums["answers"]:
-            found |= distance_from_sampler(
+            metrics |= distance_from_sampler(
                 sums["apart"] / labels, sums["apart_max"], self.config.max_sampler_difference
             )
-            found = {"entropy": sums["surprise"] / labels, **found}
+            metrics = {"entropy": sums["surprise"] / labels, **metrics}
             if self._adds_kl:
-                found["kl"] = sums["log_ratio"] / sums["answers"]
+                metrics["kl"] = sums["log_ratio"] / sums["answers"]
         if self.turn.first:
             error = sums["ratio_error_max"]
             if error > self.turn.largest_error:
@@ -138,8 +138,8 @@ class PolicyGradientObjective:
                     "sampled, or as much less",
                     hint="Train with precision fp32 and batching padded, and report it.",
                 )
-            found["ratio_error"] = error
-        return found
+            metrics["ratio_error"] = error
+        return metrics
 
     def batch_metrics(self, examples: Sequence[Example]) -> dict[str, float]:
         return {}

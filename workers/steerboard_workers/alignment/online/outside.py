@@ -36,14 +36,14 @@ def from_main(compute: Callable[[], list[Value]]) -> list[Value]:
     """What the first process of a run finds, on all of them: no one is asked twice, nor answers differently."""
     if not torch.distributed.is_initialized() or torch.distributed.get_world_size() == 1:
         return compute()
-    found: list[Any] = [None]
+    shared: list[Any] = [None]
     if torch.distributed.get_rank() == 0:
         try:
-            found = [compute()]
+            shared = [compute()]
         except SteerboardError as error:
-            found = [error]
-    torch.distributed.broadcast_object_list(found, src=0)
-    if isinstance(found[0], SteerboardError):
-        raise found[0]
-    values: list[Value] = found[0]
+            shared = [error]
+    torch.distributed.broadcast_object_list(shared, src=0)
+    if isinstance(shared[0], SteerboardError):
+        raise shared[0]
+    values: list[Value] = shared[0]
     return values

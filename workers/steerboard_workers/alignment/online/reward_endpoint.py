@@ -42,16 +42,16 @@ class RewardEndpoint:
         self, prompts: Sequence[Any], answers: Sequence[str], references: Sequence[str | None], most_lost: int
     ) -> list[float]:
         """Raises `RewardEndpointFailed`, `AddressRefused`."""
-        found: list[float] = []
+        rewards: list[float] = []
         for at in range(0, len(answers), self._rule.batch):
             part = slice(at, at + self._rule.batch)
             size = len(answers[part])
-            if sum(map(math.isnan, found)) > most_lost:
-                found += [math.nan] * size
+            if sum(map(math.isnan, rewards)) > most_lost:
+                rewards += [math.nan] * size
                 continue
             body = {"prompts": prompts[part], "answers": answers[part], "references": references[part]}
-            found += self._asked(body, size)
-        return found
+            rewards += self._asked(body, size)
+        return rewards
 
     def _asked(self, body: dict[str, Any], size: int) -> list[float]:
         problem: str | None = None
@@ -85,12 +85,12 @@ class RewardEndpoint:
 
     def _read(self, content: bytes, size: int) -> list[float]:
         try:
-            found = [_number(one) for one in _list(json.loads(content)["rewards"])]
+            rewards = [_number(reward) for reward in _list(json.loads(content)["rewards"])]
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise self._failed('its answer is not {"rewards": [number or null, ...]}') from None
-        if len(found) != size:
-            raise self._failed(f"it gave {len(found)} rewards for {size} answers")
-        return [one if math.isfinite(one) else math.nan for one in found]
+        if len(rewards) != size:
+            raise self._failed(f"it gave {len(rewards)} rewards for {size} answers")
+        return [reward if math.isfinite(reward) else math.nan for reward in rewards]
 
     def _failed(self, problem: str) -> RewardEndpointFailed:
         return RewardEndpointFailed(f"{self._url}: {problem}", hint="Check the server, then resume the run.")

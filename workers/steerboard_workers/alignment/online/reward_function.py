@@ -66,10 +66,10 @@ class RewardFunction:
     def open(cls, rule: PythonReward, folders: LocalFolders) -> RewardFunction:
         """Raises `FolderNotAllowed`, `RewardFunctionFailed`."""
         content = folders.read(rule.file, LONGEST)
-        found = hashlib.sha256(content).hexdigest()
-        if found != rule.sha256:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != rule.sha256:
             raise RewardFunctionFailed(
-                f"{rule.file} has the SHA-256 {found}, and the run asks for {rule.sha256}",
+                f"{rule.file} has the SHA-256 {digest}, and the run asks for {rule.sha256}",
                 hint="Give the hash of the file as it is now, if that is what you want to run.",
             )
         return cls(content.decode("utf-8", "replace"), rule.file, rule.seconds)
@@ -84,14 +84,14 @@ class RewardFunction:
             return self._call(given)
         except _Silent:
             pass
-        found: list[float] = []
-        for one in given:
+        rewards: list[float] = []
+        for row in given:
             try:
-                lost = sum(map(math.isnan, found)) > most_lost
-                found += [math.nan] if lost or len(given) == 1 else self._call([one])
+                lost = sum(map(math.isnan, rewards)) > most_lost
+                rewards += [math.nan] if lost or len(given) == 1 else self._call([row])
             except _Silent:
-                found.append(math.nan)
-        return found
+                rewards.append(math.nan)
+        return rewards
 
     def _call(self, given: Sequence[tuple[Any, str, str | None]]) -> list[float]:
         if self._child is None:
@@ -99,7 +99,7 @@ class RewardFunction:
         reply = self._told([list(column) for column in zip(*given, strict=True)], len(given), self._seconds)
         if "error" in reply:
             raise self._failed(given, reply)
-        return [math.nan if one is None else float(one) for one in reply["rewards"]]
+        return [math.nan if reward is None else float(reward) for reward in reply["rewards"]]
 
     def _failed(self, given: Sequence[tuple[Any, str, str | None]], reply: dict[str, Any]) -> RewardFunctionFailed:
         at = reply.get("sample")
@@ -188,24 +188,24 @@ def _scored(reward: Callable[..., Any], columns: list[list[Any]]) -> dict[str, A
     except _WrongRewards as error:
         return {"error": str(error)}
     except BaseException as error:
-        found = {"error": _described(error)}
+        reply = {"error": _described(error)}
     # Asked alone, each answer shows whether it is the one.
     for at in range(size):
         try:
             _checked(reward(*([column[at]] for column in columns)), 1)
         except BaseException as error:
             return {"error": _described(error), "sample": at}
-    return found
+    return reply
 
 
-def _checked(found: Any, size: int) -> dict[str, Any]:
+def _checked(returned: Any, size: int) -> dict[str, Any]:
     try:
-        rewards = [math.nan if one is None else float(one) for one in found]
+        rewards = [math.nan if reward is None else float(reward) for reward in returned]
     except (TypeError, ValueError) as error:
         raise _WrongRewards(f"it returned no list of numbers: {error}"[:SHOWN]) from None
     if len(rewards) != size:
         raise _WrongRewards(f"it returned {len(rewards)} rewards for {size} answers")
-    return {"rewards": [one if math.isfinite(one) else None for one in rewards]}
+    return {"rewards": [reward if math.isfinite(reward) else None for reward in rewards]}
 
 
 def _described(error: BaseException) -> str:

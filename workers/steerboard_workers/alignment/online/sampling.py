@@ -40,7 +40,7 @@ class Sampled:
 
     def of_prompts(self, places: Sequence[int]) -> Sampled:
         n = len(self.rollouts) // len(self.prompts)
-        answers = [place * n + one for place in places for one in range(n)]
+        answers = [place * n + index for place in places for index in range(n)]
         return Sampled(
             [self.prompts[place] for place in places],
             [self.rollouts[place] for place in answers],
@@ -51,9 +51,9 @@ class Sampled:
     @classmethod
     def joined(cls, parts: Sequence[Sampled]) -> Sampled:
         return cls(
-            [one for part in parts for one in part.prompts],
-            [one for part in parts for one in part.rollouts],
-            [one for part in parts for one in part.examples],
+            [prompt for part in parts for prompt in part.prompts],
+            [rollout for part in parts for rollout in part.rollouts],
+            [example for part in parts for example in part.examples],
             Scores.joined([part.scores for part in parts]),
         )
 
@@ -164,9 +164,9 @@ class RewardedSource(RolloutSource):
     def penalties(self, sampled: Sampled) -> Floats:
         """(n,) by answer: what those pay that were cut, and long ones."""
         config = self.config
-        penalties: Floats = config.cut_penalty * np.array([float(not one.finished) for one in sampled.rollouts])
+        penalties: Floats = config.cut_penalty * np.array([float(not rollout.finished) for rollout in sampled.rollouts])
         if config.overlong_tokens is not None:
-            lengths = [len(one.ids) for one in sampled.rollouts]
+            lengths = [len(rollout.ids) for rollout in sampled.rollouts]
             penalties -= config.overlong_penalty * overlong(lengths, self._longest, config.overlong_tokens)
         return penalties
 
@@ -181,7 +181,7 @@ class RewardedSource(RolloutSource):
         self._drawn += 1
         if self.config.staleness and self._drawn < self.samplings():
             self._ahead.begin(self.context.policy, self.begin(self._drawn, self._listed(self._drawn)))
-        rollouts = [one for group in groups for one in group]
+        rollouts = [rollout for group in groups for rollout in group]
         examples = _examples(prompts, groups)
         with self.context.phases.measure("score") as phase:
             scores = self.rewards.score(rollouts, examples)
@@ -196,5 +196,7 @@ class RewardedSource(RolloutSource):
 def _examples(prompts: Sequence[Example], groups: Sequence[Sequence[Rollout]]) -> list[Example]:
     """One of each answer, with the ids that were sampled."""
     return [
-        replace(prompt, responses=(one.ids,)) for prompt, group in zip(prompts, groups, strict=True) for one in group
+        replace(prompt, responses=(rollout.ids,))
+        for prompt, group in zip(prompts, groups, strict=True)
+        for rollout in group
     ]

@@ -41,7 +41,9 @@ class Scores:
     weights: Mapping[str, float]
 
     def of(self, places: Sequence[int]) -> Scores:
-        return Scores(self.total[places], {name: one[places] for name, one in self.sources.items()}, self.weights)
+        return Scores(
+            self.total[places], {name: rewards[places] for name, rewards in self.sources.items()}, self.weights
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Scores]) -> Scores:
@@ -103,8 +105,8 @@ class AnswerRewards:
             sources[name], weights[name] = of_model, self._config.weight_of(model)
         for place, rule in enumerate(self._config.rules):
             name, scorer = _free(rule.kind, sources), self._outside.get(place)
-            found = self._of_rule(rule, answers) if scorer is None else self._from_outside(scorer, answers)
-            sources[name], weights[name] = found, rule.weight
+            rewards = self._of_rule(rule, answers) if scorer is None else self._from_outside(scorer, answers)
+            sources[name], weights[name] = rewards, rule.weight
         # 0 x NaN is NaN: what only rides along must not take the reward of an answer that it cannot score.
         counted = {name: values for name, values in sources.items() if weights[name]}
         total = sum((weights[name] * values for name, values in counted.items()), np.zeros(len(answers)))
@@ -120,46 +122,51 @@ class AnswerRewards:
             places = [at for at, example in enumerate(own) if example is not None]
             examples = [example for example in own if example is not None]
         elif closing := self._passes.closing_ids(model):
-            examples = [_closed(one, closing) if a.finished else one for one, a in zip(examples, answers, strict=True)]
-        found = np.full(len(answers), np.nan)
-        found[list(places)] = [one[0] for one in self._passes.per_sequence(examples, model)]
-        found[~np.isfinite(found)] = np.nan
-        return found
+            examples = [
+                _closed(example, closing) if a.finished else example
+                for example, a in zip(examples, answers, strict=True)
+            ]
+        rewards = np.full(len(answers), np.nan)
+        rewards[list(places)] = [values[0] for values in self._passes.per_sequence(examples, model)]
+        rewards[~np.isfinite(rewards)] = np.nan
+        return rewards
 
     def _in_tokens_of(self, renderer: Renderer, answer: Rollout) -> Example | None:
         (group,) = renderer.render_groups([self._texts.prompts[answer.row]], [[answer.text]])
         if group is None:
             return None
-        found = Example.of(answer.row, group)
-        ids, closing = found.responses[0], len(renderer.closing_ids)
+        example = Example.of(answer.row, group)
+        ids, closing = example.responses[0], len(renderer.closing_ids)
         end = len(ids) - closing - 1
         if group.tails[0] < closing or int(ids[end]) not in renderer.stop_ids:
             return None  # the window cut it, and the reward of its start is not its own
         # What a limit cut has no end, and must not get one.
         cut = not answer.finished and end > 0
-        return replace(found, responses=(ids[:end],), prompt_supervised=None) if cut else found
+        return replace(example, responses=(ids[:end],), prompt_supervised=None) if cut else example
 
     def _from_outside(self, scorer: Scorer, answers: Sequence[Rollout]) -> Floats:
-        prompts = [self._texts.prompts[one.row] for one in answers]
-        references = [self._texts.references.get(one.row) for one in answers]
+        prompts = [self._texts.prompts[answer.row] for answer in answers]
+        references = [self._texts.references.get(answer.row) for answer in answers]
         most = int(self._config.max_unscored * len(answers))
-        return np.array(from_main(lambda: scorer.score(prompts, [one.text for one in answers], references, most)))
+        return np.array(from_main(lambda: scorer.score(prompts, [answer.text for answer in answers], references, most)))
 
     def _of_rule(self, rule: RewardRule, answers: Sequence[Rollout]) -> Floats:
         """Whether a pattern is too slow is a matter of time, which differs between processes: one finds out for all."""
         texts = [answer.text for answer in answers]
         if isinstance(rule, RegexMatch):
-            found = self._found(rule, rule.pattern, texts)
-            return np.array([np.nan if one is TOO_SLOW else float(one is not None) for one in found])
+            matches = self._matches(rule, rule.pattern, texts)
+            return np.array([np.nan if match is TOO_SLOW else float(match is not None) for match in matches])
         assert isinstance(rule, ExactMatch)
         given: Sequence[Found] = texts
         if rule.extract is not None:
-            given = self._found(rule, rule.extract, texts, ignore_case=rule.ignore_case)
+            given = self._matches(rule, rule.extract, texts, ignore_case=rule.ignore_case)
         return np.array(
             [_exact(text, self._texts.references.get(a.row), rule) for text, a in zip(given, answers, strict=True)]
         )
 
-    def _found(self, rule: RewardRule, pattern: str, texts: Sequence[str], *, ignore_case: bool = False) -> list[Found]:
+    def _matches(
+        self, rule: RewardRule, pattern: str, texts: Sequence[str], *, ignore_case: bool = False
+    ) -> list[Found]:
         most, needed = int(self._config.max_unscored * len(texts)), bool(rule.weight)
         return from_main(
             lambda: self._matcher.find(pattern, texts, ignore_case=ignore_case, most_lost=most, needed=needed)
@@ -198,6 +205,6 @@ def _closed(example: Example, closing: Sequence[int]) -> Example:
 def _free(name: str, taken: Mapping[str, Floats]) -> str:
     """`name`, or with a number where two sources are called the same."""
     number = 1
-    while (found := name if number == 1 else f"{name}_{number}") in taken:
+    while (free := name if number == 1 else f"{name}_{number}") in taken:
         number += 1
-    return found
+    return free

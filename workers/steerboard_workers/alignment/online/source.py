@@ -105,7 +105,7 @@ class PolicyGradientSource(RewardedSource):
         """The longest prompts, each with all its answers, as they share it."""
         (longest,) = super().rehearsal()
         answers = self.config.answers
-        return [[one for one in longest[: math.ceil(len(longest) / answers)] for _ in range(answers)]]
+        return [[example for example in longest[: math.ceil(len(longest) / answers)] for _ in range(answers)]]
 
     def rehearsed_besides(self) -> Besides | None:
         return self._pretraining.longest() if self._pretraining is not None else None
@@ -141,15 +141,15 @@ class PolicyGradientSource(RewardedSource):
         # The only update of a sampling reads the policy itself. The first answers of a run are read here as well, to
         # compare the two.
         read = not (number and self._updates_once) or nothing or bool(np.isnan(rewards).any())
-        old = self._read(examples) if read else [one.log_probs for one in rollouts]
+        old = self._read(examples) if read else [rollout.log_probs for rollout in rollouts]
         reference = self._read(examples, "reference") if config.kl_weight else []
         apart = [o.astype(np.float64) - r for o, r in zip(old, reference, strict=True)] if reference else []
         in_reward = apart and config.kl_in == "reward"
         # What is reported is not clamped.
         log_ratios = (
-            [one.clip(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT) for one in apart]
+            [log_ratio.clip(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT) for log_ratio in apart]
             if in_reward
-            else [np.zeros(len(one.ids)) for one in rollouts]
+            else [np.zeros(len(rollout.ids)) for rollout in rollouts]
         )
         moments = (self._moments.mean, self._moments.divisor) if config.normalise_rewards else (0.0, 1.0)
         answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0}, moments)
@@ -165,7 +165,7 @@ class PolicyGradientSource(RewardedSource):
         if read:
             metrics |= sampler_metrics(rollouts, old, config.max_sampler_difference)
             if apart:
-                metrics["kl"] = float(np.mean([one.sum() for one in apart]))
+                metrics["kl"] = float(np.mean([log_ratio.sum() for log_ratio in apart]))
         if reference:
             of_tokens[REFERENCE] = reference
         if config.sampler_weight_cap is not None:
@@ -194,7 +194,7 @@ class PolicyGradientSource(RewardedSource):
         """The log-probs of the answers' tokens."""
         with self.context.phases.measure("reference") as phase:
             phase.tokens += sum(e.tokens for e in examples)
-            return [one[0] for one in self.context.passes.per_label(examples, model)]
+            return [log_probs[0] for log_probs in self.context.passes.per_label(examples, model)]
 
     def _is_kept(self, number: int) -> bool:
         """Whether answers of this sampling are kept to be read."""
@@ -238,18 +238,18 @@ class PolicyGradientSource(RewardedSource):
 
     def _turns(self, number: int) -> list[int]:
         """Which minibatch each step learns, after each pass in another order."""
-        found: list[int] = []
+        turns: list[int] = []
         for update in range(self.config.updates):
             key = [self.config.seed % 2**64, (number << 8) + update]
             order = np.random.Generator(np.random.Philox(key=key)).permutation(len(self._parts)).tolist()
-            found += order
-        return found
+            turns += order
+        return turns
 
     def _moved_too_far(self, part: Sequence[Example]) -> bool:
         if self.config.kl_stop is None:
             return False
         with self.context.phases.measure("reference") as phase:
-            now = np.concatenate([one[0] for one in self.context.passes.per_label(part)])
+            now = np.concatenate([log_probs[0] for log_probs in self.context.passes.per_label(part)])
             phase.tokens += sum(e.tokens for e in part)
         old = np.concatenate([e.token_values[OLD][0] for e in part])
         away = (now - old).astype(np.float64)

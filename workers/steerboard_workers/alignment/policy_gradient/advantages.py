@@ -53,10 +53,12 @@ def decoupled(rewards: Sequence[ArrayLike], weights: Sequence[float], *, eps: fl
     """
     if not rewards or len(rewards) != len(weights):
         raise ValueError(f"{len(rewards)} rewards with {len(weights)} weights")
-    given = [_groups(one) for one in rewards]
+    given = [_groups(source) for source in rewards]
     unscored = np.isnan(given).any(axis=0)
-    kept = [np.where(unscored, np.nan, one) for one in given]
-    total = sum((w * _standardised(one, eps) for w, one in zip(weights, kept, strict=True)), np.zeros_like(given[0]))
+    kept = [np.where(unscored, np.nan, source) for source in given]
+    total = sum(
+        (w * _standardised(source, eps) for w, source in zip(weights, kept, strict=True)), np.zeros_like(given[0])
+    )
     return whiten(total, eps=eps)
 
 

@@ -26,12 +26,12 @@ def token_rewards(rewards: Sequence[float], log_ratios: Sequence[Floats], kl_wei
     """The rewards of each answer's tokens, (tokens,): -kl_weight (log pi - log reference) at each token, which is the
     estimate k1 of the KL, and at the last one the reward of the whole answer as well. Log-ratios are bounded as in
     `kl.clamped`."""
-    found = []
+    per_token = []
     for reward, log_ratio in zip(rewards, log_ratios, strict=True):
         given = -kl_weight * log_ratio.clip(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
         given[-1] += reward
-        found.append(given)
-    return found
+        per_token.append(given)
+    return per_token
 
 
 def judged(rewards: Sequence[Floats], values: Sequence[Floats], gamma: float, lambda_: float) -> Judged:

@@ -19,7 +19,8 @@ LOG_RATIO_LIMIT = 20.0
 
 
 def clamped(log_ratio: Tensor, limit: float | None = LOG_RATIO_LIMIT) -> Tensor:
-    """The log-ratio within +-limit, before any exponential. What is reported should be of the unclamped one."""
+    """The log-ratio, of any shape, within +-limit, before any exponential. What is reported should be of the unclamped
+    one."""
     return log_ratio if limit is None else log_ratio.clamp(-limit, limit)
 
 

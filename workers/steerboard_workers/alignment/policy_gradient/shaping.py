@@ -30,6 +30,7 @@ class RunningMoments:
     squares: float = 0.0
 
     def add(self, values: Floats) -> None:
+        """values: of any shape."""
         known = values[~np.isnan(values)]
         if not len(known):
             return
@@ -47,5 +48,6 @@ class RunningMoments:
         return float(np.sqrt(self.squares / (self.count - 1))) + EPS
 
     def normalised(self, values: Floats) -> Floats:
+        """(values - mean) / `divisor`, of any shape."""
         scaled: Floats = (values - self.mean) / self.divisor
         return scaled

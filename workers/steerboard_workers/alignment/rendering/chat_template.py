@@ -70,7 +70,7 @@ class ChatTemplate:
             with computing_at_most(TEMPLATE_SECONDS, _endless):
                 # The folder's own template may open the answer with a default score; here the caller decides.
                 arguments = {**special, **template_arguments("")}
-                texts, found = render_jinja_template(
+                texts, spans = render_jinja_template(
                     [list(messages)],
                     chat_template=template,
                     add_generation_prompt=answering,
@@ -81,7 +81,7 @@ class ChatTemplate:
             raise
         except Exception as error:
             raise _fault(error) from error
-        return texts[0], [(start, end) for start, end in found[0]] if marks else []
+        return texts[0], [(start, end) for start, end in spans[0]] if marks else []
 
 
 def pinned(template: str, day: date) -> str:
@@ -106,7 +106,7 @@ def _fault(error: Exception) -> BadInput:
 
 
 def check_default(tokenizer: Any) -> None:
-    """Raises `BadInput` (`bad_chat_template`) for templates by name of which none is for plain conversations."""
+    """Raises `BadInput` (`bad_chat_template`) for templates by name, none of which is for plain conversations."""
     named = tokenizer.chat_template
     if not isinstance(named, dict) or not named or "default" in named:
         return

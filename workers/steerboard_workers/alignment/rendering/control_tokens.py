@@ -59,7 +59,7 @@ class ControlTokens:
     def add(self, spelling: str) -> None:
         """Treat a token as a control token though the tokenizer does not list it as a special one."""
         if spelling and spelling not in self._spellings:
-            self._spellings = sorted([*self._spellings, spelling], key=lambda one: (-len(one), one))
+            self._spellings = sorted([*self._spellings, spelling], key=lambda text: (-len(text), text))
             self._control = self._pattern(self._spellings)
             self._literal = re.compile("|".join([*map(re.escape, self._spellings), _PRIVATE]))
 
@@ -90,8 +90,8 @@ class ControlTokens:
         """Raises `BadInput` (`control_token_in_text`) for a tokenizer whose model itself reads the spelling of a
         control token as that token."""
         named = [self._named(text) for text in texts]
-        found = self._copy.tokenizer.encode_batch([text for text, _ in named], add_special_tokens=False)
-        return [self._encoded(encoding, pieces) for encoding, (_, pieces) in zip(found, named, strict=True)]
+        encodings = self._copy.tokenizer.encode_batch([text for text, _ in named], add_special_tokens=False)
+        return [self._encoded(encoding, pieces) for encoding, (_, pieces) in zip(encodings, named, strict=True)]
 
     def _encoded(self, encoding: Any, pieces: Sequence[_Piece]) -> Encoded:
         # In the copy, a control token has the number of its name: its own number comes from a text that spells it.
@@ -155,7 +155,7 @@ class _Copy:
         written["added_tokens"] = [token for token in written["added_tokens"] if token["content"] not in control]
         # A limit or padding of the folder's, and what it adds around a text, are not part of reading one.
         copy = Tokenizer.from_str(json.dumps({**written, "truncation": None, "padding": None, "post_processor": None}))
-        kept = {one["content"]: one["id"] for one in written["added_tokens"]}
+        kept = {token["content"]: token["id"] for token in written["added_tokens"]}
         numbers: dict[int | None, int] = {copy.token_to_id(spelling): number for spelling, number in kept.items()}
         for spelling, number in control.items():
             sides = {side: flags.get(spelling, {}).get(side, False) for side in ("lstrip", "rstrip")}

@@ -79,11 +79,11 @@ class PreferencePrompt:
 
     def _ids(self, contexts: Sequence[str], comparisons: Sequence[Comparison]) -> list[list[int]]:
         texts = [
-            f"[CONTEXT] {context} [RESPONSE A] {one.a} [RESPONSE B] {one.b} \n"
-            for context, one in zip(contexts, comparisons, strict=True)
+            f"[CONTEXT] {context} [RESPONSE A] {comparison.a} [RESPONSE B] {comparison.b} \n"
+            for context, comparison in zip(contexts, comparisons, strict=True)
         ]
-        found = self.renderer.prompts_ids([[{"role": "user", "content": text}] for text in texts])
-        return [ids + self._same for ids in found]
+        prompts = self.renderer.prompts_ids([[{"role": "user", "content": text}] for text in texts])
+        return [ids + self._same for ids in prompts]
 
     def _shortened(self, context: str, comparison: Comparison, length: int) -> Question | None:
         with self.renderer.tokenising():

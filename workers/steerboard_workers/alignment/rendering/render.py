@@ -158,16 +158,16 @@ class Renderer:
         """Prompts to which answers of `room` tokens will be sampled, as inference has them. None: the window leaves no
         room for the marker and the score."""
         tokens = self._prompts(prompts, scores)
-        return [self._prompt_alone(one, self.max_length - room) for one in tokens]
+        return [self._prompt_alone(prompt, self.max_length - room) for prompt in tokens]
 
     def _prompts(self, prompts: Sequence[Prompt], scores: Sequence[str | None] | None) -> list[_PromptTokens]:
         given = list(zip(prompts, scores or [None] * len(prompts), strict=True))
-        texts = _each(given, lambda one: self.template.open(*one))
+        texts = _each(given, lambda arguments: self.template.open(*arguments))
         with self.tokenising():
-            found = self._tokenise([text.written for text in texts])
+            tokenised = self._tokenise([text.written for text in texts])
             return [
                 _PromptTokens(ids, [False] * len(ids), min(len(ids), self._tail_length(text)))
-                for ids, text in zip(found, texts, strict=True)
+                for ids, text in zip(tokenised, texts, strict=True)
             ]
 
     def _prompt_alone(self, prompt: _PromptTokens, room: int) -> RenderedGroup | None:
@@ -207,16 +207,16 @@ class Renderer:
         given = list(zip(prompts, responses, scores or [None] * len(prompts), strict=True))
         texts = _each(
             given,
-            lambda one: (
-                self.template.open(one[0], one[2]),
-                [self.template.close(one[0], response, one[2]) for response in one[1]],
+            lambda group: (
+                self.template.open(group[0], group[2]),
+                [self.template.close(group[0], response, group[2]) for response in group[1]],
             ),
         )
-        opened, closed = [one for one, _ in texts], [group for _, group in texts]
+        opened, closed = [prompt for prompt, _ in texts], [group for _, group in texts]
         with self.tokenising():
-            prompt_ids = self._tokenise([one.written for one in opened])
-            kept = [self._tail_length(one) for one in opened]
-            ids = iter(self._tokenise([one.written for group in closed for one in group]))
+            prompt_ids = self._tokenise([text.written for text in opened])
+            kept = [self._tail_length(text) for text in opened]
+            ids = iter(self._tokenise([text.written for group in closed for text in group]))
             return [
                 self._group(opened[place], prompt_ids[place], kept[place], group, [next(ids) for _ in group])
                 for place, group in enumerate(closed)
@@ -247,9 +247,11 @@ class Renderer:
         if not as_asked or not as_always:
             offsets = self.template.control.encode([closed.written])[0].offsets
             start = (
-                start if as_asked else next(at for at, one in enumerate(offsets) if _within(one, (begins, len(text))))
+                start
+                if as_asked
+                else next(at for at, offset in enumerate(offsets) if _within(offset, (begins, len(text))))
             )
-            end = end if as_always else next((at for at, one in enumerate(offsets) if one[0] >= ends), len(ids))
+            end = end if as_always else next((at for at, offset in enumerate(offsets) if offset[0] >= ends), len(ids))
         return start, end
 
     def _tail_ids(self, tail: str) -> list[int]:
@@ -264,7 +266,7 @@ class Renderer:
         if not closed.replies:
             return [False] * length
         offsets = self.template.control.encode([closed.written])[0].offsets[:length]
-        return [any(_within(one, reply) for reply in closed.replies) for one in offsets]
+        return [any(_within(offset, reply) for reply in closed.replies) for offset in offsets]
 
     def _fit(self, prompt: _PromptTokens, answers: list[_Answer]) -> RenderedGroup | None:
         """Cut to the window. A response may always have half of it; the prompt yields from the left."""
@@ -298,9 +300,9 @@ class Renderer:
         plain = [text.text for text in texts if not text.literals]
         if plain:
             given = self.tokenizer(plain, add_special_tokens=False, return_attention_mask=False)["input_ids"]
-        found = iter(given if plain else [])
+        encoded = iter(given if plain else [])
         spelled = iter(self.template.control.encode([text for text in texts if text.literals]))
-        return [next(spelled).ids if text.literals else next(found) for text in texts]
+        return [next(spelled).ids if text.literals else next(encoded) for text in texts]
 
     def _tail_length(self, text: OpenText) -> int:
         """Tokens of the marker and score; one more than they take alone, since the border may fall otherwise."""
@@ -312,15 +314,15 @@ class Renderer:
 
 def _each(given: Sequence[G], write: Callable[[G], T]) -> list[T]:
     """What `write` makes of each. Raises `UnrenderableRows` with all that fail."""
-    found, faults = [], {}
-    for place, one in enumerate(given):
+    written, faults = [], {}
+    for place, item in enumerate(given):
         try:
-            found.append(write(one))
+            written.append(write(item))
         except BadInput as fault:
             faults[place] = fault
     if faults:
         raise UnrenderableRows(faults, len(given))
-    return found
+    return written
 
 
 def _within(token: Span, span: Span) -> bool:

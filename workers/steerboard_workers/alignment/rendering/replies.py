@@ -40,14 +40,14 @@ def earlier_replies(chat: ChatTemplate, shape: ReplyShape, messages: Messages, w
     places = [place for place, message in enumerate(messages[:-1]) if message["role"] == "assistant"]
     if not places:
         return []
-    found = _marked(chat, shape, messages, whole, len(places)) if chat.has_marks else None
-    found = found or _incremental(chat, shape, messages, whole, places)
-    found = found or _enclosed(chat, shape, messages, whole, places)
-    if found is None:
+    spans = _marked(chat, shape, messages, whole, len(places)) if chat.has_marks else None
+    spans = spans or _incremental(chat, shape, messages, whole, places)
+    spans = spans or _enclosed(chat, shape, messages, whole, places)
+    if spans is None:
         raise inexact(
-            "where earlier answers are cannot be found exactly", "Or learn the last answer only (learn: last)."
+            "the exact place of earlier answers cannot be found", "Or learn the last answer only (learn: last)."
         )
-    return found
+    return spans
 
 
 def _marked(chat: ChatTemplate, shape: ReplyShape, messages: Messages, whole: str, count: int) -> list[Span] | None:

@@ -55,4 +55,4 @@ class Done:
     """The reply to `Start` and `Update`."""
 
 
-Asked = Start | Update | Draw
+LiveCommand = Start | Update | Draw

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steerboard_contracts.engine import VllmOptions
-from steerboard_workers.engines.live.messages import Asked, Done, Draw, Drawn, Start, Update
+from steerboard_workers.engines.live.messages import Done, Draw, Drawn, LiveCommand, Start, Update
 from steerboard_workers.engines.vllm.host import NEVER, VllmHost
 from steerboard_workers.engines.vllm.process import VllmServer
 from steerboard_workers.engines.vllm.watchdog import EngineFailed
@@ -19,7 +19,7 @@ _SEED_BITS = (1 << 63) - 1
 
 
 class LiveServer(VllmServer):
-    def answers(self, asked: Asked) -> Iterator[Done | Drawn]:
+    def answers(self, asked: LiveCommand) -> Iterator[Done | Drawn]:
         if isinstance(asked, Start):
             self.host = VllmHost(
                 Path(asked.folder),
@@ -44,18 +44,18 @@ class LiveServer(VllmServer):
     def _draw(self, host: VllmHost, asked: Draw) -> Drawn:
         for place, prompt in enumerate(asked.prompts):
             host.add(str(place), prompt, _params(asked, place))
-        found: dict[int, tuple[list[int], list[float]]] = {}
+        answers: dict[int, tuple[list[int], list[float]]] = {}
         for output in host.outputs():
             (answer,) = output.outputs
             ids = list(answer.token_ids)
             of_tokens = [step[token].logprob for step, token in zip(answer.logprobs, ids, strict=True)]
-            found[int(output.request_id)] = (ids, of_tokens)
+            answers[int(output.request_id)] = (ids, of_tokens)
         host.rest()
-        if len(found) < len(asked.prompts):
+        if len(answers) < len(asked.prompts):
             raise EngineFailed(
-                f"{len(asked.prompts) - len(found)} answers never arrived", hint="The run's log has vLLM's output."
+                f"{len(asked.prompts) - len(answers)} answers never arrived", hint="The run's log has vLLM's output."
             )
-        ordered = [found[place] for place in range(len(asked.prompts))]
+        ordered = [answers[place] for place in range(len(asked.prompts))]
         return Drawn([ids for ids, _ in ordered], [log_probs for _, log_probs in ordered])
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from steerboard_contracts.decoding import Decoding
 from steerboard_workers.alignment.rendering.render import Renderer
-from steerboard_workers.engines.answers import Answer, Asked, Writer, asked
+from steerboard_workers.engines.answers import Answer, TokenisedRequest, Writer, asked
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.engines.sampling import stream_key
 from steerboard_workers.engines.vllm.guidance.pairs import AGAINST, GUIDANCE, KEY, SILENT
@@ -47,7 +47,7 @@ class VllmEngine:
 
     def write(
         self,
-        prompts: Iterable[Asked],
+        prompts: Iterable[TokenisedRequest],
         decoding: Decoding,
         seed: int,
         on_delta: Callable[[Delta], None] | None = None,
@@ -56,11 +56,11 @@ class VllmEngine:
         writer = Writer(self._renderer, self.stop_ids, decoding.stop, on_delta)
         waiting: dict[str, dict[int, Answer]] = {}
         ids: dict[str, str] = {}
-        for one in prompts:
-            for name, numbers in _parts(one, decoding):
-                params = self._params(one, decoding, seed, numbers)
-                waiting[name] = {i: Answer(one.request.row, n, one.limit) for i, n in enumerate(numbers)}
-                ids[name] = self._host.add(name, one.prompt, params)
+        for tokenised in prompts:
+            for name, numbers in _parts(tokenised, decoding):
+                params = self._params(tokenised, decoding, seed, numbers)
+                waiting[name] = {i: Answer(tokenised.request.row, n, tokenised.limit) for i, n in enumerate(numbers)}
+                ids[name] = self._host.add(name, tokenised.prompt, params)
         for output in self._host.outputs():
             answers = waiting[output.request_id]
             for part in output.outputs:
@@ -79,22 +79,22 @@ class VllmEngine:
         if lost:
             raise EngineFailed(f"{lost} answers never arrived", hint="The run's log has vLLM's output.")
 
-    def _params(self, one: Asked, decoding: Decoding, seed: int, numbers: Sequence[int]) -> Any:
+    def _params(self, tokenised: TokenisedRequest, decoding: Decoding, seed: int, numbers: Sequence[int]) -> Any:
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        key = stream_key(seed, one.request.row, 0) & _SEED_BITS
+        key = stream_key(seed, tokenised.request.row, 0) & _SEED_BITS
         guidance = None
-        if one.against is not None:
-            own = stream_key(seed, one.request.row, numbers[0])
-            guidance = {GUIDANCE: decoding.guidance, AGAINST: one.against, KEY: own, SILENT: self._silent}
+        if tokenised.against is not None:
+            own = stream_key(seed, tokenised.request.row, numbers[0])
+            guidance = {GUIDANCE: decoding.guidance, AGAINST: tokenised.against, KEY: own, SILENT: self._silent}
         return SamplingParams(
             extra_args=guidance,
             n=len(numbers),
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             top_k=decoding.top_k or -1,
-            max_tokens=one.limit,
+            max_tokens=tokenised.limit,
             seed=key + numbers[0] if decoding.temperature else None,
             stop_token_ids=sorted(self.stop_ids),
             logit_bias=None if guidance else dict.fromkeys(self._silent, NEVER) or None,
@@ -103,11 +103,11 @@ class VllmEngine:
         )
 
 
-def _parts(one: Asked, decoding: Decoding) -> list[tuple[str, list[int]]]:
+def _parts(tokenised: TokenisedRequest, decoding: Decoding) -> list[tuple[str, list[int]]]:
     """(name, numbers of its answers) of what vLLM is asked. One request for all answers, but one for each where stop
     strings may end them, since only whole requests can be ended early, where they are greedy, of which vLLM takes
     only one, and where they are guided, each with a random stream of its own; the seeds are the same."""
-    row, numbers = one.request.row, list(range(decoding.n))
+    row, numbers = tokenised.request.row, list(range(decoding.n))
     if decoding.stop or decoding.temperature == 0 or decoding.guided:
         return [(f"{row}-{n}", [n]) for n in numbers]
     return [(str(row), numbers)]

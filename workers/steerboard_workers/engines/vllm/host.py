@@ -173,10 +173,10 @@ def _refused(error: Exception) -> BadInput:
 def _check_devices(wanted: int, device: str) -> None:
     import torch
 
-    found = torch.cuda.device_count() if device == "cuda" else 1
-    if wanted > found:
+    available = torch.cuda.device_count() if device == "cuda" else 1
+    if wanted > available:
         raise BadInput(
-            f"tensor_parallel is {wanted}, but the worker has {found} device{'s' if found > 1 else ''}",
+            f"tensor_parallel is {wanted}, but the worker has {available} device{'s' if available > 1 else ''}",
             code="too_few_devices",
             hint="Lower `vllm.tensor_parallel`, or name a pool whose workers own more GPUs.",
         )

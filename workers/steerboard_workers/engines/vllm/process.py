@@ -126,6 +126,6 @@ class VllmServer:
 
 
 def _error(broken: Broken) -> SteerboardError:
-    found = EngineFailed(broken.detail, code=broken.code, hint=broken.hint)
-    found.retryable = broken.retryable
-    return found
+    error = EngineFailed(broken.detail, code=broken.code, hint=broken.hint)
+    error.retryable = broken.retryable
+    return error

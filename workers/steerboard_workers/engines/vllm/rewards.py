@@ -29,8 +29,8 @@ class VllmRewards:
             for place in places:
                 params = PoolingParams(task="classify", use_activation=False)
                 self._host.add(str(place), sequences[place].ids, params)
-            found = {int(output.request_id): float(output.outputs.data[0]) for output in self._host.outputs()}
-            if len(found) < len(places):
-                lost = len(places) - len(found)
+            rewards = {int(output.request_id): float(output.outputs.data[0]) for output in self._host.outputs()}
+            if len(rewards) < len(places):
+                lost = len(places) - len(rewards)
                 raise EngineFailed(f"{lost} rewards never arrived", hint="The run's log has vLLM's output.")
-            yield places, [found[place] for place in places]
+            yield places, [rewards[place] for place in places]

@@ -89,6 +89,6 @@ def check_complete(keys: set[str], own: dict[str, nn.Parameter]) -> None:
 
 
 def first_state(like: Tensor) -> dict[str, Tensor]:
-    """AdamW's state of one tensor before its first step."""
+    """AdamW's state of one tensor before its first step: moments of its shape, and the scalar `step`."""
     moments = {name: torch.zeros_like(like) for name in MOMENTS}
     return {"step": torch.tensor(0.0, device=like.device), **moments}

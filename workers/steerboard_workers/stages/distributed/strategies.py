@@ -64,7 +64,8 @@ class Strategy(Protocol):
         ...
 
     def backward(self, loss: Tensor, last: bool) -> None:
-        """Add a micro-batch's gradients; after the `last` of a step they are those of all processes."""
+        """Add the gradients of a micro-batch's loss, a scalar; after the `last` of a step they are those of all
+        processes."""
         ...
 
     def accumulating(self, last: bool) -> contextlib.AbstractContextManager[None]:

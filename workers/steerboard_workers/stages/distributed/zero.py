@@ -93,8 +93,8 @@ class ZeROStrategy:
             return module.to(self.accelerator.device)
         without_optimiser = {name: value for name, value in self._settings.items() if name != "gradient_clipping"}
         engine, *_ = self._deepspeed.initialize(model=module, config=without_optimiser, dist_init_required=False)
-        found: nn.Module = engine
-        return found
+        wrapped: nn.Module = engine
+        return wrapped
 
     def forwards(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
@@ -200,7 +200,7 @@ def settings(config: TrainingConfig, mixed: bool) -> dict[str, Any]:
         stage["offload_optimizer"] = {"device": "cpu", "pin_memory": torch.cuda.is_available()}
     if config.offload == "all":
         stage["offload_param"] = {"device": "cpu", "pin_memory": torch.cuda.is_available()}
-    found: dict[str, Any] = {
+    options: dict[str, Any] = {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,
         "gradient_clipping": config.max_grad_norm,
@@ -211,5 +211,5 @@ def settings(config: TrainingConfig, mixed: bool) -> dict[str, Any]:
         "steps_per_print": 1 << 30,
     }
     if mixed:
-        found |= {"bf16": {"enabled": True}, "data_types": {"grad_accum_dtype": "fp32"}}
-    return found
+        options |= {"bf16": {"enabled": True}, "data_types": {"grad_accum_dtype": "fp32"}}
+    return options

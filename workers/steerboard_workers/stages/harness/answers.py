@@ -55,8 +55,8 @@ class RecordedAnswers:
         key = self._key(kind, args)
         self._keep((key, self._counts[key]), answer)
 
-    def keep(self, one: Missing, answer: Any) -> None:
-        self._keep(one.place, answer)
+    def keep(self, asked: Missing, answer: Any) -> None:
+        self._keep(asked.place, answer)
 
     def fill(self, kind: str, requests: Sequence[Any], ask: Callable[[list[Missing]], Sequence[Any]]) -> list[Any]:
         """The answer to each request, in order; `ask` gives those that are missing, and may have kept them already."""
@@ -66,15 +66,15 @@ class RecordedAnswers:
             key = self._key(kind, request.args)
             places.append(Missing(request, key, seen[key]))
             seen[key] += 1
-        missing = [one for one in places if one.place not in self._kept]
+        missing = [asked for asked in places if asked.place not in self._kept]
         self._total = len(requests)
         self._done = len(requests) - len(missing)
         self._progress(self._done, self._total)
         if missing:
-            for one, answer in zip(missing, ask(missing), strict=True):
-                if one.place not in self._kept:
-                    self.keep(one, answer)
-        answers = [self._kept.rows[one.place]["answer"] for one in places]
+            for asked, answer in zip(missing, ask(missing), strict=True):
+                if asked.place not in self._kept:
+                    self.keep(asked, answer)
+        answers = [self._kept.rows[asked.place]["answer"] for asked in places]
         return [tuple(answer) if isinstance(answer, list) else answer for answer in answers]
 
     def _keep(self, place: tuple[str, int], answer: Any) -> None:

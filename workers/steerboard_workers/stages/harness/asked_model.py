@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.run_kinds.academic import AcademicConfig
 from steerboard_workers.stages.harness.answers import RecordedAnswers
 from steerboard_workers.stages.harness.endpoint_model import EndpointModel, check_written
 from steerboard_workers.stages.harness.model import RecordedModel
@@ -20,7 +20,7 @@ from steerboard_workers.stages.runtime import Stage
 
 def check_askable(config: AcademicConfig, loaded: Sequence[Loaded]) -> None:
     """Before a model is opened. Raises `BadInput` for a task that this one could not be asked."""
-    tasks = [task for one in loaded for task in one.tasks.values()]
+    tasks = [task for entry in loaded for task in entry.tasks.values()]
     if config.endpoint is not None:
         check_written(tasks)
     if config.endpoint is not None or config.engine != "transformers":
@@ -47,5 +47,7 @@ def open_model(stage: Stage, config: AcademicConfig, answers: RecordedAnswers) -
 def _check_template(stage: Stage, config: AcademicConfig, tokenizer: Any) -> None:
     if config.chat_template and not tokenizer.chat_template:
         raise BadInput(
-            f"{stage.model('model').name} has no chat template", code="no_chat_template", hint="Leave it off."
+            f"{stage.model('model').name} has no chat template",
+            code="no_chat_template",
+            hint="Leave `chat_template` off.",
         )

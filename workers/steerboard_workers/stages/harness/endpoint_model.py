@@ -60,15 +60,15 @@ class EndpointModel(LM):  # type: ignore[misc]
     def _written(self, missing: list[Missing]) -> list[str]:
         """This many at a time, another one as soon as one is answered."""
         texts: dict[int, str] = {}
-        questions = iter([_question(number, one) for number, one in enumerate(missing)])
+        questions = iter([_question(number, asked) for number, asked in enumerate(missing)])
         for _ in range(self._at_once):
             self._ask_next(questions)
         while len(texts) < len(missing):
             reply = self._reply()
-            one = missing[reply.number]
-            text = cut(reply.text, writing_of(one.request.args[1], one.request.task_name).until)
+            asked = missing[reply.number]
+            text = cut(reply.text, writing_of(asked.request.args[1], asked.request.task_name).until)
             texts[reply.number] = text
-            self._answers.keep(one, text)
+            self._answers.keep(asked, text)
             self._ask_next(questions)
         return [texts[number] for number in range(len(missing))]
 
@@ -107,9 +107,9 @@ def no_log_probs(task: str, kind: str = "log-probs") -> BadInput:
     )
 
 
-def _question(number: int, one: Missing) -> Question:
-    prompt, options = one.request.args
-    writing = writing_of(options, one.request.task_name)
+def _question(number: int, asked: Missing) -> Question:
+    prompt, options = asked.request.args
+    writing = writing_of(options, asked.request.task_name)
     return Question(
         number=number,
         messages=[ChatTurn(**turn) for turn in json.loads(prompt)],
@@ -121,7 +121,7 @@ def _question(number: int, one: Missing) -> Question:
             stop=list(writing.until[:_STOPS]),
         ),
         # Services take 31 bits.
-        seed=one.seed & 0x7FFFFFFF,
+        seed=asked.seed & 0x7FFFFFFF,
     )
 
 
@@ -130,6 +130,6 @@ def _lost() -> EndpointLost:
 
 
 def _error(failed: Failed) -> SteerboardError:
-    found = SteerboardError(failed.detail, code=failed.code, hint=failed.hint)
-    found.retryable = failed.retryable
-    return found
+    error = SteerboardError(failed.detail, code=failed.code, hint=failed.hint)
+    error.retryable = failed.retryable
+    return error

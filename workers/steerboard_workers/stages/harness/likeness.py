@@ -35,18 +35,18 @@ class Prompts:
 
     def before(self, text: str) -> str:
         """The hash of the turns that the text was made of, or else of the text."""
-        found = _hash(text)
-        return self._before.get(found, found)
+        digest = _hash(text)
+        return self._before.get(digest, digest)
 
 
 def items_hash(samples: Sequence[Sequence[Sample]]) -> str:
     """The hash of the items and their right answers; `samples`: of each part of a group."""
-    return _hash([[one["doc_hash"], one["target_hash"]] for part in samples for one in _once(part)])
+    return _hash([[sample["doc_hash"], sample["target_hash"]] for part in samples for sample in _once(part)])
 
 
 def asked_hash(samples: Sequence[Sequence[Sample]], prompts: Prompts) -> str:
     """The hash of every request of every item: its prompt, and the answer to be measured or the generation options."""
-    requests = (request for part in samples for one in _once(part) for request in one["arguments"])
+    requests = (request for part in samples for sample in _once(part) for request in sample["arguments"])
     return _hash([[prompts.before(prompt), *rest] for prompt, *rest in requests])
 
 
@@ -59,18 +59,18 @@ def scored_hash(tasks: Iterable[Any]) -> str:
 
 def _once(samples: Sequence[Sample]) -> Iterator[Sample]:
     """Each item, in order: there is a sample for every filter."""
-    mine = [one for one in samples if one["filter"] == samples[0]["filter"]]
-    return iter(sorted(mine, key=lambda one: one["doc_id"]))
+    mine = [sample for sample in samples if sample["filter"] == samples[0]["filter"]]
+    return iter(sorted(mine, key=lambda sample: sample["doc_id"]))
 
 
 def _written(value: Any) -> Any:
     """Functions by their name and the text of their file: a change of anything that they call there is a change."""
     if isinstance(value, Mapping):
-        return {str(name): _written(one) for name, one in value.items()}
+        return {str(name): _written(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_written(one) for one in value]
+        return [_written(part) for part in value]
     if isinstance(value, partial):
-        return [_written(one) for one in (value.func, value.args, value.keywords)]
+        return [_written(part) for part in (value.func, value.args, value.keywords)]
     if not callable(value):
         return value
     # The harness keeps a function that is a metric as its `__call__`.

@@ -26,6 +26,6 @@ class RecordedModel(HFLM):  # type: ignore[misc]
 
     def _filled(self, kind: str, ask: Any, requests: list[Any]) -> list[Any]:
         def answers(missing: list[Missing]) -> Any:
-            return ask([one.request for one in missing], disable_tqdm=True)
+            return ask([asked.request for asked in missing], disable_tqdm=True)
 
         return self._answers.fill(kind, requests, answers)

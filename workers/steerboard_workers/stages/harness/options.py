@@ -28,21 +28,21 @@ class Writing:
 
 def writing_of(options: Mapping[str, Any], task: str) -> Writing:
     """From the generation options of a request. Raises `BadInput` for one that only transformers knows."""
-    found = dict(normalize_gen_kwargs(dict(options), NEW_TOKENS))
-    unknown = sorted(name for name in set(found) - _KNOWN if (name, found[name]) != ("num_beams", 1))
+    given = dict(normalize_gen_kwargs(dict(options), NEW_TOKENS))
+    unknown = sorted(name for name in set(given) - _KNOWN if (name, given[name]) != ("num_beams", 1))
     if unknown:
         raise BadInput(
             f"task {task} asks for the generation option {unknown[0]}, which only transformers takes",
             code="bad_benchmark_task",
             hint="Use engine: transformers for it.",
         )
-    sampled = found.get("do_sample") is not False
+    sampled = given.get("do_sample") is not False
     return Writing(
-        until=tuple(text for text in found["until"] if text),
-        limit=found["max_gen_toks"],
-        temperature=float(found.get("temperature") or 0.0) if sampled else 0.0,
-        top_p=float(found.get("top_p") or 1.0),
-        top_k=int(found.get("top_k") or 0),
+        until=tuple(text for text in given["until"] if text),
+        limit=given["max_gen_toks"],
+        temperature=float(given.get("temperature") or 0.0) if sampled else 0.0,
+        top_p=float(given.get("top_p") or 1.0),
+        top_k=int(given.get("top_k") or 0),
     )
 
 

@@ -17,19 +17,19 @@ from steerboard_workers.stages.harness.tasks import Loaded
 _ROUNDING = 1e-9
 
 
-def tasks_of(found: Mapping[str, Any], loaded: Loaded, prompts: Prompts, template: bool) -> Iterator[AcademicTask]:
+def tasks_of(results: Mapping[str, Any], loaded: Loaded, prompts: Prompts, template: bool) -> Iterator[AcademicTask]:
     """The tasks in what `evaluate` gives for one name: the group that it is, or else each of its tasks."""
     name, group = loaded.name, loaded.groups.get(loaded.name)
-    if group is not None and _figures(found["results"].get(name, {})):
+    if group is not None and _figures(results["results"].get(name, {})):
         parts = sorted(task.task_name for task in group.get_all_tasks())
-        yield _task(found, loaded, prompts, name, parts, template, group=True)
+        yield _task(results, loaded, prompts, name, parts, template, group=True)
         return
-    for task in sorted(found["samples"]):
-        yield _task(found, loaded, prompts, task, [task], template, group=False)
+    for task in sorted(results["samples"]):
+        yield _task(results, loaded, prompts, task, [task], template, group=False)
 
 
 def _task(
-    found: Mapping[str, Any],
+    results: Mapping[str, Any],
     loaded: Loaded,
     prompts: Prompts,
     name: str,
@@ -38,12 +38,12 @@ def _task(
     *,
     group: bool,
 ) -> AcademicTask:
-    row = found["results"][name]
+    row = results["results"][name]
     keys = _figures(row)
     figures = []
     for (metric, filter_), short in zip(keys, figure_names(keys), strict=True):
         value, stderr = float(row[f"{metric},{filter_}"]), row.get(f"{metric}_stderr,{filter_}")
-        scores = [score for part in parts for score in _scores(found["samples"][part], metric, filter_)]
+        scores = [score for part in parts for score in _scores(results["samples"][part], metric, filter_)]
         # A metric that is not a mean over items, such as a corpus BLEU, has no score for an item.
         if not scores or abs(math.fsum(scores) / len(scores) - value) > _ROUNDING:
             scores = []
@@ -54,19 +54,19 @@ def _task(
                 filter=filter_,
                 value=value,
                 stderr=float(stderr) if isinstance(stderr, int | float) else None,
-                higher_is_better=found["higher_is_better"].get(name, {}).get(metric),
+                higher_is_better=results["higher_is_better"].get(name, {}).get(metric),
                 interval=mean_of(scores) if scores else None,
                 scores=scores,
             )
         )
-    samples, version = [found["samples"][part] for part in parts], found["versions"].get(name)
+    samples, version = [results["samples"][part] for part in parts], results["versions"].get(name)
     return AcademicTask(
         task=name,
         version=None if version is None else str(version),
-        shots=found["n-shot"].get(name),
+        shots=results["n-shot"].get(name),
         template=template,
-        items=sum(found["n-samples"][part]["effective"] for part in parts),
-        of=sum(found["n-samples"][part]["original"] for part in parts),
+        items=sum(results["n-samples"][part]["effective"] for part in parts),
+        of=sum(results["n-samples"][part]["original"] for part in parts),
         parts=len(parts) if group else 0,
         items_hash=items_hash(samples),
         asked_hash=asked_hash(samples, prompts),
@@ -83,8 +83,8 @@ def _figures(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _scores(samples: Sequence[Mapping[str, Any]], metric: str, filter_: str) -> list[int | float]:
     """By item, in order; empty where an item has none that is a number."""
-    mine = sorted((one for one in samples if one["filter"] == filter_), key=lambda one: one["doc_id"])
-    values: list[Any] = [one.get(metric) for one in mine]
+    mine = sorted((sample for sample in samples if sample["filter"] == filter_), key=lambda sample: sample["doc_id"])
+    values: list[Any] = [sample.get(metric) for sample in mine]
     if any(not isinstance(value, int | float) and not hasattr(value, "item") for value in values):
         return []
     numbers = [float(value) for value in values]

@@ -97,7 +97,7 @@ class CodeEval:
             for place, candidate in enumerate(candidates):
                 outcome = {"task_id": problem, "completion_id": place, "passed": passes(f"{candidate}\n{test}")}
                 results[problem].append((place, outcome))
-        counts = [(len(found), sum(one["passed"] for _, one in found)) for found in results.values()]
+        counts = [(len(tries), sum(verdict["passed"] for _, verdict in tries)) for tries in results.values()]
         shares = {
             f"pass@{most}": sum(_pass_at(n, right, most) for n, right in counts) / len(counts)
             for most in k

@@ -9,7 +9,7 @@ processes or threads, no signals to others. Root is bound in the same way.
 
 The word shows that the code ran to its end, not that it is right. Code that ends the process early does not write it,
 and finds it in no variable, no frame, and no object that the garbage collector knows: while the code runs, it is on the
-evaluation stack of `main` alone. It is in this process all the same, for a test has to run where the code is that it
+evaluation stack of `main` alone. It is in this process still, because a test has to run where the code is that it
 tests. Code that reads the process's memory (by `ctypes`, or by bytecode made by hand) can find it; and code that robs
 its tests of their meaning (an `__eq__` that is always true, a trace function that jumps over the assertions) needs no
 word. Neither opens the limits, which are the kernel's.

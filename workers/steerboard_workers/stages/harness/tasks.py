@@ -11,9 +11,9 @@ from typing import Any
 import evaluate
 from lm_eval.tasks import TaskManager
 
-from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput, SteerboardError
 from steerboard_contracts.files.local_folders import FolderNotAllowed, LocalFolders
+from steerboard_contracts.run_kinds.academic import AcademicConfig
 from steerboard_workers.stages.harness import sandbox
 
 # Which the command line of the harness has by default.
@@ -75,16 +75,16 @@ def load(config: AcademicConfig, folder: Path | None) -> Iterator[Loaded]:
                 code="unknown_benchmark_task",
                 hint="`lm_eval ls tasks` lists those of lm-evaluation-harness; your own are in `folder`.",
             )
-        found = _loaded(manager, name)
-        for task in found.tasks.values():
+        loaded = _loaded(manager, name)
+        for task in loaded.tasks.values():
             _set_shots(task, config.shots_of(name))
             _check_code(task)
-        yield found
+        yield loaded
 
 
 def _loaded(manager: Any, name: str) -> Loaded:
     try:
-        found = manager.load([name])
+        loaded = manager.load([name])
     except SteerboardError:
         raise
     except (OSError, ConnectionError) as error:
@@ -99,7 +99,7 @@ def _loaded(manager: Any, name: str) -> Loaded:
             code="bad_benchmark_task",
             hint="The run's log has the traceback. A task may need a package that this environment does not have.",
         ) from error
-    return Loaded(name, dict(found["tasks"]), dict(found.get("groups") or {}))
+    return Loaded(name, dict(loaded["tasks"]), dict(loaded.get("groups") or {}))
 
 
 def _data_of(manager: Any, name: str) -> str:
@@ -122,8 +122,10 @@ def _check_code(task: Any) -> None:
     """A task that runs code has to run it by the metric that was replaced."""
     metrics = getattr(task, "_metric_fn_list", {})  # a task that is a class of its own may have none
     # The harness keeps a function that is a metric as its `__call__`.
-    functions = [getattr(one, "__self__", one) for one in (*metrics.values(), task.config.process_results)]
-    modules = {str(getattr(one, "__module__", "")) for one in (*functions, *task.aggregation().values())}
+    functions = [
+        getattr(function, "__self__", function) for function in (*metrics.values(), task.config.process_results)
+    ]
+    modules = {str(getattr(function, "__module__", "")) for function in (*functions, *task.aggregation().values())}
     for evaluating, how in _EVALUATING.items():
         if any(module.startswith(evaluating) for module in modules):
             raise _unconfined(task, how)

@@ -85,4 +85,4 @@ class Done:
     """The last answer to each message."""
 
 
-Asked = Open | Write | Measure | Choose
+HarnessCommand = Open | Write | Measure | Choose

@@ -15,17 +15,17 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput, EngineMissing
+from steerboard_contracts.run_kinds.academic import AcademicConfig
 from steerboard_workers.engines.vllm.process import VllmProcess
 from steerboard_workers.stages.harness.answers import Missing, RecordedAnswers
 from steerboard_workers.stages.harness.model import RecordedModel
 from steerboard_workers.stages.harness.options import Writing, cut, writing_of
 from steerboard_workers.stages.harness.vllm_messages import (
-    Asked,
     Choose,
     Chosen,
     Done,
+    HarnessCommand,
     Measure,
     Measured,
     Open,
@@ -67,13 +67,13 @@ class VllmModel(RecordedModel):
         self, requests: Sequence[Tokenised], disable_tqdm: bool = False, override_bs: int | None = None
     ) -> list[tuple[float, bool]]:
         """Choices of one token by their contexts, then the others; the longest first, so that memory fails early."""
-        found: dict[int, tuple[float, bool]] = {}
+        scores: dict[int, tuple[float, bool]] = {}
 
         def keep(place: int, log_prob: float, greedy: bool) -> None:
-            found[place] = log_prob, greedy
+            scores[place] = log_prob, greedy
             texts = requests[place][0]
             if texts is not None:
-                self.cache_hook.add_partial("loglikelihood", texts, found[place])
+                self.cache_hook.add_partial("loglikelihood", texts, scores[place])
 
         by_context: dict[tuple[int, ...], list[int]] = defaultdict(list)
         others = []
@@ -86,7 +86,7 @@ class VllmModel(RecordedModel):
                 others.append(place)
         self._choose(requests, by_context, keep)
         self._measure(requests, others, keep)
-        return [found[place] for place in range(len(requests))]
+        return [scores[place] for place in range(len(requests))]
 
     def _choose(self, requests: Sequence[Tokenised], by_context: dict[tuple[int, ...], list[int]], keep: Keep) -> None:
         groups = [
@@ -115,16 +115,16 @@ class VllmModel(RecordedModel):
     def _written(self, missing: list[Missing]) -> list[str]:
         eos = self.tok_decode(self.eot_token_id, skip_special_tokens=False)
         groups: dict[Writing, list[Missing]] = defaultdict(list)
-        for one in missing:
-            groups[writing_of(one.request.args[1], one.request.task_name)].append(one)
+        for asked in missing:
+            groups[writing_of(asked.request.args[1], asked.request.task_name)].append(asked)
         texts: dict[tuple[str, int], str] = {}
         for writing, group in groups.items():
             until = (*writing.until, eos)
             for written in self._replies(self._write(writing, until, group), Written):
-                one = group[written.place]
-                texts[one.place] = cut(self.tok_decode(written.ids), until)
-                self._answers.keep(one, texts[one.place])
-        return [texts[one.place] for one in missing]
+                asked = group[written.place]
+                texts[asked.place] = cut(self.tok_decode(written.ids), until)
+                self._answers.keep(asked, texts[asked.place])
+        return [texts[asked.place] for asked in missing]
 
     def _write(self, writing: Writing, until: Sequence[str], group: Sequence[Missing]) -> Write:
         room = self.max_length - writing.limit
@@ -135,18 +135,20 @@ class VllmModel(RecordedModel):
                 code="bad_benchmark_task",
                 hint="Leave it out, or raise vllm.max_model_len where it is below the model's own.",
             )
-        prompts = [self.tok_batch_encode([one.request.args[0]], left_truncate_len=room)[0][0].tolist() for one in group]
+        prompts = [
+            self.tok_batch_encode([asked.request.args[0]], left_truncate_len=room)[0][0].tolist() for asked in group
+        ]
         return Write(
             prompts=prompts,
             limits=[writing.limit] * len(group),
-            seeds=[one.seed for one in group],
+            seeds=[asked.seed for asked in group],
             temperature=writing.temperature,
             top_p=writing.top_p,
             top_k=writing.top_k,
             stop=until,
         )
 
-    def _replies(self, asked: Asked, kind: type) -> Iterator[Any]:
+    def _replies(self, asked: HarnessCommand, kind: type) -> Iterator[Any]:
         """As they come. Raises `EngineFailed`."""
         self._process.send(asked)
         while not isinstance(reply := self._process.receive(), Done):

@@ -13,16 +13,16 @@ from typing import Any
 
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.engine import VllmOptions
-from steerboard_workers.engines.answers import Asked as AskedPrompt
+from steerboard_workers.engines.answers import TokenisedRequest
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.vllm.engine import VllmEngine
 from steerboard_workers.engines.vllm.process import VllmServer
 from steerboard_workers.engines.vllm.watchdog import EngineFailed
 from steerboard_workers.stages.harness.vllm_messages import (
-    Asked,
     Choose,
     Chosen,
     Done,
+    HarnessCommand,
     Measure,
     Measured,
     Open,
@@ -36,7 +36,7 @@ from steerboard_workers.stages.models.open_models import own_ends, vllm_host
 class HarnessServer(VllmServer):
     _engine: VllmEngine
 
-    def answers(self, asked: Asked) -> Iterator[Written | Measured | Chosen | Done]:
+    def answers(self, asked: HarnessCommand) -> Iterator[Written | Measured | Chosen | Done]:
         if isinstance(asked, Open):
             self._open(asked)
         elif isinstance(asked, Write):
@@ -71,7 +71,7 @@ class HarnessServer(VllmServer):
         decoding = Decoding(temperature=asked.temperature, top_p=asked.top_p, top_k=asked.top_k, stop=stop)
         places = {seed: place for place, seed in enumerate(asked.seeds)}
         prompts = [
-            AskedPrompt(Request(seed, ()), list(prompt), limit)
+            TokenisedRequest(Request(seed, ()), list(prompt), limit)
             for prompt, limit, seed in zip(asked.prompts, asked.limits, asked.seeds, strict=True)
         ]
         for completion in self._engine.write(prompts, decoding, 0):
@@ -87,8 +87,8 @@ class HarnessServer(VllmServer):
     def _choose(self, asked: Choose) -> Iterator[Chosen]:
         for place, output in self._outputs(asked.prompts, [_params(logprob_token_ids=[*ids]) for ids in asked.tokens]):
             (answer,) = output.outputs
-            (found,) = answer.logprobs
-            yield Chosen(place, [found[token].logprob for token in asked.tokens[place]], answer.token_ids[0])
+            (candidates,) = answer.logprobs
+            yield Chosen(place, [candidates[token].logprob for token in asked.tokens[place]], answer.token_ids[0])
 
     def _outputs(self, prompts: Sequence[Sequence[int]], params: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """(place, output) of each prompt, in any order."""
@@ -116,10 +116,10 @@ def _params(**options: Any) -> Any:
 def _measured(place: int, sequence: Any, start: int, by_token: Any) -> Measured:
     """`by_token`: vLLM's, of each token of the sequence those tokens that were asked for."""
     total, greedy = 0.0, True
-    for token, found in zip(sequence[start:], by_token[start:], strict=True):
-        log_prob = found[token].logprob
+    for token, candidates in zip(sequence[start:], by_token[start:], strict=True):
+        log_prob = candidates[token].logprob
         total += log_prob
-        greedy = greedy and log_prob >= max(other.logprob for other in found.values())
+        greedy = greedy and log_prob >= max(other.logprob for other in candidates.values())
     return Measured(place, total, greedy)
 
 

@@ -191,12 +191,12 @@ def below_adapters(plain: Iterable[tuple[str, Tensor]], trained: Iterable[str]) 
     names = list(trained)
     adapted = {name.partition(".lora_A.")[0] for name in names if ".lora_A." in name}
     rows = {name.partition(_ROWS)[0] for name in names if _ROWS in name}
-    found = {}
+    tensors = {}
     for name, tensor in plain:
         layer, _, what = name.rpartition(".")
         inner = ".base_layer." if layer in adapted else _TOKEN_BASE if layer in rows else "."
-        found[f"{layer}{inner}{what}" if layer else name] = tensor
-    return found
+        tensors[f"{layer}{inner}{what}" if layer else name] = tensor
+    return tensors
 
 
 def write_adapter(
@@ -261,19 +261,19 @@ def _vocabularies(model: Any) -> list[str]:
 
 def _targets(model: Any, lora: LoraConfig) -> list[str]:
     """Last names of the decoder's linear layers, or of those of its attention only."""
-    found = {_last(name) for name, _ in _layers(model)}  # of adapters that are in it already
-    if not found:
+    targets = {_last(name) for name, _ in _layers(model)}  # of adapters that are in it already
+    if not targets:
         linear = (name for name, layer in model.base_model.named_modules() if _is_product(layer))
-        found = {_last(name) for name in linear if lora.targets == "linear" or _of_attention(name)}
-    if not found:
+        targets = {_last(name) for name in linear if lora.targets == "linear" or _of_attention(name)}
+    if not targets:
         raise _not_adaptable(model, "it has no linear layers")
-    return sorted(found)
+    return sorted(targets)
 
 
 def _check_merges(model: Any) -> None:
     odd = next((name for name, layer in _layers(model) if not isinstance(layer.get_base_layer(), nn.Linear)), None)
     if odd is not None:
-        raise _not_adaptable(model, f"{odd} is no linear layer, and its adapter cannot be merged")
+        raise _not_adaptable(model, f"{odd} is not a linear layer, so its adapter cannot be merged")
 
 
 def _not_adaptable(model: Any, why: str) -> BadInput:

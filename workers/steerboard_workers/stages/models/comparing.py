@@ -34,9 +34,9 @@ def compare(
     on_progress: Callable[[int], None] | None = None,
 ) -> list[Preference]:
     """One preference for each comparison, in their order. `on_progress` gets the number done. Raises `BadRow`."""
-    found: dict[int, Preference] = {}
+    by_place: dict[int, Preference] = {}
     for places, preferences in engine.compare(comparisons, batch_tokens):
-        found.update(zip(places, preferences, strict=True))
+        by_place.update(zip(places, preferences, strict=True))
         if on_progress:
-            on_progress(len(found))
-    return [found[place] for place in range(len(comparisons))]
+            on_progress(len(by_place))
+    return [by_place[place] for place in range(len(comparisons))]

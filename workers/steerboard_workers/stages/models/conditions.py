@@ -32,5 +32,5 @@ def resolved(info: ModelInfo, asked: Condition | None, name: str) -> Condition |
 
 def score_text(info: ModelInfo, asked: Condition | None, name: str) -> str | None:
     """How that is written into the prompt."""
-    found = resolved(info, asked, name)
-    return info.condition.text(found) if info.condition is not None and found is not None else None
+    condition = resolved(info, asked, name)
+    return info.condition.text(condition) if info.condition is not None and condition is not None else None

@@ -85,22 +85,22 @@ def leave_out_choices(folder: Path) -> list[str]:
     for name in _SETTINGS:
         if (folder / name).is_file():
             content = read_json(folder / name)
-            found: set[str] = set()
-            kept = _without_choices(content, found)
-            if found:
+            choices: set[str] = set()
+            kept = _without_choices(content, choices)
+            if choices:
                 (folder / name).write_text(json.dumps(kept, indent=2) + "\n")
-                left_out.append(f"{', '.join(sorted(found))} ({name})")
+                left_out.append(f"{', '.join(sorted(choices))} ({name})")
     return left_out
 
 
-def _without_choices(value: Any, found: set[str]) -> Any:
+def _without_choices(value: Any, choices: set[str]) -> Any:
     if isinstance(value, list):
-        return [_without_choices(item, found) for item in value]
+        return [_without_choices(item, choices) for item in value]
     if not isinstance(value, dict):
         return value
     chooses = {key for key in value if _chooses(key)}
-    found |= chooses
-    return {key: _without_choices(item, found) for key, item in value.items() if key not in chooses}
+    choices |= chooses
+    return {key: _without_choices(item, choices) for key, item in value.items() if key not in chooses}
 
 
 def _chooses(key: str) -> bool:

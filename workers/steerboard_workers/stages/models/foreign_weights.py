@@ -37,7 +37,7 @@ def load_foreign(folder: Path, tokenizer: Any, label: int | None = None) -> tupl
         first = sorted(map(str, report["mismatched_keys"]))[0]
         raise BadModel(f"tensors of the folder do not have the shapes in config.json, such as {first[:200]}")
     if label is not None and not rewards:
-        raise BadModel(f"{type(model).__name__} has no labels, and label: {label} chooses one", hint="Leave label out.")
+        raise BadModel(f"{type(model).__name__} has no labels, and label: {label} chooses one", hint="Omit `label`.")
     if rewards and model.config.num_labels != 1:
         _keep_label(folder, model, label)
     _check_vocabulary(model, tokenizer)

@@ -97,7 +97,7 @@ def _config(path: Path, header: GgufHeader, reader: Any) -> Any:
     check_numbers(header.metadata, "", "the header")
     if header.architecture.replace("_", "-") not in _KNOWN:
         raise UnsupportedGguf(
-            f"transformers reads no GGUF files of the architecture {header.architecture[:100]!r}",
+            f"transformers cannot read GGUF files of the architecture {header.architecture[:100]!r}",
             hint="Give the model as safetensors, as its makers publish it.",
         )
     with its_own_fault("the header does not describe a language model"):
@@ -116,7 +116,7 @@ def _scale_positions(config: Any, header: GgufHeader, reader: Any) -> None:
     scaling = header.own("rope.scaling.type")
     if scaling not in (None, "none") or header.own("rope.scale_linear"):
         raise _scaled(str(scaling or "linear"))
-    tensor = next((one for one in reader.tensors if one.name == _ROPE_FACTORS), None)
+    tensor = next((tensor for tensor in reader.tensors if tensor.name == _ROPE_FACTORS), None)
     if tensor is None or not (tensor.data != 1).any():
         return
     factors = torch.tensor(tensor.data, dtype=torch.float32)
@@ -155,7 +155,7 @@ def _check_tokens(tokenizer: Any, reader: Any, name: str) -> None:
     if wrong is not None or lost:
         number = lost[0] if wrong is None else wrong
         raise UnsupportedGguf(
-            f"transformers makes another vocabulary of {name}: it changes token {number}, {tokens[number][:100]!r}",
+            f"transformers changes the vocabulary of {name}: token {number}, {tokens[number][:100]!r}",
             hint="Give the model as safetensors with its tokenizer.",
         )
 
@@ -175,7 +175,7 @@ def _set_end_tokens(model: Any, reader: Any) -> None:
     own = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
     field = reader.fields.get("tokenizer.ggml.eot_token_id")
     ends = [*own, *([int(field.contents())] if field is not None else [])]
-    found = [*dict.fromkeys(end for end in ends if end is not None)]
-    if len(found) > 1:
-        config.eos_token_id = found
+    distinct = [*dict.fromkeys(end for end in ends if end is not None)]
+    if len(distinct) > 1:
+        config.eos_token_id = distinct
         model.generation_config = config

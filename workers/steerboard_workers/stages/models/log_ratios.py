@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steerboard_contracts.configs.answer import AnswerConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.resumable_rows import ResumableRows
+from steerboard_contracts.run_kinds.answer import AnswerConfig
 from steerboard_workers.alignment.rendering.render import answer_room
 from steerboard_workers.engines.log_probs import AnswerLogProbs, Drawn
 from steerboard_workers.stages.models.conditions import score_text
@@ -86,9 +86,9 @@ def _compute(
         for batch, batcher, part in reader.passes(drawn, BATCH_TOKENS):
             if all(places[at] in partial for at in batch):
                 continue
-            found = reader.read(batcher, part)
+            values = reader.read(batcher, part)
             phase.tokens += sum(drawn[at].tokens for at in batch)
-            rows = zip((places[at] for at in batch), found, strict=True)
+            rows = zip((places[at] for at in batch), values, strict=True)
             partial.add({**dict(zip(KEY, place, strict=True)), "log_prob": value} for place, value in rows)
             stage.progress(len(partial.rows), len(places), "answers", f"log-probs by {whose}")
 

@@ -196,5 +196,5 @@ def own_ends(folder: Path) -> int | list[int] | None:
     file = folder / "generation_config.json"
     if not file.is_file():
         file = folder / "config.json"
-    found: int | list[int] | None = json.loads(file.read_bytes()).get("eos_token_id")
-    return found
+    ends: int | list[int] | None = json.loads(file.read_bytes()).get("eos_token_id")
+    return ends

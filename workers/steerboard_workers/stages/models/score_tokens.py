@@ -51,7 +51,7 @@ def set_rows(model: Any, tokenizer: Any, writing: Writing) -> None:
         model.resize_token_embeddings(max(ids) + 1, mean_resizing=False)
     head = model.get_output_embeddings()
     rows = [model.get_input_embeddings().weight, head.weight, getattr(head, "bias", None)]
-    for weight in {id(one): one for one in rows if one is not None}.values():
+    for weight in {id(row): row for row in rows if row is not None}.values():
         with _whole(weight):
             if weight.numel():  # under ZeRO-3 on the process that spreads it
                 for number, of_word in zip(ids, words, strict=True):
@@ -65,14 +65,14 @@ def word_ids(tokenizer: Any, writing: Writing, part: int) -> list[int]:
     start = len(before)
     read = tokenizer(before + word + after, add_special_tokens=False, return_offsets_mapping=True)
     places = zip(read["input_ids"], read["offset_mapping"], strict=True)
-    found = [number for number, (first, last) in places if first < start + len(word) and last > start]
-    if not found:
+    ids = [number for number, (first, last) in places if first < start + len(word) and last > start]
+    if not ids:
         raise BadInput(
             f"the model's tokenizer has no tokens for {word!r}, which {writing.tokens[part]} is to begin as",
             code="bad_score_tokens",
             hint="Write other score_words.",
         )
-    return found
+    return ids
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ _CONVERSATIONS: tuple[list[dict[str, str]], ...] = (
 def reads_otherwise(own: Renderer, ours: Renderer) -> str | None:
     """How a model of the same vocabulary reads other token ids of a conversation than the model to train does: by its
     template, or by a shorter window. None where it does not."""
-    if any(_ids(own, one) != _ids(ours, one) for one in _CONVERSATIONS):
+    if any(_ids(own, messages) != _ids(ours, messages) for messages in _CONVERSATIONS):
         return "has another template than the model to train"
     if own.max_length < ours.max_length:
         return f"reads at most {own.max_length} tokens, and the model to train {ours.max_length}"

@@ -47,20 +47,20 @@ class RolesApart:
                 room = store_bytes(stage, roles)
                 self._node = RayNode(stage.directory, roles, roles.address, token, store_bytes=room)
 
-    def places(self, one: Frozen) -> bool:
-        return self._config.placement.copies(one.role) > 0
+    def places(self, frozen: Frozen) -> bool:
+        return self._config.placement.copies(frozen.role) > 0
 
     def sampler(self, start: Setup, module: PolicyModule) -> PlacedSampler:
         return PlacedSampler(self._cluster, self._config, start, module, self._sharing, self._stage.phases)
 
-    def open(self, one: Frozen, model: FrozenModel, examples: list[Example], share: bool) -> Reader:
+    def open(self, frozen: Frozen, model: FrozenModel, examples: list[Example], share: bool) -> Reader:
         """A copy of the model with each unit of its role."""
-        units = self._units(one)
+        units = self._units(frozen)
         asked = [unit.ask("add", model, examples, share, kept=model.name) for unit in units]
         batchers = [opened.answer() for opened in asked][:1] or [None]
         if self._sharing.accelerator.num_processes > 1:
             torch.distributed.broadcast_object_list(batchers, src=0)
-        copies = self._config.placement.copies(one.role)
+        copies = self._config.placement.copies(frozen.role)
         return Reader(None, batchers[0], elsewhere=PlacedModel(model.name, copies, units, self._sharing))
 
     def close(self) -> None:
@@ -69,11 +69,11 @@ class RolesApart:
         if self._node is not None:
             self._node.close()
 
-    def _units(self, one: Frozen) -> list[PlacedUnit]:
+    def _units(self, frozen: Frozen) -> list[PlacedUnit]:
         if self._cluster is None:
             return []
-        if one.role not in self._frozen:
-            self._frozen[one.role] = self._cluster.units(one.role)
-            for opened in [unit.ask("open", one.role, kept="open") for unit in self._frozen[one.role]]:
+        if frozen.role not in self._frozen:
+            self._frozen[frozen.role] = self._cluster.units(frozen.role)
+            for opened in [unit.ask("open", frozen.role, kept="open") for unit in self._frozen[frozen.role]]:
                 opened.answer()
-        return self._frozen[one.role]
+        return self._frozen[frozen.role]

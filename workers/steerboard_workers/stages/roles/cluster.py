@@ -51,7 +51,9 @@ class Cluster:
 
     def units(self, role: Role) -> list[PlacedUnit]:
         """The units of `role`, in order. Their processes start at the same time."""
-        return [PlacedUnit(self, unit) for unit in sorted(self._where, key=lambda one: one.number) if unit.role == role]
+        return [
+            PlacedUnit(self, unit) for unit in sorted(self._where, key=lambda unit: unit.number) if unit.role == role
+        ]
 
     def start(self, unit: Unit) -> Any:
         """A process for it, where it belongs. Raises `NodeMissing` where that node is gone."""
@@ -64,7 +66,7 @@ class Cluster:
         )
         return placed.remote()
 
-    def found(self, pending: Any, asked: str) -> Any:
+    def result(self, pending: Any, asked: str) -> Any:
         """What `pending` becomes. Raises what Ray does, `NodeMissing`, and `EngineFailed` after a long time."""
 
         def ready() -> bool:
@@ -78,12 +80,10 @@ class Cluster:
         """Raises `EngineFailed` where this node's Ray has ended, `NodeMissing` where another node is gone."""
         self._node.check()
         alive: set[str] = set()
-        alive.update(*(one["Resources"] for one in self.ray.nodes() if one["Alive"]))
+        alive.update(*(node["Resources"] for node in self.ray.nodes() if node["Alive"]))
         there = {node for node in self._where.values() if node_resource(node) in alive}
         if lost := sorted(self._came - there):
-            raise NodeMissing(
-                f"{_named(lost)} of this worker is gone", hint="The next attempt waits for it to be back."
-            )
+            raise NodeMissing(f"{_named(lost)} of this worker is gone", hint="The next attempt waits until it is back.")
         self._came |= there
 
     def log(self, text: str) -> None:

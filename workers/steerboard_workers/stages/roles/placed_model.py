@@ -34,9 +34,9 @@ class PlacedModel:
             turn = list(parts[start : start + self.copies * _AT_ONCE])
             shares = [(unit, turn[at :: self.copies]) for at, unit in enumerate(self.units)]
             asked = [unit.ask("read", self.name, share, labels) for unit, share in shares]
-            found: list[Values | None] = [None] * len(turn)
-            for at, one in enumerate(asked):
-                found[at :: self.copies] = one.answer()
+            gathered: list[Values | None] = [None] * len(turn)
+            for at, call in enumerate(asked):
+                gathered[at :: self.copies] = call.answer()
             if self.sharing.accelerator.num_processes > 1:
-                torch.distributed.broadcast_object_list(found, src=0)
-            yield from (values for values in found if values is not None)
+                torch.distributed.broadcast_object_list(gathered, src=0)
+            yield from (values for values in gathered if values is not None)

@@ -14,7 +14,7 @@ from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.phases import Phases
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.roles.cluster import Cluster
-from steerboard_workers.stages.roles.placed_unit import Asked, PlacedUnit
+from steerboard_workers.stages.roles.placed_unit import PendingCall, PlacedUnit
 from steerboard_workers.stages.roles.rollout_unit import Sent, packed
 from steerboard_workers.stages.training.sampling.live_policy import Drawing, ends_of
 from steerboard_workers.stages.training.sampling.vllm_sampler import draw_of, fill, whole_weights
@@ -47,7 +47,7 @@ class PlacedSampler:
         self._dtype = torch.bfloat16 if sharing.mixed else torch.float32
         self._ends = sorted(ends_of(module, start.renderer))
         self._silent = start.renderer.silent_ids
-        self._asked: list[tuple[Sequence[Drawing], Asked]] = []
+        self._asked: list[tuple[Sequence[Drawing], PendingCall]] = []
         self._units: list[PlacedUnit] = [] if cluster is None else cluster.units("rollout")
         about = (module.model.config.to_dict(), start.renderer.max_length)
         with phases.measure("load"):
@@ -69,7 +69,7 @@ class PlacedSampler:
 
     def begin(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
         """All answers to a prompt come from one engine, which reads the prompt once for them."""
-        groups = [list(group) for _, group in itertools.groupby(answers, key=lambda one: one.prompt)]
+        groups = [list(group) for _, group in itertools.groupby(answers, key=lambda answer: answer.prompt)]
         shares = [list(itertools.chain(*groups[at :: len(self._units)])) for at in range(len(self._units))]
         self._asked = [
             (share, unit.ask("draw", draw_of(share, prompts, temperature, self._ends, self._silent)))

@@ -21,7 +21,7 @@ class Placing(Protocol):
 
     def start(self, unit: Unit) -> Any: ...
 
-    def found(self, pending: Any, asked: str) -> Any: ...
+    def result(self, pending: Any, asked: str) -> Any: ...
 
     def log(self, text: str) -> None: ...
 
@@ -36,12 +36,12 @@ class PlacedUnit:
         self._losses = 0
         self._kept: dict[str, tuple[str, Sequence[Any]]] = {}
 
-    def ask(self, method: str, *arguments: Any, kept: str = "") -> Asked:
+    def ask(self, method: str, *arguments: Any, kept: str = "") -> PendingCall:
         """`kept`: the name under which it is asked again of each process that takes the place of a lost one, until
         something else is asked under this name."""
         if kept:
             self._kept[kept] = (method, arguments)
-        return Asked(self, method, arguments)
+        return PendingCall(self, method, arguments)
 
     def forget(self, kept: str) -> None:
         self._kept.pop(kept, None)
@@ -50,10 +50,10 @@ class PlacedUnit:
         """The process, and what it will answer."""
         return self._process, self._process.do.remote(method, *arguments)
 
-    def answer(self, asked: Asked) -> Any:
+    def answer(self, asked: PendingCall) -> Any:
         while True:
             try:
-                return self._found(asked.method, asked.pending)
+                return self._result(asked.method, asked.pending)
             except self._cluster.ray.exceptions.RayActorError as error:
                 self._replace(asked.process, error)
                 asked.begin()
@@ -73,28 +73,28 @@ class PlacedUnit:
             self._process = self._cluster.start(self._unit)
             try:
                 for method, arguments in list(self._kept.values()):
-                    self._found(method, self.begin(method, arguments)[1])
+                    self._result(method, self.begin(method, arguments)[1])
                 return
             except self._cluster.ray.exceptions.RayActorError as again:
                 error = again
 
-    def _found(self, method: str, pending: Any) -> Any:
+    def _result(self, method: str, pending: Any) -> Any:
         """Raises Ray's `RayActorError` where the process is lost, and errors of ours for all others."""
         exceptions = self._cluster.ray.exceptions
         try:
-            found = self._cluster.found(pending, f"{self._unit.name}: {method}")
+            answer = self._cluster.result(pending, f"{self._unit.name}: {method}")
         except exceptions.RayActorError:
             raise
         except exceptions.OutOfMemoryError as error:
             raise OutOfMemory(f"{self._unit.name} was killed for memory: {error}"[:500]) from error
         except exceptions.RayError as error:
-            raise EngineFailed(f"{self._unit.name}: {error}"[:500], hint="The run's log has more.") from error
-        if isinstance(found, Failed):
-            raise _error(self._unit, found)
-        return found
+            raise EngineFailed(f"{self._unit.name}: {error}"[:500], hint="See the run's log.") from error
+        if isinstance(answer, Failed):
+            raise _error(self._unit, answer)
+        return answer
 
 
-class Asked:
+class PendingCall:
     """A call that was begun."""
 
     def __init__(self, unit: PlacedUnit, method: str, arguments: Sequence[Any]) -> None:
@@ -116,6 +116,6 @@ def _error(unit: Unit, failed: Failed) -> SteerboardError:
     kind = OutOfMemory if failed.code == OutOfMemory.code else EngineFailed
     extra = {"fix": failed.fix} if failed.fix is not None else {}
     detail = f"{unit.name}: {failed.detail}"
-    found = kind(detail, code=failed.code, hint=failed.hint, errors=failed.errors, extra=extra)
-    found.retryable = failed.retryable
-    return found
+    error = kind(detail, code=failed.code, hint=failed.hint, errors=failed.errors, extra=extra)
+    error.retryable = failed.retryable
+    return error

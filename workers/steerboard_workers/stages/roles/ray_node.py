@@ -127,13 +127,15 @@ def resolved(address: str) -> str:
     """host:port with the host's IP, which is all that Ray takes for a node's own. Raises `NodeMissing`."""
     host, _, port = address.rpartition(":")
     try:
-        found = [str(one[4][0]) for one in socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)]
+        addresses = [
+            str(info[4][0]) for info in socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)
+        ]
     except OSError as error:
         raise NodeMissing(
             f"the rendezvous host {host} has no IP address: {error}", hint="Correct --rendezvous of the worker's nodes."
         ) from error
     # Many machines know their own name by an address at which no one else reaches them.
-    return f"{next((one for one in found if not _is_here(one)), found[0])}:{port}"
+    return f"{next((candidate for candidate in addresses if not _is_here(candidate)), addresses[0])}:{port}"
 
 
 def await_head(address: str) -> None:

@@ -77,7 +77,7 @@ class _ModuleUnit:
             for n, (place, limit, key) in enumerate(zip(places, asked.limits, asked.seeds, strict=True))
         ]
         self._sampler.begin(answers, prompts, asked.temperature)
-        return Drawn([one.ids for one in answers], [one.log_probs for one in answers])
+        return Drawn([answer.ids for answer in answers], [answer.log_probs for answer in answers])
 
 
 class _VllmUnit:
@@ -107,7 +107,7 @@ def _received(sent: Sequence[Sent]) -> Iterator[tuple[str, Tensor]]:
     """One after another: all of a large model's need not be here at the same time."""
     import ray
 
-    for one in sent:
+    for weight in sent:
         # What Ray gives is its own memory, which no one may write to.
-        tensor = torch.from_numpy(np.copy(ray.get(one.reference)))
-        yield one.name, tensor.view(torch.bfloat16) if one.dtype == "bfloat16" else tensor
+        tensor = torch.from_numpy(np.copy(ray.get(weight.reference)))
+        yield weight.name, tensor.view(torch.bfloat16) if weight.dtype == "bfloat16" else tensor

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.configs.benchmark import BenchmarkConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.benchmark import BenchmarkResult
+from steerboard_contracts.run_kinds.benchmark import BenchmarkConfig
 from steerboard_statistics.benchmarks.answers import Answered, benchmark_answers
+from steerboard_statistics.benchmarks.tally import item_hash
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.rows.cached_scoring import KEY, Scorer
@@ -78,15 +79,18 @@ def _texts(stage: Stage) -> Iterator[Scorable]:
 
 
 def _result(stage: Stage, answers: Answers, scores: NDArray[np.float64]) -> BenchmarkResult:
-    firsts = {rows[0]: number for number, rows in enumerate(answers.groups)}
-    names: dict[int, tuple[str | None, str | None]] = {}
+    firsts = {rows[0] for rows in answers.groups}
+    # (source, item, hash of the prompt) of each group, by its first row.
+    names: dict[int, tuple[str | None, str | None, str]] = {}
     for place, row in enumerate(stage.rows(_SLOT)):
         if place in firsts:
-            names[firsts[place]] = (row.get("source"), row.get("item"))
+            names[place] = (row.get("source"), row.get("item"), item_hash(row["prompt"]))
     sides = _sides(answers)
-    prompts = [
-        Answered(*names[number], scores[right + wrong].tolist(), len(right))
-        for number, (right, wrong) in enumerate(sides)
-        if wrong
-    ]
+    prompts = []
+    for rows, (right, wrong) in zip(answers.groups, sides, strict=True):
+        if wrong:
+            source, item, prompt = names[rows[0]]
+            hashes = [sorted(answers.texts[side].tolist()) for side in (right, wrong)]
+            found = item_hash(source, item, prompt, *hashes)
+            prompts.append(Answered(source, item, scores[right + wrong].tolist(), len(right), found))
     return benchmark_answers(prompts, left_out=len(sides) - len(prompts))

@@ -17,7 +17,7 @@ from steerboard_workers.stages.runtime import Stage
 Key = tuple[Any, ...]
 
 
-class Asked(NamedTuple):
+class ComparisonRequest(NamedTuple):
     """One comparison. `name` is what an error calls it."""
 
     key: Key
@@ -36,7 +36,7 @@ def compared(
     stage: Stage,
     model: str,
     fields: tuple[str, ...],
-    asked: Iterable[Asked],
+    asked: Iterable[ComparisonRequest],
     total: int,
     *,
     precision: Precision,
@@ -53,15 +53,19 @@ def compared(
         before = len(partial.rows)
         waiting = iter(asked)
         while block := list(islice(waiting, BLOCK)):
-            left = [one for one in block if one.key not in partial]
-            names = [one.name for one in left]
+            left = [request for request in block if request.key not in partial]
+            names = [request.name for request in left]
             with stage.phases.measure("score") as phase:
-                for places, found in engine.compare(
-                    [one.comparison for one in left], batch_tokens, names, skip_unfit, phase
+                for places, preferences in engine.compare(
+                    [request.comparison for request in left], batch_tokens, names, skip_unfit, phase
                 ):
                     partial.add(
-                        {**dict(zip(fields, left[at].key, strict=True)), "forth": one.forth, "back": one.back}
-                        for at, one in zip(places, found, strict=True)
+                        {
+                            **dict(zip(fields, left[at].key, strict=True)),
+                            "forth": preference.forth,
+                            "back": preference.back,
+                        }
+                        for at, preference in zip(places, preferences, strict=True)
                     )
                     stage.progress(len(partial.rows), total, "comparisons", "comparing")
         return Compared({key: Preference(row["forth"], row["back"]) for key, row in partial.rows.items()}, before)

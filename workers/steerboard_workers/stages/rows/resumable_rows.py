@@ -8,7 +8,7 @@ from steerboard_workers.stages.runtime import Stage
 
 def resumable_rows(stage: Stage, key: tuple[str, ...]) -> ResumableRows:
     """Logs how many rows earlier attempts have finished."""
-    found = ResumableRows(stage.checkpoints, stage.spec.attempt, key)
-    if found.rows:
-        stage.log(f"resuming: {len(found.rows)} rows are already done")
-    return found
+    resumed = ResumableRows(stage.checkpoints, stage.spec.attempt, key)
+    if resumed.rows:
+        stage.log(f"resuming: {len(resumed.rows)} rows are already done")
+    return resumed

@@ -27,7 +27,7 @@ def answer_inputs(stage: Stage, kinds: Collection[str] = ("labelled",)) -> dict[
     for dataset in datasets.values():
         if dataset.kind not in kinds:
             raise BadInput(
-                f"dataset {dataset.name} is of kind {dataset.kind}; needed is {' or '.join(kinds)}",
+                f"dataset {dataset.name} is of kind {dataset.kind}, not {' or '.join(kinds)}",
                 code="wrong_dataset_kind",
                 hint="Score it with a reward model first.",
             )

@@ -13,7 +13,7 @@ from steerboard_contracts.report.tournament import Tournament
 from steerboard_statistics.bootstrap import ratio_interval
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.alignment.tournament import schedule, win_rates
-from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
+from steerboard_workers.stages.rows.kept_comparisons import ComparisonRequest, compared
 from steerboard_workers.stages.rows.scored_answers import Answers
 from steerboard_workers.stages.runtime import Stage
 
@@ -46,7 +46,7 @@ def tournament(
     players = [_different(answers, rows) for rows in answers.groups]
     pairs = [schedule(len(rows), opponents, seed, number) for number, rows in enumerate(players)]
     bouts = [[(rows[a], rows[b]) for a, b in met] for rows, met in zip(players, pairs, strict=True)]
-    found, before = compared(
+    preferences, before = compared(
         stage,
         judge,
         ("a", "b"),
@@ -57,16 +57,16 @@ def tournament(
     )
     scores = np.zeros(len(answers.texts))
     for rows, group, met, held in zip(answers.groups, players, pairs, bouts, strict=True):
-        rates = win_rates(len(group), met, [found[bout].p for bout in held])
+        rates = win_rates(len(group), met, [preferences[bout].p for bout in held])
         of_text = {answers.texts[row]: rate for row, rate in zip(group, rates, strict=True)}
         for row in rows:
             scores[row] = of_text[answers.texts[row]]
-    flips = [sum(found[bout].flips for bout in held) for held in bouts]
+    flips = [sum(preferences[bout].flips for bout in held) for held in bouts]
     facts = Tournament(
         judge=stage.model(judge).name,
         opponents=opponents,
-        comparisons=len(found),
-        ties=sum(one.p == 0.5 for one in found.values()),
+        comparisons=len(preferences),
+        ties=sum(preference.p == 0.5 for preference in preferences.values()),
         flips=sum(flips),
         flip_rate=ratio_interval(flips, [len(held) for held in bouts], seed=seed),
     )
@@ -78,7 +78,9 @@ def _different(answers: Answers, rows: list[int]) -> list[int]:
     return list({answers.texts[row]: row for row in reversed(rows)}.values())[::-1]
 
 
-def _comparisons(stage: Stage, answers: Answers, players: list[list[int]], bouts: list[list[Bout]]) -> Iterator[Asked]:
+def _comparisons(
+    stage: Stage, answers: Answers, players: list[list[int]], bouts: list[list[Bout]]
+) -> Iterator[ComparisonRequest]:
     """Group by group, as soon as all texts of one have been read; those of complete groups are forgotten."""
     group_of = {row: number for number, rows in enumerate(players) for row in rows if bouts[number]}
     texts: dict[int, dict[int, str]] = {}
@@ -92,4 +94,4 @@ def _comparisons(stage: Stage, answers: Answers, players: list[list[int]], bouts
             del texts[number]
             for a, b in bouts[number]:
                 name = f"the pair of rows {a} and {b} of {answers.name}"
-                yield Asked((a, b), name, Comparison(row["prompt"], known[a], known[b]))
+                yield ComparisonRequest((a, b), name, Comparison(row["prompt"], known[a], known[b]))

@@ -74,14 +74,14 @@ class BestWeights:
                 pass  # gathering takes every process
         self._accelerator.wait_for_everyone()
 
-    def resume(self, losses: Sequence[tuple[int, float]], found: Restored | None) -> None:
-        """As at a checkpoint, with the losses until then. The main process alone has `found`."""
+    def resume(self, losses: Sequence[tuple[int, float]], restored: Restored | None) -> None:
+        """As at a checkpoint, with the losses until then. The main process alone has `restored`."""
         best = kept_best(losses)
         self._loss = best.loss if best is not None else None
-        if best is not None and found is not None:
-            sums = json.loads((found.path / CHECKPOINT_MANIFEST).read_bytes())["files"]
-            names = [path.name for path in found.best]
-            self._place(best.step, lambda folder: {link(found.path / name, folder): sums[name] for name in names})
+        if best is not None and restored is not None:
+            sums = json.loads((restored.path / CHECKPOINT_MANIFEST).read_bytes())["files"]
+            names = [path.name for path in restored.best]
+            self._place(best.step, lambda folder: {link(restored.path / name, folder): sums[name] for name in names})
 
     def put_back(self, step: int) -> None:
         """Train no further: the weights are again those of the best evaluation, which was after `step` steps."""

@@ -130,8 +130,8 @@ class Checkpoints:
     def _newest_first(self) -> list[Path]:
         if not self._folder.is_dir():
             return []
-        found = [(place, path) for path in self._folder.iterdir() if (place := checkpoint_place(path.name))]
-        return [path for _, path in sorted(found, reverse=True)]
+        places = [(place, path) for path in self._folder.iterdir() if (place := checkpoint_place(path.name))]
+        return [path for _, path in sorted(places, reverse=True)]
 
     def _problem(self, path: Path) -> str | None:
         try:
@@ -210,11 +210,11 @@ def tensors_of(files: Iterable[Path]) -> Iterator[tuple[str, Tensor]]:
 
 
 def keys_of(files: Iterable[Path]) -> list[str]:
-    found: list[str] = []
+    keys: list[str] = []
     for path in files:
         with safe_open(path, framework="pt") as file:
-            found += file.keys()
-    return found
+            keys += file.keys()
+    return keys
 
 
 def write(path: Path, content: bytes) -> None:

@@ -47,10 +47,10 @@ class ConditionGain:
         return figures
 
     def _log_probs(self, examples: list[Example], phase: PhaseTime) -> NDArray[np.float64]:
-        phase.tokens += sum(one.tokens for one in examples)
+        phase.tokens += sum(example.tokens for example in examples)
         return np.array([float(values[0]) for values in self._passes.per_sequence(examples)])
 
 
-def _named(name: str, found: Estimate) -> dict[str, float]:
-    values = {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-    return {one: value for one, value in values.items() if value is not None}
+def _named(name: str, estimate: Estimate) -> dict[str, float]:
+    values = {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return {key: value for key, value in values.items() if value is not None}

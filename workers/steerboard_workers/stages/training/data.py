@@ -46,8 +46,8 @@ class TrainingData:
 
 def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> dict[str, TrainingData]:
     """By name, each further dataset that the config uses. Raises what `load_data` does."""
-    used = [one for one in needed_method(config.method).further_data if one.used_by(config)]
-    return {one.name: load_data(stage, TrainingMethod(config), renderer, one.name) for one in used}
+    used = [further for further in needed_method(config.method).further_data if further.used_by(config)]
+    return {further.name: load_data(stage, TrainingMethod(config), renderer, further.name) for further in used}
 
 
 def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, name: str = "data") -> TrainingData:
@@ -142,7 +142,7 @@ def examples_of(
 
 def rows_of(stage: Stage, name: str, method: TrainingMethod[Any]) -> Iterator[Row]:
     dataset, spec = stage.dataset(name), needed_method(method.config.method)
-    kinds = next((one.kinds for one in spec.further_data if one.name == name), spec.data)
+    kinds = next((further.kinds for further in spec.further_data if further.name == name), spec.data)
     for row in stage.rows(name):
         for field_name in method.fields:
             # The method names rows without a reward.

@@ -22,7 +22,7 @@ from steerboard_workers.stages.training.setup import Setup, batcher_of, open_mod
 def source_of(stage: Stage, config: TrainingConfig, name: str, tokenizer: Any) -> str:
     """The input that a trained model starts from. `tokenizer`: of the main model; a frozen model that reads other
     tokens scores texts, and no model that learns with the main one can start from it."""
-    like = next((one.like for one in needed_method(config.method).also_trains if one.role == name), None)
+    like = next((trained.like for trained in needed_method(config.method).also_trains if trained.role == name), None)
     if stage.has_input(name):
         return name
     if like is None or not stage.has_input(like):
@@ -38,24 +38,24 @@ def source_of(stage: Stage, config: TrainingConfig, name: str, tokenizer: Any) -
 
 def open_further(stage: Stage, config: TrainingConfig, start: Setup, sharing: Strategy) -> dict[str, Setup]:
     """By role, what the method trains in addition to its main model. Raises `BadInput` (`tokenizer_differs`, ...)."""
-    found: dict[str, Setup] = {}
-    for one in needed_method(config.method).also_trains:
-        if one.required:
-            stage.model(one.role)  # raises
-        source = source_of(stage, config, one.role, start.tokenizer)
-        if source == JointModule.MAIN and one.like is not None and stage.has_input(one.like):
+    setups: dict[str, Setup] = {}
+    for trained in needed_method(config.method).also_trains:
+        if trained.required:
+            stage.model(trained.role)  # raises
+        source = source_of(stage, config, trained.role, start.tokenizer)
+        if source == JointModule.MAIN and trained.like is not None and stage.has_input(trained.like):
             stage.log(
-                f"{stage.model(one.like).name} has another tokenizer than the model to train: the {one.role} starts "
-                "from the latter, with a new head",
+                f"{stage.model(trained.like).name} has another tokenizer than the model to train: the {trained.role} "
+                "starts from the latter, with a new head",
                 "warning",
             )
         if source != JointModule.MAIN:
             check_tokenizer(stage, source, start.tokenizer)
         with stage.phases.measure("load"), sharing.loading(), stage.using_model(source, "opening"):
-            found[one.role] = open_model(
-                stage.model_path(source), config, sharing.dtype, sharing.accelerator.device, also=one
+            setups[trained.role] = open_model(
+                stage.model_path(source), config, sharing.dtype, sharing.accelerator.device, also=trained
             )
-    return found
+    return setups
 
 
 def batcher_for_all(
@@ -69,11 +69,11 @@ def batcher_for_all(
 ) -> Batcher:
     """The fastest way that the main model allows, where all others do, too; otherwise the plain one."""
     device = sharing.accelerator.device
-    found: list[Batcher] = []
+    batchers: list[Batcher] = []
     for name, module in parts.items():
         forward = functools.partial(sharing.module, part=name) if len(parts) > 1 else sharing.module
-        found.append(batcher_of(stage, config, module, examples, pad_id, device, forward, share))
-    first = found[0]
-    if any((other.layout, other.share) != (first.layout, first.share) for other in found[1:]):
+        batchers.append(batcher_of(stage, config, module, examples, pad_id, device, forward, share))
+    first = batchers[0]
+    if any((other.layout, other.share) != (first.layout, first.share) for other in batchers[1:]):
         return replace(first, layout="padded", share=False)
     return first

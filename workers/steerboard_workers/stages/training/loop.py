@@ -23,6 +23,7 @@ from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.best_weights import BestWeights
 from steerboard_workers.stages.training.checkpoints import Checkpoints
+from steerboard_workers.stages.training.clock import RunClock, devices_of
 from steerboard_workers.stages.training.condition_gain import ConditionGain
 from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.evaluation import Evaluation, evaluations_every
@@ -77,7 +78,8 @@ class Trainer:
         self._steps = Steps(stage, self.total, sharing, objective, data, source, self.update)
         self._evaluation = Evaluation(stage, sharing, objective, batcher, source, self.update)
         self._best = BestWeights(stage, sharing) if config.keep == "best" else None
-        self._resumption = Resumption(stage, sharing, source, checkpoints, observers, control, self._best)
+        self._clock = RunClock(devices_of(self.processes, stage.spec.roles), stage.started)
+        self._resumption = Resumption(stage, sharing, source, checkpoints, observers, control, self._best, self._clock)
 
     def change(self, config: TrainingConfig) -> None:
         """Another config from the next step on. Of what differs, the loop itself follows the learning rate."""
@@ -171,16 +173,19 @@ class Trainer:
         return evaluated
 
     def _record(self, step: int, values: dict[str, float]) -> None:
+        values |= self._clock.times()
         self.progress.history.append({"step": step, "values": values})
         self._stage.metrics(step, values)
 
     def _check_health(self, step: int, values: dict[str, float]) -> Finding | None:
         """Tell of the rules that hold. Returns the one to act on: one that stops before one that pauses. Every process
         has the same figures, and so comes to the same."""
-        found = self._health.add(step, values)
-        for one in found:
-            self._stage.emit(HealthFound(**one.model_dump()))
-        acting = sorted((one for one in found if one.action != "note"), key=lambda one: one.action == "pause")
+        findings = self._health.add(step, values)
+        for finding in findings:
+            self._stage.emit(HealthFound(**finding.model_dump()))
+        acting = sorted(
+            (finding for finding in findings if finding.action != "note"), key=lambda finding: finding.action == "pause"
+        )
         return next(iter(acting), None)
 
     def _paused(self, how: Paused) -> Paused:

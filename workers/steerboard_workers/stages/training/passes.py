@@ -88,7 +88,7 @@ class ForwardPasses:
     def per_sequence(self, examples: Sequence[Example], model: str | None = None) -> list[Values]:
         reader = self._reader(model)
         parts = reader.cut(examples)
-        return by_example(examples, parts, [found for _, found in self.run(reader, parts)])
+        return by_example(examples, parts, [values for _, values in self.run(reader, parts)])
 
     def per_label(
         self, examples: Sequence[Example], model: str | None = None, *, temperature: float | None = None
@@ -103,7 +103,7 @@ class ForwardPasses:
     def per_label_of(self, reader: Reader, examples: Sequence[Example]) -> list[list[Values]]:
         """`per_label` of any model."""
         parts = reader.cut(examples)
-        of_all: list[Values] = [found for _, found in self.run(reader, parts, labels=True)]
+        of_all: list[Values] = [values for _, values in self.run(reader, parts, labels=True)]
         known: dict[int, list[Values]] = {}
         for part, values in zip(parts, of_all, strict=True):
             counts = [n for example in part for n in example.label_counts]
@@ -142,10 +142,10 @@ class ForwardPasses:
             turn = list(range(start, min(start + ranks, len(parts))))
             # Under ZeRO-3 all take part in every forward: one without work does someone else's again.
             values = self._forward(reader, parts[turn[min(mine, len(turn) - 1)]], read)
-            found: list[Any] = [values] * ranks
+            gathered: list[Any] = [values] * ranks
             if ranks > 1:
-                torch.distributed.all_gather_object(found, values)
-            yield from zip(turn, found, strict=False)
+                torch.distributed.all_gather_object(gathered, values)
+            yield from zip(turn, gathered, strict=False)
 
     @torch.no_grad()
     def _forward(self, reader: Reader, part: list[Example], read: Read) -> Values:
@@ -159,10 +159,10 @@ class ForwardPasses:
         return values
 
 
-def by_example(examples: Sequence[Example], parts: Sequence[list[Example]], found: Sequence[Values]) -> list[Values]:
+def by_example(examples: Sequence[Example], parts: Sequence[list[Example]], results: Sequence[Values]) -> list[Values]:
     """(responses,) of each example, from the values of the sequences of parts."""
     known: dict[int, Values] = {}
-    for part, values in zip(parts, found, strict=True):
+    for part, values in zip(parts, results, strict=True):
         ends = np.cumsum([len(example.responses) for example in part])
         known |= {id(example): piece for example, piece in zip(part, np.split(values, ends[:-1]), strict=True)}
     return [known[id(example)] for example in examples]
@@ -172,13 +172,13 @@ def _per_sequence(output: Any, batch: MicroBatch) -> torch.Tensor:
     if isinstance(output, tuple):
         return sequence_sums(output[0], batch.label_counts)
     # What a critic has at the last place that is read of each sequence.
-    found: torch.Tensor = output
-    return found if len(found) == len(batch.lengths) else found[batch.label_counts.long().cumsum(0) - 1]
+    values: torch.Tensor = output
+    return values if len(values) == len(batch.lengths) else values[batch.label_counts.long().cumsum(0) - 1]
 
 
 def _labels(output: Any, batch: MicroBatch) -> torch.Tensor:
-    found: torch.Tensor = output[0] if isinstance(output, tuple) else output
-    return found
+    values: torch.Tensor = output[0] if isinstance(output, tuple) else output
+    return values
 
 
 @contextlib.contextmanager

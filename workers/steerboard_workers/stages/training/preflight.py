@@ -73,8 +73,8 @@ class Preflight:
             raise self.error(problem)
         self._stage.progress(1, 1, "steps", "checking memory")
         estimated = self._estimate(Way.of(self._config))
-        found = {"memory_measured": float(_peak(self._trainer.device))}
-        return found if estimated is None else {"memory_estimated": float(estimated), **found}
+        memory = {"memory_measured": float(_peak(self._trainer.device))}
+        return memory if estimated is None else {"memory_estimated": float(estimated), **memory}
 
     def error(self, problem: str) -> OutOfMemory:
         """`OutOfMemory` for a step that did not fit, with the first way found that does."""

@@ -14,6 +14,7 @@ from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.best_weights import BestWeights
 from steerboard_workers.stages.training.checkpoints import Checkpoints
+from steerboard_workers.stages.training.clock import RunClock
 from steerboard_workers.stages.training.from_main import from_main, tensors_from_main
 from steerboard_workers.stages.training.randomness import gathered_states, random_states, restore_random_states
 from steerboard_workers.stages.training.steps import Progress
@@ -33,6 +34,7 @@ class Resumption:
         observers: Mapping[str, Observer],
         control: RunControl,
         best: BestWeights | None,
+        clock: RunClock,
     ) -> None:
         self._stage = stage
         self._phases = stage.phases
@@ -44,6 +46,7 @@ class Resumption:
         self._observers = observers
         self._control = control
         self._best = best
+        self._clock = clock
         self._saved_at = time.monotonic()
 
     def is_due(self, step: int, config: TrainingConfig) -> bool:
@@ -66,6 +69,7 @@ class Resumption:
                 state = {"random": states, "source": source}
                 record: dict[str, Any] = {"history": progress.history, "changes": self._control.state()}
                 record |= {"skipped": progress.skipped} if progress.skipped else {}
+                record |= {"began": self._clock.began}
                 record |= {name: observer.state() for name, observer in self._observers.items()}
                 best = self._best.files if self._best is not None else {}
                 path = self._checkpoints.save(progress.step, tensors, state, record, best)
@@ -79,24 +83,26 @@ class Resumption:
     def resume(self) -> Progress | None:
         """From the newest checkpoint, if there is one: weights, optimiser, source, random states, observers, and the
         settings that were in force. Only the main process reads it: on other machines there is none."""
-        found = self._checkpoints.load() if self._accelerator.is_main_process else None
-        record = found.record if found else {}
-        # Older checkpoints lack changes and skipped steps.
-        of_run = (record.get("history"), record.get("changes", []), record.get("skipped", 0))
-        known = from_main(self._accelerator, (found.step, found.keys, found.state, *of_run) if found else None)
+        restored = self._checkpoints.load() if self._accelerator.is_main_process else None
+        record = restored.record if restored else {}
+        # Older checkpoints lack changes, skipped steps and the time at which the run began.
+        of_run = (record.get("history"), record.get("changes", []), record.get("skipped", 0), record.get("began"))
+        known = from_main(
+            self._accelerator, (restored.step, restored.keys, restored.state, *of_run) if restored else None
+        )
         if known is None:
             return None
-        step, keys, state, history, changes, skipped = known
+        step, keys, state, history, changes, skipped, began = known
         random_of = state["random"]
         self._source.restore(state.get("source", {}))  # which older checkpoints lack
-        tensors = tensors_from_main(self._accelerator, found.tensors() if found is not None else ())
+        tensors = tensors_from_main(self._accelerator, restored.tensors() if restored is not None else ())
         self._sharing.restore(tensors, set(keys), step - skipped)
         if len(random_of) == self._processes:
             restore_random_states(random_of[self._accelerator.process_index])
-        if found is not None:
+        if restored is not None:
             for name, observer in self._observers.items():
-                observer.restore(found.record.get(name))
-            self._stage.log(f"resumed from step {step} ({found.path.name})")
+                observer.restore(restored.record.get(name))
+            self._stage.log(f"resumed from step {step} ({restored.path.name})")
         if len(random_of) != self._processes:
             self._stage.log(
                 f"the checkpoint is of {len(random_of)} processes, these are {self._processes}: "
@@ -104,6 +110,7 @@ class Resumption:
             )
         self._control.restore(changes)
         progress = Progress(step, history, skipped)
+        self._clock.resume(began, history[-1]["values"] if history else {})
         if self._best is not None:
-            self._best.resume(progress.held_out_losses, found)
+            self._best.resume(progress.held_out_losses, restored)
         return progress

@@ -112,8 +112,9 @@ def _elements(parameter: torch.nn.Parameter) -> int:
 
 
 def follow_autocast(module: torch.nn.Module, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
-    """Autocast lowers matrix products only. Embeddings in its dtype keep the residual stream and the rotary positions
-    there too, as in a model loaded in bf16: 6% of a step on a CPU. Weights and their gradients stay in float32."""
+    """Autocast lowers matrix products only. Embeddings (rows, T, width) in its dtype keep the residual stream and the
+    rotary positions there too, as in a model loaded in bf16: 6% of a step on a CPU. Weights and their gradients stay
+    in float32."""
     device = embedded.device.type
     return embedded.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else embedded
 

@@ -53,5 +53,5 @@ def _chosen(value: Any) -> Any:
             if name in _NAMES or own != field.get_default(call_default_factory=True)
         }
     if isinstance(value, list | tuple):
-        return [_chosen(one) for one in value]
+        return [_chosen(item) for item in value]
     return to_jsonable_python(value)

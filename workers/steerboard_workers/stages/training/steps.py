@@ -67,8 +67,8 @@ class Progress:
     @property
     def held_out_losses(self) -> list[tuple[int, float]]:
         """Step and loss of each evaluation so far, in order."""
-        found = [(line["step"], line["values"].get("eval_loss")) for line in self.history]
-        return [(step, loss) for step, loss in found if loss is not None]
+        losses = [(line["step"], line["values"].get("eval_loss")) for line in self.history]
+        return [(step, loss) for step, loss in losses if loss is not None]
 
     def evaluated(self, step: int) -> dict[str, float]:
         """The figures of the evaluation after that step; empty without one."""
@@ -137,7 +137,7 @@ class Steps:
 
     def check_skipped(self, progress: Progress, config: TrainingConfig) -> None:
         """Raises `FewerSteps` once more steps were skipped than may be: as soon as it is certain, since every further
-        step would be in vain."""
+        step would change nothing."""
         may_skip = config.max_skipped * self.total + ROUNDING if isinstance(config, OnlineConfig) else math.inf
         skipped = progress.skipped
         if skipped <= may_skip:
@@ -163,7 +163,8 @@ class Steps:
         examples = batch.examples
         if bool(examples) == batch.skipped:
             raise BadSource(
-                f"the method has nothing to learn at step {number + 1}", hint="Draw until an example is left."
+                f"the method has nothing to learn at step {number + 1}",
+                hint="Sample until at least one example is left.",
             )
         if self._processes > 1:
             others = batch.besides.examples if batch.besides is not None else ()

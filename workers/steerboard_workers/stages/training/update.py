@@ -50,16 +50,16 @@ class Update:
     ) -> tuple[dict[str, float], float]:
         """One optimiser step on a global batch. Returns the objective's figures, with the loss of what is learned
         besides, and the gradient norm before clipping. `holds_main`: of the models, the main one stays as it is."""
-        found: dict[str, float] = {}
+        extra: dict[str, float] = {}
         prepared = self.prepared(examples)
         with self._sharing.forwards():
             if besides is not None:
                 # First: the last backward, after which processes exchange gradients, is of all models that learn.
                 sums = self._accumulate(besides.examples, self._likelihood, besides.weight, of_besides=True)
-                found[f"{besides.name}_loss"] = self._likelihood.metrics(sums)["loss"]
+                extra[f"{besides.name}_loss"] = self._likelihood.metrics(sums)["loss"]
             sums = self._accumulate(examples, self._objective, prepared=prepared)
         norm = self._sharing.step(lr, {JointModule.MAIN} if holds_main else ())
-        return self._objective.metrics(sums) | found, norm
+        return self._objective.metrics(sums) | extra, norm
 
     def rehearse(self, batcher: Batcher) -> None:
         """Forward and backward of the largest passes and one update, all of which change nothing."""
@@ -87,7 +87,7 @@ class Update:
         return objective.prepare(examples, self._passes) if isinstance(objective, BatchObjective) else {}
 
     def named(self, sums: Tensor, objective: Objective) -> dict[str, float]:
-        """The sums of all processes."""
+        """The sums (len(objective.measures),) of all processes, by name."""
         if self._processes > 1:
             sums, *others = self._accelerator.gather(sums[None])
             for other in others:
@@ -142,6 +142,6 @@ class Update:
 
 
 def added(sums: Tensor, measured: Tensor, objective: Objective) -> Tensor:
-    """Sums with those of another pass, and the larger of two maxima."""
+    """Sums (len(objective.measures),) with those of another pass, and the larger of two maxima."""
     maxima = torch.tensor([name.endswith("_max") for name in objective.measures], device=sums.device)
     return torch.where(maxima, torch.maximum(sums, measured), sums + measured)

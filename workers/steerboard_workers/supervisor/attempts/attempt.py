@@ -16,11 +16,15 @@ from steerboard_workers.supervisor.workspace import Workspace
 
 @dataclass
 class Attempt:
+    """`worker`: what this worker is called. `began`: when the first attempt did, by this machine's monotonic clock."""
+
     claim: Claim
     run: Run
     workspace: Workspace
     lease: LeaseKeeper
     threads: int
+    worker: str
+    began: float
     device_seconds: float = 0.0
     succeeded: bool = False
     paused: Paused | None = None

@@ -86,7 +86,7 @@ class Persistence:
             elif attempt.paused is not None:
                 attempt_outcomes.pause(session, run, attempt.paused, seconds)
             else:
-                attempt_outcomes.stop(session, run, "its worker was stopped; waits for another", seconds)
+                attempt_outcomes.stop(session, run, "its worker was stopped; waiting for another", seconds)
             log.info("run %s, attempt %d: %s, %s", run.name, attempt.claim.attempt, run.state, run.reason)
 
     def clear_checkpoints(self, attempt: Attempt) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from steerboard.platform.processes import lm_eval, vllm
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
-from steerboard_contracts.run_kinds import any_kind_of, trains
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import endpoint_runs, process
 from steerboard_workers.supervisor.attempts.attempt import Attempt
@@ -27,9 +26,9 @@ class StageStarter:
     def python_of(self, run: Run) -> Path | None:
         """Another Python than the worker's, where the run needs one. Raises `EngineMissing` where it is not there."""
         # Where vLLM only samples for a training, the stage itself runs here.
-        by_vllm = run.config.get("engine") == "vllm" and not trains(run.kind) and not endpoint_runs.asks_elsewhere(run)
+        by_vllm = run.config.get("engine") == "vllm" and run.kind != "train" and not endpoint_runs.asks_elsewhere(run)
         python = vllm.require_python(self._settings) if by_vllm else None
-        return lm_eval.require_python(self._settings) if _by_harness(run) else python
+        return lm_eval.require_python(self._settings) if run.kind == "academic" else python
 
     def start(self, attempt: Attempt, python: Path | None, variables: dict[str, str]) -> StageProcess:
         """`python`: the one of `python_of`; `variables`: further ones of a stage's environment."""
@@ -41,7 +40,7 @@ class StageStarter:
                 attempt=claim.attempt,
                 threads=attempt.threads,
                 # Below it there may be a harness, which loads what people bring.
-                memory=stage_memory(self._settings) if _by_harness(run) else 0,
+                memory=stage_memory(self._settings) if run.kind == "academic" else 0,
                 devices=[],
                 command=endpoint_runs.command(claim, run),
                 variables=self._hub_variables(run) | endpoint_runs.variables(self._settings, python),
@@ -62,15 +61,9 @@ class StageStarter:
     def _variables(self, run: Run, python: Path | None) -> dict[str, str]:
         """What a stage gets besides the worker's own environment. `python`: another one than this."""
         hub = self._hub_variables(run)
-        if _by_harness(run):
+        if run.kind == "academic":
             return hub | lm_eval.variables(self._settings.home)
         return hub | (vllm.variables(python, self._settings.home) if python else {})
 
     def _hub_variables(self, run: Run) -> dict[str, str]:
-        kind = any_kind_of(run.kind, run.method)
-        return process.hub_variables() if kind is not None and kind.reads_hub else {}
-
-
-def _by_harness(run: Run) -> bool:
-    kind = any_kind_of(run.kind, run.method)
-    return kind is not None and kind.by_harness
+        return process.hub_variables() if run.kind in ("base", "academic") else {}

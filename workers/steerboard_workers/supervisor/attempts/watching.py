@@ -15,9 +15,11 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard_contracts.errors import NoSpaceLeft
 from steerboard_contracts.stage.events import Checkpointed
+from steerboard_workers.gpus import GpuWatch
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, process
 from steerboard_workers.supervisor.attempts.attempt import Attempt
 from steerboard_workers.supervisor.attempts.persistence import Persistence
+from steerboard_workers.supervisor.device_samples import DeviceSamples, ProcessTree
 from steerboard_workers.supervisor.process import StageProcess
 from steerboard_workers.supervisor.progress_log import Journal
 
@@ -32,11 +34,13 @@ class StageWatcher:
         settings: Settings,
         persistence: Persistence,
         stopping: threading.Event,
+        gpus: GpuWatch,
     ) -> None:
         self._sessions = sessions
         self._settings = settings
         self._persistence = persistence
         self._stopping = stopping
+        self._gpus = gpus
 
     def watch(self, attempt: Attempt, stage: StageProcess) -> Failure | None:
         """Pass on the stage's events until it has ended, or end it when it must not continue. Returns why, where that
@@ -49,6 +53,7 @@ class StageWatcher:
         lease.on_end = stage.kill
         lease.on_control = attempt.workspace.write_control
         stage.extend(lease.deadline)
+        samples = self._samples(attempt, stage)
         if lease.lost.is_set() or lease.cancelled.is_set():
             stage.kill()
         ended = False
@@ -77,9 +82,18 @@ class StageWatcher:
                 except NoSpaceLeft as full:
                     why = Failure.of(full)
                     stage.kill()
+            if samples is not None and not ended and (point := samples.take()) is not None:
+                notes.add(point)
             notes.flush_when_due()
         self._persistence.persist(lease, notes.flush_or_raise)
         return why
+
+    def _samples(self, attempt: Attempt, stage: StageProcess) -> DeviceSamples | None:
+        """None for a run that works elsewhere."""
+        if endpoint_runs.asks_elsewhere(attempt.run):
+            return None
+        elapsed = time.monotonic() - attempt.began
+        return DeviceSamples(attempt.worker, self._gpus, ProcessTree(stage.pid), elapsed)
 
     def _stalled(self, attempt: Attempt, silent: float) -> Failure | None:
         """What to say of a stage that has been silent for so many seconds, if that is too long."""

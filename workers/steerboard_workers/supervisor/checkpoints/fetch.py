@@ -33,36 +33,36 @@ def fetch_newest(sessions: sessionmaker[Session], store: ArtifactStore, claim: C
     Raises `LeaseLost`, `StoreUnavailable` and its like, `NoSpaceLeft`.
     """
     with transaction(sessions) as session:
-        found = stored_checkpoints.stored(session, claim.run_id)
+        checkpoints = stored_checkpoints.stored(session, claim.run_id)
     here = max((place for path in folder.iterdir() if (place := checkpoint_place(path.name))), default=(0, 0))
-    for one in found:
-        name = checkpoint_name(one.attempt, one.step)
-        if (one.step, one.attempt) < here or _is_whole(folder / name, one):
+    for checkpoint in checkpoints:
+        name = checkpoint_name(checkpoint.attempt, checkpoint.step)
+        if (checkpoint.step, checkpoint.attempt) < here or _is_whole(folder / name, checkpoint):
             return
         try:
-            _fetch(store, one, name, folder)
+            _fetch(store, checkpoint, name, folder)
         except CorruptArtifact as error:
             log.warning("checkpoint %s is not used: %s", name, error)
             with transaction(sessions) as session:
-                stored_checkpoints.forget(session, claim, one)
+                stored_checkpoints.forget(session, claim, checkpoint)
             _say(sessions, claim, "warning", f"checkpoint {name} of the artifact store is not used: {error.detail}")
             continue
         _say(sessions, claim, "info", f"checkpoint {name} was fetched from the artifact store")
         return
 
 
-def _is_whole(folder: Path, one: RunCheckpoint) -> bool:
+def _is_whole(folder: Path, checkpoint: RunCheckpoint) -> bool:
     """By sizes; the stage verifies what it reads."""
     try:
-        return all((folder / file["path"]).stat().st_size == file["size"] for file in one.files)
+        return all((folder / file["path"]).stat().st_size == file["size"] for file in checkpoint.files)
     except OSError:
         return False
 
 
-def _fetch(store: ArtifactStore, one: RunCheckpoint, name: str, folder: Path) -> None:
+def _fetch(store: ArtifactStore, checkpoint: RunCheckpoint, name: str, folder: Path) -> None:
     temporary = folder / f".{name}.{uuid.uuid4().hex}.partial"
     temporary.mkdir()
-    place = stored_checkpoints.folder_of(one.run_id, name)
+    place = stored_checkpoints.folder_of(checkpoint.run_id, name)
 
     def fetch(file: dict[str, Any]) -> None:
         path = safe_member(file["path"])
@@ -78,7 +78,7 @@ def _fetch(store: ArtifactStore, one: RunCheckpoint, name: str, folder: Path) ->
 
     try:
         with ThreadPoolExecutor(_FETCHED_AT_ONCE if store.storage.remote else 1) as pool:
-            for _ in pool.map(fetch, one.files):
+            for _ in pool.map(fetch, checkpoint.files):
                 pass
         shutil.rmtree(folder / name, ignore_errors=True)
         temporary.rename(folder / name)

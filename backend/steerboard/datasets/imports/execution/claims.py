@@ -58,11 +58,11 @@ def fenced(session: Session, lease: Lease) -> Import:
 def note_progress(session: Session, lease: Lease, progress: dict[str, int]) -> None:
     """Keep and announce how far the work is. Raises `LeaseLost`."""
     noted = update(Import).where(LEASES.holds(lease)).values(progress=progress)
-    found = session.execute(noted.returning(Import.project_id, Import.state)).first()
-    if found is None:
+    row = session.execute(noted.returning(Import.project_id, Import.state)).first()
+    if row is None:
         raise LEASES.lost(lease)
     parts = {name: progress[name] for name in ("read", "bytes", "total_bytes")}
-    emit(session, found.project_id, "import.progress", {"id": str(lease.id), "state": found.state, **parts})
+    emit(session, row.project_id, "import.progress", {"id": str(lease.id), "state": row.state, **parts})
 
 
 def end(session: Session, row: Import, state: str, **values: Any) -> None:

@@ -10,11 +10,10 @@ from steerboard.datasets.errors import (
     CleaningOutOfMemory,
     CleaningTimedOut,
     ImportInterrupted,
-    ImportOutOfMemory,
     ImportTimedOut,
-    TooMuchWork,
 )
 from steerboard_contracts.errors import SteerboardError
+from steerboard_files.errors import ImportOutOfMemory, TooMuchWork
 
 Work = Literal["import", "cleaning"]
 

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.access import Access, audit
-from steerboard.datasets.formats.hub import hub_sources
 from steerboard.datasets.hooks import ToImport
+from steerboard.datasets.hub import hub_sources
 from steerboard.datasets.imports.loading import import_sources
 from steerboard.datasets.imports.uploads import ImportForm, RewardsForm
 from steerboard.datasets.lookup import get_dataset
@@ -41,7 +41,7 @@ def dataset(session: Session, access: Access, given: ToImport) -> ImportReport:
 
 def rewards(session: Session, access: Access, given: ToImport) -> RewardSourceOut:
     """Grades for every row of a dataset."""
-    form, found = RewardsForm.model_validate(given.form), get_dataset(session, access.project, given.into)
-    source = import_rewards(session, access.project, found, given.file, form.source)
-    audit(session, access, "rewards.import", found.name, {"source": source.name})
-    return next(out for out in reward_sources(session, found) if out.id == source.id)
+    form, stored = RewardsForm.model_validate(given.form), get_dataset(session, access.project, given.into)
+    source = import_rewards(session, access.project, stored, given.file, form.source)
+    audit(session, access, "rewards.import", stored.name, {"source": source.name})
+    return next(out for out in reward_sources(session, stored) if out.id == source.id)

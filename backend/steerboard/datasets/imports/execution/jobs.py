@@ -25,8 +25,6 @@ from steerboard.accounts import idempotency
 from steerboard.accounts.access import Access
 from steerboard.accounts.tables import Project
 from steerboard.datasets import hooks
-from steerboard.datasets.errors import TooMuchWork
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.execution.faults import FAULTS, Work
 from steerboard.datasets.imports.execution.limits import bound_memory, bounded_time, ran_out_of_memory
 from steerboard.datasets.rows.row_writer import give_back_space
@@ -35,6 +33,8 @@ from steerboard.platform.http.errors import problem_of
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
 from steerboard_contracts.errors import ErrorLocation, NoSpaceLeft, SteerboardError
+from steerboard_files.errors import TooMuchWork
+from steerboard_files.records import Source
 
 log = logging.getLogger("steerboard.imports")
 

@@ -13,7 +13,7 @@ from types import FrameType
 
 from sqlalchemy.exc import DBAPIError
 
-from steerboard.datasets.errors import TooMuchWork
+from steerboard_files.errors import TooMuchWork
 
 _NO_TIME = 1e-3
 
@@ -22,10 +22,10 @@ def bound_memory(megabytes: int) -> None:
     """On Linux: that much more than this process has already, in all that it can write to. Child processes inherit it,
     and set their own."""
     with suppress(OSError, ValueError):
-        found = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        if found:
+        match = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if match:
             _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-            resource.setrlimit(resource.RLIMIT_DATA, (int(found[1]) * 1024 + (megabytes << 20), hard))
+            resource.setrlimit(resource.RLIMIT_DATA, (int(match[1]) * 1024 + (megabytes << 20), hard))
 
 
 def ran_out_of_memory(error: Exception) -> bool:

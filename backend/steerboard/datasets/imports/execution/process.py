@@ -25,7 +25,7 @@ from steerboard.datasets.imports.execution.faults import FAULTS
 from steerboard.datasets.imports.execution.jobs import LARGE_BYTES, NICENESS
 from steerboard.datasets.imports.execution.limits import bound_memory
 from steerboard.datasets.imports.files import ImportFiles, Meter
-from steerboard.datasets.imports.importer import ImportOptions, OpenedImport, Outcome, open_import, write_rows
+from steerboard.datasets.imports.importer import ImportCounts, ImportOptions, OpenedImport, open_import, write_rows
 from steerboard.datasets.imports.loading import import_sources
 from steerboard.datasets.imports.schemas import ImportOptionsOut
 from steerboard.datasets.imports.sources import import_sources_of
@@ -37,10 +37,10 @@ from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.leases import Lease, LeaseLost
 from steerboard.platform.settings import get_settings
 from steerboard.platform.storage.disk import database_is_full, no_space_for_rows
-from steerboard.platform.texts import storable
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import Sample
+from steerboard_files.texts import storable
 
 log = logging.getLogger("steerboard.imports")
 
@@ -76,7 +76,7 @@ class Watch:
     def bad_row(self, bad: BadRowReport) -> None:
         self._bad.add(bad)
 
-    def counted(self, opened: OpenedImport, outcome: Outcome) -> None:
+    def counted(self, opened: OpenedImport, outcome: ImportCounts) -> None:
         self.bad_file = self._bad.store(self._files, self._lease.id)
         self.progress = {
             "read": outcome.read,

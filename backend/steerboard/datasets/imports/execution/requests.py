@@ -12,11 +12,11 @@ from pydantic import BaseModel
 
 from steerboard.accounts import idempotency
 from steerboard.accounts.access import Access
-from steerboard.datasets.formats.lines import size_of
-from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.execution.faults import Work
 from steerboard.datasets.imports.execution.jobs import Job
 from steerboard.datasets.imports.execution.processes import ImportProcesses
+from steerboard_files.lines import size_of
+from steerboard_files.records import Source
 
 
 def import_in_process(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from steerboard.datasets.formats.records import Arranged
+from steerboard.datasets.parsing.arranged import Arranged
 from steerboard.datasets.parsing.layouts.annotations import ANNOTATIONS
 from steerboard.datasets.parsing.layouts.graded import GRADED
 from steerboard.datasets.parsing.layouts.histories import HISTORIES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout, Row
+from steerboard_files.records import Problem
 
 _NONE = Problem("bad_row", "has no answer of an annotator")
 _LEFT_OUT = ("discarded", "draft", "pending")
@@ -22,11 +22,19 @@ def _from_label_studio(_: int, row: Row) -> Iterator[Row | Problem]:
     if not isinstance(data, dict) or not isinstance(annotations, list):
         yield Problem("bad_row", "has no `data` and `annotations`, unlike other tasks")
         return
-    given = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled") and one.get("result")]
+    given = [
+        annotation
+        for annotation in annotations
+        if isinstance(annotation, dict) and not annotation.get("was_cancelled") and annotation.get("result")
+    ]
     if not given:
         yield _NONE
     for annotation in given:
-        answers = {one.get("from_name"): _chosen(one, data) for one in annotation["result"] if isinstance(one, dict)}
+        answers = {
+            result.get("from_name"): _chosen(result, data)
+            for result in annotation["result"]
+            if isinstance(result, dict)
+        }
         yield {**data, **{str(name): value for name, value in answers.items() if name}, "task": row.get("id")}
 
 
@@ -42,8 +50,8 @@ def _chosen(result: Row, data: Row) -> Any:
         return sides[place] if named and place is not None else value["selected"]
     for name in ("rating", "number", "choices", "text"):
         if name in value:
-            found = value[name]
-            return found[0] if isinstance(found, list) and len(found) == 1 else found
+            choice = value[name]
+            return choice[0] if isinstance(choice, list) and len(choice) == 1 else choice
     return value
 
 
@@ -67,9 +75,11 @@ def _from_argilla(_: int, row: Row) -> Iterator[Row | Problem]:
 
 def _by_annotator(responses: Any) -> list[Row]:
     """{question: value} of each. A response is below its question (version 2), or has the values of all (version 1)."""
-    found: dict[Any, Row] = {}
+    by_user: dict[Any, Row] = {}
     if isinstance(responses, dict):
-        pairs = [(question, one) for question, given in responses.items() if isinstance(given, list) for one in given]
+        pairs = [
+            (question, answer) for question, given in responses.items() if isinstance(given, list) for answer in given
+        ]
     else:
         pairs = [
             (question, {**answer, **value})
@@ -78,10 +88,10 @@ def _by_annotator(responses: Any) -> list[Row]:
             for question, value in answer["values"].items()
             if isinstance(value, dict)
         ]
-    for question, one in pairs:
-        if isinstance(one, dict) and one.get("status") not in _LEFT_OUT:
-            found.setdefault(one.get("user_id"), {})[question] = one.get("value")
-    return list(found.values())
+    for question, answer in pairs:
+        if isinstance(answer, dict) and answer.get("status") not in _LEFT_OUT:
+            by_user.setdefault(answer.get("user_id"), {})[question] = answer.get("value")
+    return list(by_user.values())
 
 
 ANNOTATIONS = (

@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import orjson
 
-from steerboard.datasets.formats.records import Problem, Removed
+from steerboard.datasets.parsing.arranged import Removed
 from steerboard.datasets.parsing.layouts.layout import Row
 from steerboard.datasets.parsing.mapping import ALIASES
+from steerboard_files.records import Problem
 
 Verdict = Literal["a", "b", "tie"]
 

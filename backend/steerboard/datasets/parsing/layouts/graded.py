@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout, Row, without
 from steerboard_contracts.attribute_names import NAME_PATTERN
+from steerboard_files.records import Problem
 
 _RIGHT, _WRONG = "chosen", "rejected"
 # What an answer's own row has instead; a file with one of these means something else by its lists.
@@ -68,8 +68,10 @@ def _completions(rows: Sequence[Row]) -> Convert | None:
 
 def _are_graded(value: Any) -> bool:
     return isinstance(value, list) and any(
-        isinstance(one, dict) and _first(one, _TEXTS) and (_first(one, _GRADES) or "annotations" in one)
-        for one in value
+        isinstance(completion, dict)
+        and _first(completion, _TEXTS)
+        and (_first(completion, _GRADES) or "annotations" in completion)
+        for completion in value
     )
 
 
@@ -80,27 +82,31 @@ def _of_completions(group: int, row: Row, name: str) -> Iterator[Row | Problem]:
     elif len(given) > MOST_ANSWERS:
         yield _TOO_MANY
     else:
-        for candidate, one in enumerate(given):
-            text = _first(one, _TEXTS) if isinstance(one, dict) else None
+        for candidate, completion in enumerate(given):
+            text = _first(completion, _TEXTS) if isinstance(completion, dict) else None
             if text is None:
                 yield Problem("bad_row", f"{name}.{candidate}: has no text of an answer")
                 continue
-            grade = _first(one, _GRADES)
-            made = {"response": one[text], "attributes": _ratings(one.get("annotations")), **_place(group, candidate)}
+            grade = _first(completion, _GRADES)
+            made = {
+                "response": completion[text],
+                "attributes": _ratings(completion.get("annotations")),
+                **_place(group, candidate),
+            }
             if grade:
-                made["reward"] = one[grade]
-            yield {**rest, **without(one, text, grade or "", "annotations"), **made}
+                made["reward"] = completion[grade]
+            yield {**rest, **without(completion, text, grade or "", "annotations"), **made}
 
 
 def _ratings(annotations: Any) -> dict[str, float] | None:
     """{aspect: rating} of UltraFeedback's annotations, without what is not a number."""
-    found = {}
+    ratings = {}
     for aspect, given in annotations.items() if isinstance(annotations, dict) else ():
         try:
-            found[aspect.replace("-", "_")] = float(given["Rating"])
+            ratings[aspect.replace("-", "_")] = float(given["Rating"])
         except (KeyError, TypeError, ValueError):
             continue
-    return {name: value for name, value in found.items() if _NAME(name)} or None
+    return {name: value for name, value in ratings.items() if _NAME(name)} or None
 
 
 def _first(row: Row, names: tuple[str, ...]) -> str | None:
@@ -117,7 +123,7 @@ def _side_by_side(rows: Sequence[Row]) -> Convert | None:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
 
 
 def _of_lists(group: int, row: Row, name: str, grades: str) -> Iterator[Row | Problem]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout, Row, without
+from steerboard_files.records import Problem
 
 _ASKED = ("instruction", "prompt", "query", "question")
 _MORE = "input"
@@ -36,7 +36,7 @@ def _turn(role: str, content: str) -> Row:
 
 
 def _rounds(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(_is_round(one) for one in value)
+    return isinstance(value, list) and bool(value) and all(_is_round(round_) for round_ in value)
 
 
 def _is_round(value: Any) -> bool:

@@ -43,10 +43,10 @@ def _converting(arena: Arena) -> Convert:
 
 
 def _annotated(rows: Sequence[Row]) -> Convert | None:
-    found = _sides(rows)
-    if found is None:
+    sides = _sides(rows)
+    if sides is None:
         return None
-    columns, a, b = found
+    columns, a, b = sides
     voters = tuple(name for name in columns if _ANNOTATOR.fullmatch(name))
     votes = [row[name] for row in rows for name in voters if row.get(name) not in (None, "")]
     if not votes or not a.endswith("1") or any(number_of(vote) not in _VOTES for vote in votes):
@@ -80,10 +80,10 @@ def _lead(voters: Sequence[str], row: Row) -> float | None:
 
 def _signed(rows: Sequence[Row]) -> Convert | None:
     """HelpSteer's scale: below 0 the first answer is the better one, above it the second."""
-    found = _sides(rows)
-    if found is None:
+    sides = _sides(rows)
+    if sides is None:
         return None
-    columns, a, b = found
+    columns, a, b = sides
     name = next((name for name in _SIGNED if name in columns), None)
     values = [number_of(row[name]) for row in rows if row.get(name) not in (None, "")] if name else []
     # A 1 and a 2 without a sign may as well be the number of an answer, or how clear a verdict is.
@@ -103,10 +103,10 @@ def _signed(rows: Sequence[Row]) -> Convert | None:
 
 
 def _scored(rows: Sequence[Row]) -> Convert | None:
-    found = _sides(rows)
-    if found is None:
+    sides = _sides(rows)
+    if sides is None:
         return None
-    columns, a, b = found
+    columns, a, b = sides
     scores = _score_columns(columns, a[-1].lower(), b[-1].lower())
     values = [number_of(row[name]) for row in rows for name in scores if row.get(name) not in (None, "")]
     if not values or None in values:

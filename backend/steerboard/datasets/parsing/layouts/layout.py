@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem, Removed
+from steerboard.datasets.parsing.arranged import Removed
+from steerboard_files.records import Problem
 
 Row = dict[str, Any]
 Convert = Callable[[int, Row], Iterable[Row | Problem | Removed]]

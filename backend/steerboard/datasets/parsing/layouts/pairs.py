@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout, Row, without
+from steerboard_files.records import Problem
 
 _OPENAI = ("input", "preferred_output", "non_preferred_output")
 _OUTPUTS = ("output_1", "output_2")

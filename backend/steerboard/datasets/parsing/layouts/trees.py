@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from steerboard.datasets.formats.records import Problem, Removed
+from steerboard.datasets.parsing.arranged import Removed
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout, Row, without
+from steerboard_files.records import Problem
 
 # Twenty ranks are 190 pairs, each with the whole conversation before it.
 MOST_RANKED = 20
@@ -29,14 +30,14 @@ def _pairs(_: int, row: Row) -> Iterator[Row | Problem | Removed]:
         yield Problem("bad_row", f"{_TREE}: is not a tree of messages, unlike other rows")
         return
     rest = without(row, _TREE)
-    found = False
+    any_pair = False
     for message, before in _messages(row[_TREE]):
         ranked = _ranked(message)
         if len(ranked) > MOST_RANKED:
             yield Problem("bad_row", f"has more than {MOST_RANKED} ranked replies to one message")
             return
         for better, worse in combinations(sorted(ranked, key=lambda reply: reply["rank"]), 2):
-            found = True
+            any_pair = True
             if better["rank"] == worse["rank"]:
                 yield Removed("tie")
                 continue
@@ -48,7 +49,7 @@ def _pairs(_: int, row: Row) -> Iterator[Row | Problem | Removed]:
                 "rank_chosen": better["rank"],
                 "rank_rejected": worse["rank"],
             }
-    if not found:
+    if not any_pair:
         yield Removed("unranked")
 
 

@@ -56,10 +56,10 @@ def _worded(columns: Sequence[str], rows: Sequence[Row], a: str, b: str) -> Aren
         values = [str(row[winner]).strip().lower() for row in rows if row.get(winner) not in (None, "")]
         numbers = {int(value) for value in values if value.isdigit()}
         words = _words(a, b, numbers)
-        found = [words(value) for value in values]
+        verdicts = [words(value) for value in values]
         # A column of another name counts only where nothing else could be meant.
         sure = winner in called or bool({a.lower(), b.lower(), *_FIRST, *_SECOND} & {*values})
-        if values and None not in found and {"a", "b"} & {*found} and sure:
+        if values and None not in verdicts and {"a", "b"} & {*verdicts} and sure:
             return Arena(a, b, (winner,), partial(_read, winner, words))
     return None
 

@@ -66,7 +66,7 @@ class Books(Protocol):
     def take_back(self, cost: float) -> None: ...
 
 
-class Purse:
+class JudgeBudget:
     """Shared by the threads of one judge; what is spent, also by others with the same budget, `books` know."""
 
     def __init__(self, prices: Prices | None, limit: float | None, books: Books, stopping: threading.Event) -> None:

@@ -46,7 +46,7 @@ def calibrations_by(
     session: Session, project_id: uuid.UUID, holders: Collection[uuid.UUID]
 ) -> dict[uuid.UUID, list[Judge]]:
     """By the judge whose budget they spend: its calibrations, by age, as they are in the database now."""
-    found: dict[uuid.UUID, list[Judge]] = defaultdict(list)
+    judges_by: dict[uuid.UUID, list[Judge]] = defaultdict(list)
     of = Run.config["calibrates"].astext
     rows = session.execute(
         select(of, Judge)
@@ -61,13 +61,13 @@ def calibrations_by(
         .execution_options(populate_existing=True)
     )
     for holder, judge in rows:
-        found[uuid.UUID(holder)].append(judge)
-    return found
+        judges_by[uuid.UUID(holder)].append(judge)
+    return judges_by
 
 
 def cost_of(session: Session, judges: Collection[Judge]) -> float:
     """What these have spent together."""
-    return sum(spent(session, one, JudgeSettings.model_validate(one.settings)) for one in judges)
+    return sum(spent(session, judge, JudgeSettings.model_validate(judge.settings)) for judge in judges)
 
 
 def spent_of_budget(session: Session, project_id: uuid.UUID, holder: uuid.UUID) -> float:

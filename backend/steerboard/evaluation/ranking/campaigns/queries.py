@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sqlalchemy import func, or_, select
@@ -17,8 +16,11 @@ from steerboard.evaluation.ranking.campaigns.schemas import (
     Criterion,
     FlagOut,
     RankingOut,
+    TaskType,
 )
 from steerboard.evaluation.ranking.campaigns.service import entrant_names, telling_words
+from steerboard.evaluation.ranking.counted import decided
+from steerboard.evaluation.ranking.qualification import right_pairs
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import Evaluation, EvaluationPrompt
 
@@ -27,18 +29,21 @@ _MOST_FLAGS = 1_000
 
 def campaigns_out(session: Session, evaluation: Evaluation) -> list[CampaignOut]:
     """Oldest first."""
-    found = session.scalars(select(Campaign).where(Campaign.evaluation_id == evaluation.id).order_by(Campaign.id))
-    return [campaign_out(session, campaign) for campaign in found]
+    campaigns = session.scalars(select(Campaign).where(Campaign.evaluation_id == evaluation.id).order_by(Campaign.id))
+    return [campaign_out(session, campaign) for campaign in campaigns]
 
 
 def campaign_out(session: Session, campaign: Campaign) -> CampaignOut:
     names = entrant_names(session, campaign)
-    items, done, gold, rankings = session.execute(
+    ruled = decided(RankingItem.id)
+    items, done, gold, rankings, disagreements, adjudicated = session.execute(
         select(
             func.count(),
             func.count().filter(RankingItem.rankings >= campaign.overlap),
             func.count(RankingItem.gold),
             func.coalesce(func.sum(RankingItem.rankings), 0),
+            func.count().filter(RankingItem.disagreement > 0, RankingItem.gold.is_(None), ~ruled),
+            func.count().filter(ruled),
         ).where(RankingItem.campaign_id == campaign.id)
     ).one()
     annotators = _annotators(session, campaign)
@@ -46,19 +51,24 @@ def campaign_out(session: Session, campaign: Campaign) -> CampaignOut:
         id=campaign.id,
         name=campaign.name,
         state=cast(CampaignState, campaign.state),
+        task_type=cast(TaskType, campaign.task_type),
         instructions=campaign.instructions,
         criteria=[Criterion.model_validate(criterion) for criterion in campaign.criteria],
         entrants=list(names.values()),
         overlap=campaign.overlap,
         lock_seconds=campaign.lock_seconds,
         gold_every=campaign.gold_every,
+        qualify_items=campaign.qualify_items,
+        qualify_share=campaign.qualify_share,
         items=items,
         done_items=done,
         gold_items=gold,
         rankings=rankings,
+        disagreements=disagreements,
+        adjudicated=adjudicated,
         skipped_by_all=_skipped_by_all(session, campaign, len(annotators)),
         annotators=annotators,
-        warnings=telling_words(campaign, names.values()),
+        warnings=[*telling_words(campaign, names.values()), *_too_little_gold(campaign, gold)],
         created_by=campaign.created_by,
         created_at=campaign.created_at,
     )
@@ -115,20 +125,16 @@ def _gold_shares(session: Session, campaign: Campaign) -> dict[str, tuple[float,
     shares: dict[str, tuple[float, int]] = {}
     for name, task, gold in tasks:
         right, pairs = shares.get(name, (0.0, 0))
-        for ranks in (task.ranks, *(task.criteria_ranks or {}).values()):
-            for share in _right_pairs(dict(zip(task.shown, ranks or [], strict=False)), gold or {}):
-                right, pairs = right + share, pairs + 1
+        for share in right_pairs(task, gold or {}):
+            right, pairs = right + share, pairs + 1
         shares[name] = right, pairs
     return shares
 
 
-def _right_pairs(ranks: dict[str, int], gold: dict[str, int]) -> Iterator[float]:
-    """1, 1/2 or 0 for each pair of which the order is known."""
-    for a, b in combinations(ranks, 2):
-        known = gold[a] - gold[b]
-        if known:
-            said = ranks[a] - ranks[b]
-            yield 0.5 if said == 0 else float((said < 0) == (known < 0))
+def _too_little_gold(campaign: Campaign, gold: int) -> list[str]:
+    if gold >= campaign.qualify_items:
+        return []
+    return [f"the qualification asks for {campaign.qualify_items} gold items, and there are {gold}: annotators wait"]
 
 
 def _skipped_by_all(session: Session, campaign: Campaign, annotators: int) -> int:
@@ -167,9 +173,10 @@ def rankings_out(session: Session, campaign: Campaign, tasks: Sequence[RankingTa
                 annotator=annotator,
                 shown=shown,
                 ranks=dict(zip(shown, task.ranks, strict=True)) if task.ranks else None,
-                criteria_ranks={
-                    name: dict(zip(shown, ranks, strict=True)) for name, ranks in (task.criteria_ranks or {}).items()
-                },
+                criteria_ranks=_by_name(shown, task.criteria_ranks),
+                scores=_by_name(shown, task.scores),
+                both_bad=task.both_bad,
+                correction=task.correction,
                 comment=task.comment,
                 flag=task.flag,
                 seconds=task.seconds,
@@ -180,10 +187,14 @@ def rankings_out(session: Session, campaign: Campaign, tasks: Sequence[RankingTa
     return made
 
 
+def _by_name(shown: list[str], values: dict[str, list[int]] | None) -> dict[str, dict[str, int]]:
+    return {criterion: dict(zip(shown, given, strict=True)) for criterion, given in (values or {}).items()}
+
+
 def flags_of(session: Session, campaign: Campaign) -> list[FlagOut]:
     """Newest first."""
     told = or_(RankingTask.flag.is_not(None), RankingTask.state == "skipped")
-    found = session.execute(
+    rows = session.execute(
         _about(campaign)
         .add_columns(RankingTask.flag, RankingTask.skip_reason, RankingTask.comment, RankingTask.submitted_at)
         .where(told)
@@ -200,7 +211,7 @@ def flags_of(session: Session, campaign: Campaign) -> list[FlagOut]:
             comment=row.comment,
             at=row.submitted_at,
         )
-        for row in found
+        for row in rows
     ]
 
 

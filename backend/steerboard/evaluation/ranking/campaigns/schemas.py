@@ -9,38 +9,60 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 CampaignState = Literal["open", "paused", "closed"]
+TaskType = Annotated[
+    Literal["ranking", "pairwise", "likert", "correction"],
+    Field(
+        description="`ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers "
+        "by each criterion; `correction`: rewrite the last turn of one answer."
+    ),
+]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Instructions = Annotated[str, Field(max_length=20_000)]
 Overlap = Annotated[int, Field(ge=1, le=100, description="How many annotators rank each item.")]
 LockSeconds = Annotated[
     int, Field(ge=10, le=86_400, description="How long an item is kept for the annotator who works on it.")
 ]
+QualifyItems = Annotated[
+    int, Field(ge=0, le=50, description="Gold items that an annotator submits before any other; 0: no qualification.")
+]
+QualifyShare = Annotated[
+    float, Field(ge=0.5, le=1, description="The share of their pairs of answers that must be in the known order.")
+]
 Rank = Annotated[int, Field(ge=1, le=8)]
 
 
 class Criterion(BaseModel):
-    """A ranking of its own."""
+    """A criterion, which gets its own ranking; in a Likert task a score from 1 to `points`, 5 unless given. `low` and
+    `high`: what the lowest and the highest score mean."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: Words
     description: Annotated[str, Field(max_length=2_000)] = ""
+    points: Annotated[int | None, Field(ge=2, le=10)] = None
+    low: Words | None = None
+    high: Words | None = None
 
 
 class CampaignCreate(BaseModel):
-    """`criteria`: none for one overall ranking. `entrants`: all of the evaluation's where none are named."""
+    """`criteria`: none for one overall ranking; a Likert task has at least one, a pairwise task or correction none.
+    `entrants`: where none are named, the best ones of the evaluation: at most 8, two of a pairwise task, one of a
+    correction. `GET .../standing` lists the best first."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str | None, Field(description="Annotators see it. Null: ranking-1, ranking-2, ...")] = None
+    task_type: TaskType = "ranking"
     instructions: Instructions = ""
     criteria: Annotated[list[Criterion], Field(max_length=8)] = []
-    entrants: Annotated[list[str] | None, Field(min_length=2, max_length=8)] = None
+    entrants: Annotated[list[str] | None, Field(min_length=1, max_length=8)] = None
     overlap: Overlap = 1
     lock_seconds: LockSeconds = 600
     gold_every: Annotated[
         int, Field(ge=0, le=1_000, description="One of so many items is a gold one; 0: gold items come first.")
     ] = 0
+    qualify_items: QualifyItems = 0
+    qualify_share: QualifyShare = 0.7
     limit: Annotated[int | None, Field(ge=1, description="Ask about this many prompts, drawn at random.")] = None
 
     @model_validator(mode="after")
@@ -48,6 +70,21 @@ class CampaignCreate(BaseModel):
         names = [criterion.name for criterion in self.criteria]
         if len(set(names)) < len(names):
             raise ValueError("two criteria have the same name")
+        return self
+
+    @model_validator(mode="after")
+    def _criteria_fit(self) -> CampaignCreate:
+        if self.task_type == "likert":
+            if not self.criteria:
+                raise ValueError("a Likert task needs a criterion to score by")
+            for criterion in self.criteria:
+                criterion.points = criterion.points or 5
+        elif self.criteria and self.task_type != "ranking":
+            raise ValueError(f"a {self.task_type} task has no criteria")
+        elif any(criterion.points or criterion.low or criterion.high for criterion in self.criteria):
+            raise ValueError("only criteria of a Likert task have points")
+        if self.qualify_items and self.task_type == "correction":
+            raise ValueError("corrections have no gold items to qualify by")
         return self
 
 
@@ -61,6 +98,8 @@ class CampaignChange(BaseModel):
     instructions: Instructions | None = None
     lock_seconds: LockSeconds | None = None
     gold_every: Annotated[int | None, Field(ge=0, le=1_000)] = None
+    qualify_items: QualifyItems | None = None
+    qualify_share: QualifyShare | None = None
 
 
 class AnnotatorFigures(BaseModel):
@@ -78,6 +117,7 @@ class AnnotatorFigures(BaseModel):
 
 class CampaignOut(BaseModel):
     """`done_items` have `overlap` rankings. `skipped_by_all`: not done, and everyone who has taken part skipped them.
+    `disagreements`: items on which annotators differ and no reviewer has decided; `adjudicated`: those that one has.
 
     `warnings`: words of the campaign that tell annotators what they should not know.
     """
@@ -85,17 +125,22 @@ class CampaignOut(BaseModel):
     id: uuid.UUID
     name: str
     state: CampaignState
+    task_type: TaskType
     instructions: str
     criteria: list[Criterion]
     entrants: list[str]
     overlap: int
     lock_seconds: int
     gold_every: int
+    qualify_items: int
+    qualify_share: float
     items: int
     done_items: int
     gold_items: int
     rankings: int
     skipped_by_all: int
+    disagreements: int
+    adjudicated: int
     annotators: list[AnnotatorFigures]
     warnings: list[str]
     created_by: str
@@ -126,7 +171,8 @@ class GoldItems(BaseModel):
 
 
 class RankingOut(BaseModel):
-    """One annotator's ranking of one item. `shown`: the entrants in the order of the screen; `ranks` by name."""
+    """What one annotator submitted for one item. `shown`: the entrants in the order of the screen; `ranks` by name;
+    `scores` by criterion and name; `correction`: the last turn of the answer as it should be."""
 
     id: uuid.UUID
     position: int
@@ -135,11 +181,78 @@ class RankingOut(BaseModel):
     shown: list[str]
     ranks: dict[str, int] | None
     criteria_ranks: dict[str, dict[str, int]]
+    scores: dict[str, dict[str, int]]
+    both_bad: bool
+    correction: str | None
     comment: str | None
     flag: str | None
     seconds: float | None
     gold: bool
     submitted_at: dt.datetime | None
+
+
+class AnnotatorQuality(BaseModel):
+    """`hours` at work, as browsers count them. `agreement` with the other annotators of the shared items, and with the
+    reviewer of the adjudicated ones: 1 less the disagreement. `gold`: share of the pairs of gold items in the known
+    order. `qualification`: null where the campaign asks for none."""
+
+    annotator: str
+    done: int
+    skipped: int
+    flagged: int
+    hours: float
+    items_per_hour: float | None
+    median_seconds: float | None
+    agreement: float | None
+    shared_items: int
+    agreement_with_reviewers: float | None
+    adjudicated_items: int
+    gold: float | None
+    gold_pairs: int
+    qualification: Literal["open", "passed", "failed"] | None
+    last_at: dt.datetime | None
+
+
+class CampaignDay(BaseModel):
+    """A day, in UTC, with submissions."""
+
+    day: dt.date
+    submissions: int
+    annotators: int
+    median_seconds: float | None
+
+
+class CampaignQuality(BaseModel):
+    """Annotators by name; the last 60 days with submissions, newest first."""
+
+    annotators: list[AnnotatorQuality]
+    days: list[CampaignDay]
+
+
+class CorrectionsCreate(BaseModel):
+    """`unchanged`: also answers that an annotator accepted as they are. `split`: as for preferences."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    unchanged: bool = True
+    split: Literal["by_prompt", "train"] = "by_prompt"
+    name: Annotated[
+        str | None, Field(description="A version number is appended: NAME-1, NAME-2. Null: EVALUATION-corrections.")
+    ] = None
+
+
+class StandingRow(BaseModel):
+    """`standing`: the share of rivals whose mean is lower, over everyone who compared or scored them; null where no one
+    has."""
+
+    entrant: str
+    standing: float | None
+
+
+class Standing(BaseModel):
+    """Best first."""
+
+    items: list[StandingRow]
 
 
 class FlagOut(BaseModel):

@@ -19,6 +19,7 @@ from steerboard.datasets.errors import NameTaken
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.ranking.campaigns.schemas import AnnotatorLink, CampaignChange, CampaignCreate, GoldItem
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, random_id
+from steerboard.evaluation.standing import best_first
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.http.errors import Conflict, NotFound
 from steerboard.platform.names import check_name, find, names_like, next_name, next_name_of_all
@@ -26,7 +27,13 @@ from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
 
-MOST_ENTRANTS = 8
+# How few and how many answers an item has, by task.
+_ENTRANTS: dict[str, tuple[int, int]] = {
+    "ranking": (2, 8),
+    "pairwise": (2, 2),
+    "likert": (1, 8),
+    "correction": (1, 1),
+}
 
 
 def get_campaign(session: Session, evaluation: Evaluation, ref: str) -> Campaign:
@@ -44,7 +51,7 @@ def create(session: Session, evaluation: Evaluation, given: CampaignCreate, acto
     Raises `BadInput` (`invalid_name`, `bad_entrants`), `NameTaken`, `NotFound` (`unknown_entrant`), and `Conflict`
     (`answers_missing`) while an entrant is still answering, or when there is no prompt that all have answered.
     """
-    entrants = _entrants(session, evaluation, given.entrants)
+    entrants = _entrants(session, evaluation, given)
     _refuse_unanswered(session, entrants)
     positions = _answered_by_all(session, entrants)
     if not positions:
@@ -58,11 +65,14 @@ def create(session: Session, evaluation: Evaluation, given: CampaignCreate, acto
         evaluation_id=evaluation.id,
         name=_campaign_name(session, evaluation, given.name),
         instructions=given.instructions,
-        criteria=[criterion.model_dump() for criterion in given.criteria],
+        task_type=given.task_type,
+        criteria=[criterion.model_dump(exclude_none=True) for criterion in given.criteria],
         entrants=[str(entrant.id) for entrant in entrants],
         overlap=given.overlap,
         lock_seconds=given.lock_seconds,
         gold_every=given.gold_every,
+        qualify_items=given.qualify_items,
+        qualify_share=given.qualify_share,
         state="open",
         salt=secrets.token_hex(16),
         created_by=actor,
@@ -79,18 +89,25 @@ def create(session: Session, evaluation: Evaluation, given: CampaignCreate, acto
     return campaign
 
 
-def _entrants(session: Session, evaluation: Evaluation, names: list[str] | None) -> list[Entrant]:
+def _entrants(session: Session, evaluation: Evaluation, given: CampaignCreate) -> list[Entrant]:
+    """The entrants that are named, else the best ones, in the evaluation's order."""
+    fewest, most = _ENTRANTS[given.task_type]
     known = {entrant.name: entrant for entrant in entrants_of(session, evaluation)}
-    for name in names or []:
+    if given.entrants is None:
+        best = {entrant.name for entrant, _ in best_first(session, evaluation)[:most]}
+        chosen = [name for name in known if name in best]
+    else:
+        chosen = list(dict.fromkeys(given.entrants))
+    for name in chosen:
         if name not in known:
             there = ", ".join(known) or "none"
             raise NotFound(f"{evaluation.name!r} has no entrant {name!r}; it has {there}", code="unknown_entrant")
-    chosen = list(dict.fromkeys(names if names is not None else known))
-    if not 2 <= len(chosen) <= MOST_ENTRANTS:
+    if not fewest <= len(chosen) <= most:
+        number = str(most) if fewest == most else f"{fewest} to {most}"
         raise BadInput(
-            f"{len(chosen)} entrants cannot be ranked side by side",
+            f"a {given.task_type} task is about {number} entrants, not {len(chosen)}",
             code="bad_entrants",
-            hint=f"Name 2 to {MOST_ENTRANTS} of them.",
+            hint=f"Name {number} of the evaluation's.",
         )
     return [known[name] for name in chosen]
 
@@ -109,14 +126,14 @@ def _refuse_unanswered(session: Session, entrants: Sequence[Entrant]) -> None:
 
 def _answered_by_all(session: Session, entrants: Sequence[Entrant]) -> list[int]:
     """Positions, in their order."""
-    found = session.scalars(
+    positions = session.scalars(
         select(Response.position)
         .where(Response.entrant_id.in_([entrant.id for entrant in entrants]), Response.sample == 0)
         .group_by(Response.position)
         .having(func.count() == len(entrants))
         .order_by(Response.position)
     )
-    return list(found)
+    return list(positions)
 
 
 def _campaign_name(session: Session, evaluation: Evaluation, name: str | None) -> str:
@@ -206,7 +223,9 @@ def entrant_names(session: Session, campaign: Campaign) -> dict[str, str]:
 def telling_words(campaign: Campaign, names: Iterable[str]) -> list[str]:
     """Warnings: entrants' names that annotators would read in the campaign's own words."""
     said = {"name": campaign.name, "instructions": campaign.instructions}
-    said["criteria"] = " ".join(f"{one['name']} {one.get('description', '')}" for one in campaign.criteria)
+    said["criteria"] = " ".join(
+        f"{criterion['name']} {criterion.get('description', '')}" for criterion in campaign.criteria
+    )
     return [
         f"annotators read the name of entrant {name!r} in the campaign's {place}"
         for place, text in said.items()
@@ -225,11 +244,11 @@ def add_annotator(
     name = name or _free_annotator(session)
     user = session.scalar(select(User).where(User.name == name))
     member = session.get(Membership, (project.id, user.id)) if user else None
-    if member is not None and member.role != "annotator":
+    if member is not None and member.role not in ("annotator", "reviewer"):
         raise Conflict(
-            f"`{name}` is {member.role} of this project already, and may rank",
+            f"`{name}` is {member.role} of this project, and may already rank",
             code="already_member",
-            hint="They sign in as usual, and open the page Rank.",
+            hint="They sign in as usual, and open the page Annotate.",
         )
     if member is None:
         _, user, created = members.add(session, project, name, "annotator")

@@ -8,23 +8,20 @@ from steerboard_contracts.report.estimate import Estimate
 NONE = "–"
 
 
-def figure(found: Estimate | None, *, share: bool = False, digits: int = 2) -> Cell:
+def figure(estimate: Estimate | None, *, share: bool = False, digits: int = 2) -> Cell:
     """With its interval and its n below it; `share`: in percent."""
-    if found is None or found.value is None:
-        return Cell(NONE, f"n = {found.n}" if found is not None else "")
+    if estimate is None or estimate.value is None:
+        return Cell(NONE, f"n = {estimate.n}" if estimate is not None else "")
 
     def said(x: float) -> str:
         return f"{x:.1%}" if share else f"{x:,.{digits}f}"
 
-    ends = f"[{said(found.low)}, {said(found.high)}] " if found.low is not None and found.high is not None else ""
-    return Cell(said(found.value), f"{ends}n = {found.n}")
+    return Cell(said(estimate.value), f"{estimate.ends(said)} n = {estimate.n}".strip())
 
 
-def interval(found: Estimate) -> str:
+def interval(estimate: Estimate) -> str:
     """`0.50 [0.21, 0.80]`."""
-    cell = figure(found)
-    ends = cell.detail.partition("n = ")[0].strip()
-    return f"{cell.text} {ends}".strip()
+    return estimate.in_words("{:,.2f}".format, none=NONE)
 
 
 def p_value(p: float | None) -> str:

@@ -10,12 +10,11 @@ from steerboard.evaluation.report.document.blocks import Block, Cell, Document, 
 from steerboard.evaluation.report.document.cells import NONE, figure, interval, p_value
 from steerboard.evaluation.report.document.several_rewards import distances, several_rewards
 from steerboard.evaluation.report.sections.outcomes import percent, source_name
-from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.models import Ancestor
 from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
-from steerboard_contracts.report.sections.comparison import Comparison
+from steerboard_contracts.report.sections.comparison import Comparison, pair_of
 from steerboard_contracts.report.sections.costs import cost_cells
 from steerboard_contracts.report.sections.fluency import fluency_cells
 from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
@@ -30,7 +29,7 @@ BLIND = (
 
 def document_of(report: EvaluationReport, *, blind: bool = False) -> Document:
     """No names of annotators and no addresses. `blind`: the report is a `blinding.blinded` one."""
-    found = report.headline or Headline(text="")
+    headline = report.headline or Headline(text="")
     prompts = f"{report.prompts} prompts" + (f", {report.prompts_from}" if report.prompts_from else "")
     about = f"{prompts}; version {report.version}, computed on {report.computed_at:%d %B %Y at %H:%M} UTC."
     blocks: list[Block] = [Text(BLIND)] if blind else []
@@ -39,34 +38,35 @@ def document_of(report: EvaluationReport, *, blind: bool = False) -> Document:
     return Document(
         title=report.evaluation,
         about=about,
-        answer=found.text,
-        facts=tuple(_facts(found)),
-        against=tuple(one.text for one in found.reservations),
+        answer=headline.text,
+        facts=tuple(_facts(headline)),
+        against=tuple(reservation.text for reservation in headline.reservations),
         blocks=tuple(blocks),
         folds=(
-            *_sources(report, found.sources),
+            *_sources(report, headline.sources),
             *several_rewards(report),
             *distances(report),
             *_fluency(report),
             *_academic(report),
             *_agreement(report),
             *_costs(report),
+            *_recipe(report),
             _seen(report),
         ),
     )
 
 
-def _facts(found: Headline) -> Iterator[tuple[str, str]]:
-    if found.by is not None and found.source is not None:
-        yield "Source", source_name(found.by, found.source)
-    if found.margin is not None:
-        yield f"Win rate against {found.margin.over}", percent(found.margin.win_rate)
-        if found.margin.difference is not None:
-            yield f"Difference of means to {found.margin.over}", interval(found.margin.difference)
-    if found.over:
-        yield "Over", ", ".join(found.over)
-    if found.items:
-        yield "Items", str(found.items)
+def _facts(headline: Headline) -> Iterator[tuple[str, str]]:
+    if headline.by is not None and headline.source is not None:
+        yield "Source", source_name(headline.by, headline.source)
+    if headline.margin is not None:
+        yield f"Win rate against {headline.margin.over}", percent(headline.margin.win_rate)
+        if headline.margin.difference is not None:
+            yield f"Difference of means to {headline.margin.over}", interval(headline.margin.difference)
+    if headline.over:
+        yield "Over", ", ".join(headline.over)
+    if headline.items:
+        yield "Items", str(headline.items)
 
 
 def _methods(report: EvaluationReport) -> Grid:
@@ -94,10 +94,13 @@ def _methods(report: EvaluationReport) -> Grid:
 
 def _sources(report: EvaluationReport, headlines: Sequence[SourceHeadline]) -> Iterator[Fold]:
     sections: list[tuple[str, Comparison]] = [
-        *((f"{one.done_items} of {one.items} items, {one.rankings} rankings.", one.comparison) for one in report.human),
-        *((_jury(one), one.comparison) for one in report.juries),
-        *((_judge(one), one.comparison) for one in report.judges),
-        *((f"In {one.units} units.", one.comparison) for one in report.rewards),
+        *(
+            (f"{human.done_items} of {human.items} items, {human.rankings} rankings.", human.comparison)
+            for human in report.human
+        ),
+        *((_jury(jury), jury.comparison) for jury in report.juries),
+        *((_judge(judge), judge.comparison) for judge in report.judges),
+        *((f"In {reward.units} units.", reward.comparison) for reward in report.rewards),
     ]
     for told, (words, comparison) in zip(headlines, sections, strict=True):
         title = source_name(told.by, told.source)
@@ -139,7 +142,7 @@ def _comparison(comparison: Comparison) -> Iterator[Block]:
             "Pair",
             "Wins / ties / losses",
             "Win rate",
-            "At like length",
+            "Length-matched",
             "Length-adjusted",
             "Difference",
             "p, Holm",
@@ -176,41 +179,41 @@ def _academic(report: EvaluationReport) -> Iterator[Fold]:
     if not report.academic:
         return
     blocks: list[Block] = []
-    for one in report.academic:
-        blocks.append(_benchmarks(one))
+    for academic in report.academic:
+        blocks.append(_benchmarks(academic))
         blocks += [
             Text(
                 f"{row.task.task} is not compared with the {theirs.vs} model {theirs.model}: {theirs.words}.",
                 small=True,
             )
-            for row in one.rows
+            for row in academic.rows
             for theirs in row.not_compared
         ]
     words = "The newest result of each task; none of it depends on the prompts of this evaluation."
     yield Fold("Academic benchmarks", words, tuple(blocks))
 
 
-def _benchmarks(one: EntrantAcademic) -> Grid:
+def _benchmarks(academic: EntrantAcademic) -> Grid:
     return Grid(
-        title=one.entrant,
+        title=academic.entrant,
         heads=("Figure", "Value", "Standard error", *(f"Less {vs}" for vs in get_args(Ancestor)), "Items", "Shots"),
         rows=tuple(
             (
-                Cell(f"{row.task.task}.{found.name}", "chat template" if row.task.template else ""),
-                Cell(f"{found.value:,.3f}"),
-                Cell(NONE if found.stderr is None else f"{found.stderr:.3f}"),
-                *(figure(_gain(row, found.name, vs), digits=3) for vs in get_args(Ancestor)),
+                Cell(f"{row.task.task}.{value.name}", "chat template" if row.task.template else ""),
+                Cell(f"{value.value:,.3f}"),
+                Cell(NONE if value.stderr is None else f"{value.stderr:.3f}"),
+                *(figure(_gain(row, value.name, vs), digits=3) for vs in get_args(Ancestor)),
                 Cell(str(row.task.items), "" if row.task.whole else f"of {row.task.of}"),
                 Cell(NONE if row.task.shots is None else str(row.task.shots)),
             )
-            for row in one.rows
-            for found in row.task.figures
+            for row in academic.rows
+            for value in row.task.figures
         ),
     )
 
 
 def _gain(row: AcademicRow, figure: str, vs: Ancestor) -> Estimate | None:
-    return next((one.difference for one in row.differences if (one.vs, one.figure) == (vs, figure)), None)
+    return next((gain.difference for gain in row.differences if (gain.vs, gain.figure) == (vs, figure)), None)
 
 
 def _agreement(report: EvaluationReport) -> Iterator[Fold]:
@@ -258,16 +261,37 @@ def _costs(report: EvaluationReport) -> Iterator[Fold]:
         return
     words = "Device-seconds of the run that made each entrant, and of every run that it needs, each counted once."
     heads = ("Entrant", "Own run", "With all it needs", "Of it shared", "Shared runs")
-    rows = tuple(tuple(map(Cell, cost_cells(one))) for one in report.costs)
+    rows = tuple(tuple(map(Cell, cost_cells(cost))) for cost in report.costs)
     yield Fold("Costs", words, (Grid("Device-seconds", heads, rows),))
 
 
+def _recipe(report: EvaluationReport) -> Iterator[Fold]:
+    """What the paper claims, checked when the stage ended. A blind report has none."""
+    recipe = report.recipe
+    if recipe is None:
+        return
+    met = tuple(check.text for check in recipe.checks if check.met)
+    missed = tuple(check.text for check in recipe.checks if not check.met)
+    blocks: list[Block] = [Items("Met", met)] if met else []
+    blocks += [Items("Not met", missed)] if missed else []
+    if recipe.control is not None:
+        asked = zip(recipe.control.requested, recipe.control.achieved, strict=True)
+        rows = tuple((Cell(f"{score:g}"), Cell(f"{achieved:.2f}")) for score, achieved in asked)
+        blocks.append(Grid("Control", ("Requested score", f"Achieved reward ({recipe.units})"), rows))
+    if recipe.training:
+        blocks.append(Items("Training", tuple(recipe.training)))
+    if recipe.warnings:
+        blocks.append(Items("Caveats", tuple(recipe.warnings)))
+    words = f"{len(met)} of {len(recipe.checks)} claims met." if recipe.checks else "What the stage kept."
+    yield Fold("Recipe", words, tuple(blocks))
+
+
 def _seen(report: EvaluationReport) -> Fold:
-    found = report.contamination
+    seen = report.contamination
     words = (
-        f"{found.exact} of {found.prompts} prompts occur in training data as they are, {found.near} nearly."
-        if found.checked
-        else "The prompts were looked for in no training data."
+        f"{seen.exact} of {seen.prompts} prompts occur in training data as they are, {seen.near} nearly."
+        if seen.checked
+        else "The prompts were not checked against training data."
     )
-    where = tuple(name for name in found.checked if name)
-    return Fold("Prompts seen in training", words, (Items("Looked for in", where),) if where else ())
+    where = tuple(name for name in seen.checked if name)
+    return Fold("Prompts seen in training", words, (Items("Checked against", where),) if where else ())

@@ -50,17 +50,17 @@ class _Font(NamedTuple):
 @cache
 def register() -> tuple[_Font, ...]:
     """With the PDF library; all fonts, in the order in which they are tried."""
-    found = []
+    fonts = []
     for name, path in _EMBEDDED.items():
         font = TTFont(name, str(path))
         registerFont(font)
-        found.append(_Font(name, partial(_is_in, font.face.charToGlyph)))
+        fonts.append(_Font(name, partial(_is_in, font.face.charToGlyph)))
     for name, encoding in _OF_READERS.items():
         registerFont(UnicodeCIDFont(name))
-        found.append(_Font(name, partial(_reader_has, name, encoding)))
+        fonts.append(_Font(name, partial(_reader_has, name, encoding)))
     for name in (*_EMBEDDED, *_OF_READERS):
         registerFontFamily(name, normal=name, bold=name, italic=name, boldItalic=name)
-    return tuple(found)
+    return tuple(fonts)
 
 
 def runs(text: str) -> Iterator[tuple[str | None, str]]:

@@ -120,7 +120,10 @@ def _table(grid: Grid, styles: dict[str, ParagraphStyle]) -> Table:
     # Narrow columns have smaller letters.
     scale = min(1.0, max(0.5, share / _LEAST))
     cell, head = (_scaled(styles[name], scale) for name in ("cell", "head"))
-    rows = [[_paragraph(text, head) for text in grid.heads], *([_cell(one, cell) for one in row] for row in grid.rows)]
+    rows = [
+        [_paragraph(text, head) for text in grid.heads],
+        *([_cell(content, cell) for content in row] for row in grid.rows),
+    ]
     look: list[Any] = [
         ("VALIGN", (0, 0), (-1, -1), "TOP"),
         ("LINEBELOW", (0, 0), (-1, -1), 0.4, _LINE),
@@ -128,7 +131,9 @@ def _table(grid: Grid, styles: dict[str, ParagraphStyle]) -> Table:
     ]
     for y, row in enumerate(grid.rows, start=1):
         look += [
-            ("BACKGROUND", (x, y), (x, y), _shade(one.shade)) for x, one in enumerate(row) if one.shade is not None
+            ("BACKGROUND", (x, y), (x, y), _shade(content.shade))
+            for x, content in enumerate(row)
+            if content.shade is not None
         ]
     return Table(rows, colWidths=widths, repeatRows=1, style=TableStyle(look), hAlign="LEFT")
 
@@ -158,4 +163,4 @@ def _plain(text: str) -> str:
 def _shade(share: float) -> Color:
     red, green, blue = (11, 114, 133) if share >= 0.5 else (217, 72, 15)
     depth = abs(share - 0.5) * 0.8
-    return Color(*(1 - depth + depth * one / 255 for one in (red, green, blue)))
+    return Color(*(1 - depth + depth * channel / 255 for channel in (red, green, blue)))

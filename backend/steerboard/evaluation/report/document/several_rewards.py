@@ -16,7 +16,9 @@ _KINDS = {"estimate": "", "same": "the model itself", "bound": "an upper bound"}
 
 def several_rewards(report: EvaluationReport) -> Iterator[Fold]:
     """How each reward follows what is asked for, sums of rewards, and how rewards go together."""
-    blocks: list[Block] = [_curve(one.reward_model, one.units, curve) for one in report.rewards for curve in one.curves]
+    blocks: list[Block] = [
+        _curve(reward.reward_model, reward.units, curve) for reward in report.rewards for curve in reward.curves
+    ]
     for total in report.reward_sums:
         rows = tuple((Cell(row.entrant), figure(row.mean)) for row in total.comparison.scores)
         blocks.append(Grid(f"Sum of rewards {total.name} (z)", ("Entrant", "Mean"), rows))
@@ -30,15 +32,15 @@ def several_rewards(report: EvaluationReport) -> Iterator[Fold]:
 
 def _curve(reward: str, units: str, curve: RewardCurve) -> Grid:
     rho = "" if curve.spearman is None else f"Spearman {curve.spearman:.2f} over the means."
-    rows = tuple((Cell(f"{one.requested:g}", one.entrant), figure(one.achieved)) for one in curve.points)
+    rows = tuple((Cell(f"{point.requested:g}", point.entrant), figure(point.achieved)) for point in curve.points)
     model = curve.model if curve.guidance == 1 else f"{curve.model}, guidance {curve.guidance:g}"
     return Grid(f"{model}: {reward} by {curve.attribute}", ("Asked for", f"Mean ({units})"), rows, note=rho)
 
 
-def _correlations(found: Correlations) -> Iterator[Grid]:
-    for title, matrix in (("Pearson's r", found.pearson), ("Spearman's rho", found.spearman)):
-        note = f"Over {found.n} answers that all of them scored."
-        yield Grid(f"{title} of rewards", ("Reward", *found.names), _rows(found.names, matrix), note=note)
+def _correlations(correlations: Correlations) -> Iterator[Grid]:
+    for title, matrix in (("Pearson's r", correlations.pearson), ("Spearman's rho", correlations.spearman)):
+        note = f"Over {correlations.n} answers that all of them scored."
+        yield Grid(f"{title} of rewards", ("Reward", *correlations.names), _rows(correlations.names, matrix), note=note)
 
 
 def _rows(names: list[str], matrix: Matrix) -> tuple[tuple[Cell, ...], ...]:
@@ -52,13 +54,19 @@ def distances(report: EvaluationReport) -> Iterator[Fold]:
     """KL of every entrant to the model, and the best of n of its own answers."""
     if report.frontier is None:
         return
-    found = report.frontier
+    frontier = report.frontier
     rows = tuple(
-        (Cell(one.entrant, f"No estimate: {one.why}" if one.why else _KINDS[one.kind]), figure(one.kl))
-        for one in found.entrants
+        (
+            Cell(entrant.entrant, f"No estimate: {entrant.why}" if entrant.why else _KINDS[entrant.kind]),
+            figure(entrant.kl),
+        )
+        for entrant in frontier.entrants
     )
-    blocks = (Grid(f"KL to {found.kl_to}", ("Entrant", "Nats per answer"), rows), *map(_best_of_n, found.best_of_n))
-    yield Fold("Distance", f"How far the entrants are from {found.kl_to}.", blocks)
+    blocks = (
+        Grid(f"KL to {frontier.kl_to}", ("Entrant", "Nats per answer"), rows),
+        *map(_best_of_n, frontier.best_of_n),
+    )
+    yield Fold("Distance", f"How far the entrants are from {frontier.kl_to}.", blocks)
 
 
 def _best_of_n(curve: BestOfNFrontier) -> Grid:

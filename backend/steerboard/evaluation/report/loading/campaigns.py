@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
+from steerboard.evaluation.ranking.counted import Counted, counted
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.report.data import CampaignFacts, Ranking, TaskCounts
 from steerboard.evaluation.tables import Evaluation
+from steerboard_contracts.report.sections.human import TaskType
 
 
 def campaigns_of(
     session: Session, evaluation: Evaluation, rows: dict[int, int], columns: dict[uuid.UUID, int]
 ) -> list[CampaignFacts]:
-    """In the order of their creation. `rows` by prompt position, `columns` by entrant."""
+    """In the order of their creation; corrections compare nothing. `rows` by prompt position, `columns` by entrant."""
+    compared = Campaign.task_type != "correction"
     campaigns = session.scalars(
-        select(Campaign).where(Campaign.evaluation_id == evaluation.id).order_by(Campaign.id)
+        select(Campaign).where(Campaign.evaluation_id == evaluation.id, compared).order_by(Campaign.id)
     ).all()
     if not campaigns:
         return []
@@ -42,6 +45,8 @@ def campaigns_of(
             RankingTask.shown,
             RankingTask.ranks,
             RankingTask.criteria_ranks,
+            RankingTask.scores,
+            RankingTask.both_bad,
             RankingTask.flag,
             RankingTask.seconds,
         )
@@ -52,22 +57,32 @@ def campaigns_of(
     ):
         tasks[task.campaign_id].append(task)
     by_text = {str(id_): column for id_, column in columns.items()}
-    return [_facts(campaign, items[campaign.id], tasks[campaign.id], rows, by_text) for campaign in campaigns]
+    return [
+        _facts(campaign, items[campaign.id], tasks[campaign.id], list(counted(session, campaign)), rows, by_text)
+        for campaign in campaigns
+    ]
 
 
 def _facts(
-    campaign: Campaign, items: list[Any], tasks: list[Any], rows: dict[int, int], columns: dict[str, int]
+    campaign: Campaign,
+    items: list[Any],
+    tasks: list[Any],
+    counts: list[Counted],
+    rows: dict[int, int],
+    columns: dict[str, int],
 ) -> CampaignFacts:
     people: dict[str, list[Any]] = defaultdict(list)
     for task in tasks:
         people[task.name].append(task)
-    made = (_ranking(task, rows, columns) for task in tasks if task.state == "submitted")
+    submitted = [task for task in tasks if task.state == "submitted"]
     return CampaignFacts(
         id=campaign.id,
         name=campaign.name,
         state=campaign.state,
+        task_type=cast(TaskType, campaign.task_type),
         overlap=campaign.overlap,
         criteria=tuple(criterion["name"] for criterion in campaign.criteria),
+        points={criterion["name"]: criterion["points"] for criterion in campaign.criteria if "points" in criterion},
         entrants=tuple(columns[id_] for id_ in campaign.entrants if id_ in columns),
         items=len(items),
         gold={
@@ -75,7 +90,8 @@ def _facts(
             for item in items
             if item.gold and item.position in rows
         },
-        rankings=tuple(ranking for ranking in made if ranking is not None),
+        rankings=_rankings([(task, task.name, False) for task in submitted], rows, columns),
+        counted=_rankings([(one, one.by, one.adjudicated) for one in counts], rows, columns),
         counts={name: _counts(theirs) for name, theirs in people.items()},
     )
 
@@ -88,7 +104,12 @@ def _counts(tasks: list[Any]) -> TaskCounts:
     )
 
 
-def _ranking(task: Any, rows: dict[int, int], columns: dict[str, int]) -> Ranking | None:
+def _rankings(said: list[tuple[Any, str, bool]], rows: dict[int, int], columns: dict[str, int]) -> tuple[Ranking, ...]:
+    made = (_ranking(task, by, adjudicated, rows, columns) for task, by, adjudicated in said)
+    return tuple(ranking for ranking in made if ranking is not None)
+
+
+def _ranking(task: Any, by: str, adjudicated: bool, rows: dict[int, int], columns: dict[str, int]) -> Ranking | None:
     """None for what cannot be used: an entrant or a prompt that is gone, or nothing ranked."""
     if task.position not in rows or any(id_ not in columns for id_ in task.shown):
         return None
@@ -96,4 +117,6 @@ def _ranking(task: Any, rows: dict[int, int], columns: dict[str, int]) -> Rankin
     ranks = {name: tuple(values) for name, values in given.items() if values and len(values) == len(task.shown)}
     if not ranks:
         return None
-    return Ranking(rows[task.position], task.name, tuple(columns[id_] for id_ in task.shown), ranks)
+    scores = {name: tuple(values) for name, values in (task.scores or {}).items()}
+    shown = tuple(columns[id_] for id_ in task.shown)
+    return Ranking(rows[task.position], by, shown, ranks, scores, task.both_bad, adjudicated)

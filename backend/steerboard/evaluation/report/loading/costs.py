@@ -33,17 +33,19 @@ def entrant_costs(session: Session, evaluation: Evaluation) -> list[EntrantCost]
     costs = ledgers(session, list(runs.values()))
     # A reused run is the run that did its work: an entrant's own and another's are one.
     worked = {run.id: run.reused_from_id or run.id for run in runs.values()}
-    behind = {id_: {worked[one]: runs[one] for one in sorted(things & runs.keys())} for id_, things in above.items()}
+    behind = {
+        id_: {worked[thing]: runs[thing] for thing in sorted(things & runs.keys())} for id_, things in above.items()
+    }
     # One model that is asked for several scores counts once: these entrants are not different models.
     different = {frozenset(starts[id_]): own for id_, own in behind.items()}
-    uses = Counter(one for own in different.values() for one in own)
+    uses = Counter(thing for own in different.values() for thing in own)
     own = {entrant.id: _own_run(entrant, lineage) for entrant in entrants}
     return [_cost(entrant.name, behind[entrant.id], own[entrant.id], costs, uses) for entrant in entrants]
 
 
 def _made_of(entrant: Entrant) -> set[uuid.UUID]:
     """Its model; and where the best of several answers was chosen, the run that did that."""
-    return {one for one in (entrant.model_id, entrant.run_id if entrant.best_of is not None else None) if one}
+    return {made for made in (entrant.model_id, entrant.run_id if entrant.best_of is not None else None) if made}
 
 
 def _own_run(entrant: Entrant, lineage: Lineage) -> uuid.UUID | None:
@@ -70,7 +72,7 @@ def _cost(
         ledger=ledger,
         runs=len(behind),
         shared=[SharedRun(name=run.name, kind=run.kind, device_seconds=costs[run.id].device_seconds) for run in shared],
-        warnings=[f"run {run.name}: {one['message']}" for run in behind.values() for one in run.warnings],
+        warnings=[f"run {run.name}: {warning['message']}" for run in behind.values() for warning in run.warnings],
         shared_device_seconds=sum(costs[run.id].device_seconds for run in shared) + taken.device_seconds,
     )
 

@@ -22,7 +22,7 @@ def repeats_of(
 ) -> dict[uuid.UUID, Repeats]:
     """By judge that asked twice. `rows_of`: rows of positions, -1 for what is not a prompt."""
     first, again = Verdict, RepeatedVerdict
-    found = session.execute(
+    repeats = session.execute(
         select(again.judge_id, again.position, first.value, again.value)
         .join(
             first,
@@ -43,7 +43,7 @@ def repeats_of(
     ).all()
     made = {}
     for judge in judges:
-        table = np.array([row[1:] for row in found if row[0] == judge.id], dtype=np.float64).reshape(-1, 3)
+        table = np.array([row[1:] for row in repeats if row[0] == judge.id], dtype=np.float64).reshape(-1, 3)
         rows = rows_of(table[:, 0])
         known = rows >= 0
         if known.any():
@@ -58,14 +58,14 @@ def reviews_of(
     how many questions were reviewed in one order only. Of two reviews in one order the newer counts; a question one of
     whose orders cannot be used is neither."""
     imported = [judge.id for judge in judges if judge.imported is not None and judge.style == "multi"]
-    found = session.execute(
+    reviews = session.execute(
         select(Verdict.judge_id, Verdict.position, Verdict.a, Verdict.a_first, Verdict.value)
         .where(Verdict.judge_id.in_(imported))
         .order_by(Verdict.judge_id, Verdict.position, Verdict.created_at, Verdict.id)
     )
     # {judge: {position: {entrant: {whether it was shown first: score, None if unusable}}}}
     scores: dict[uuid.UUID, dict[int, dict[uuid.UUID, dict[bool, float | None]]]] = {judge: {} for judge in imported}
-    for judge, position, entrant, first, value in found:
+    for judge, position, entrant, first, value in reviews:
         if first is not None:
             scores[judge].setdefault(position, {}).setdefault(entrant, {})[first] = value
     made = {}

@@ -76,13 +76,13 @@ def judges_of(
 
 def _tokens(session: Session, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[int | None, int | None]]:
     """What each judge paid for; a stored answer cost it nothing."""
-    found = session.execute(
+    rows = session.execute(
         select(JudgeAnswer.judge_id, func.sum(JudgeAnswer.prompt_tokens), func.sum(JudgeAnswer.completion_tokens))
         .where(JudgeAnswer.judge_id.in_(ids))
         .group_by(JudgeAnswer.judge_id)
     )
     return {
-        judge: (None if one is None else int(one), None if two is None else int(two))
-        for judge, one, two in found
+        judge: (None if prompt is None else int(prompt), None if two is None else int(two))
+        for judge, prompt, two in rows
         if judge is not None
     }

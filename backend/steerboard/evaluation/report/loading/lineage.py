@@ -64,24 +64,24 @@ def reward_models_upstream(session: Session, models: Iterable[Model]) -> dict[uu
     lineage = upstream(session, start)
     known = lineage.models
     return {
-        id_: frozenset(hash_ for one in lineage.above([id_]) & known.keys() for hash_ in _named(known[one]))
+        id_: frozenset(hash_ for upstream in lineage.above([id_]) & known.keys() for hash_ in _named(known[upstream]))
         for id_ in start
     }
 
 
 def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Model]) -> Edges:
     """What went directly into models, datasets and runs, whichever of them the ids are of. Fills `known`."""
-    found: Edges = defaultdict(set)
+    parents: Edges = defaultdict(set)
     for model in session.scalars(select(Model).where(Model.id.in_(things))):
         known[model.id] = model
-        found[model.id] |= {source for source in (model.parent_id, model.run_id) if source}
+        parents[model.id] |= {source for source in (model.parent_id, model.run_id) if source}
     datasets = (
         select(Dataset.id, Dataset.run_id, Dataset.base_dataset_id, Dataset.parent_id, RewardSource.model_id)
         .outerjoin(RewardSource, RewardSource.id == Dataset.reward_source_id)
         .where(Dataset.id.in_(things))
     )
     for id_, *sources in session.execute(datasets):
-        found[id_] |= {source for source in sources if source}
+        parents[id_] |= {source for source in sources if source}
     inputs = (
         select(
             RunInput.run_id,
@@ -102,8 +102,8 @@ def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Mo
     )
     for id_, name, config, *sources in session.execute(inputs):
         if name not in watching_inputs(config):
-            found[id_] |= {source for source in sources if source}
-    return found
+            parents[id_] |= {source for source in sources if source}
+    return parents
 
 
 def _named(model: Model) -> set[str]:
@@ -112,5 +112,8 @@ def _named(model: Model) -> set[str]:
         return {model.artifact_hash}
     normaliser, lineage = model.info.get("normaliser") or {}, model.info.get("lineage") or {}
     parts = [part for part in normaliser.get("parts") or [] if isinstance(part, dict)]
-    named = (*(one.get("reward_model_hash") for one in (normaliser, *parts)), lineage.get("reward_model"))
+    named = (
+        *(lineage_part.get("reward_model_hash") for lineage_part in (normaliser, *parts)),
+        lineage.get("reward_model"),
+    )
     return {hash_ for hash_ in named if isinstance(hash_, str)}

@@ -16,8 +16,8 @@ from steerboard.evaluation import service
 from steerboard.evaluation.divergence import kl_to_of
 from steerboard.evaluation.held_out_changes import changes_of_pairs, changes_of_prompts
 from steerboard.evaluation.prompts.service import said_of
-from steerboard.evaluation.recipe_runs import report_of
-from steerboard.evaluation.report.data import Answers, EvaluationData, RewardFacts, Who
+from steerboard.evaluation.recipe_runs import section_of
+from steerboard.evaluation.report.data import Answers, EntrantFacts, EvaluationData, RewardFacts
 from steerboard.evaluation.report.loading.campaigns import campaigns_of
 from steerboard.evaluation.report.loading.costs import entrant_costs
 from steerboard.evaluation.report.loading.judge_facts import juries_of
@@ -69,25 +69,25 @@ def read(session: Session, evaluation: Evaluation) -> EvaluationData:
         held_out_changes=merged(
             changes_of_prompts(session, evaluation), changes_of_pairs(session, evaluation.project_id, calibrated_on)
         ),
-        recipe=report_of(session, evaluation),
+        recipe=section_of(session, evaluation),
         kl_to=kl_to_of(evaluation),
         costs=entrant_costs(session, evaluation),
     )
 
 
-def _entrants(session: Session, evaluation: Evaluation) -> list[Who]:
-    found = session.execute(
+def _entrants(session: Session, evaluation: Evaluation) -> list[EntrantFacts]:
+    rows = session.execute(
         select(Entrant, Model)
         .outerjoin(Model, Model.id == Entrant.model_id)
         .where(Entrant.evaluation_id == evaluation.id)
         .order_by(Entrant.position, Entrant.id)
     ).all()
-    upstream = reward_models_upstream(session, [model for _, model in found if model is not None])
-    return [_who(entrant, model, upstream) for entrant, model in found]
+    upstream = reward_models_upstream(session, [model for _, model in rows if model is not None])
+    return [_facts(entrant, model, upstream) for entrant, model in rows]
 
 
-def _who(entrant: Entrant, model: Model | None, upstream: dict[uuid.UUID, frozenset[str]]) -> Who:
-    return Who(
+def _facts(entrant: Entrant, model: Model | None, upstream: dict[uuid.UUID, frozenset[str]]) -> EntrantFacts:
+    return EntrantFacts(
         id=entrant.id,
         name=entrant.name,
         source=entrant.source,
@@ -129,7 +129,7 @@ def _answers(session: Session, places: Subquery, row_of: np.ndarray[Any, np.dtyp
     short: ColumnElement[Any] = Response.finished.op("@>")(type_coerce([False], JSONB))
     # Imported answers have null as JSON here, which contains nothing.
     cut = case((func.jsonb_typeof(Response.finished) == "array", short))
-    found = session.execute(
+    rows = session.execute(
         select(
             *(Response.position, places.c.place, Response.sample, cut),
             *(Response.log_ratio, Response.log_prob, Response.log_prob_tokens),
@@ -140,12 +140,12 @@ def _answers(session: Session, places: Subquery, row_of: np.ndarray[Any, np.dtyp
         .order_by(places.c.place, Response.position, Response.sample)
     ).all()
     position, entrant, sample, truncated, log_ratio, log_prob, log_prob_tokens = number_columns(
-        [row[:7] for row in found], 7
+        [row[:7] for row in rows], 7
     )
-    turns = max((len(row[7] or ()) for row in found), default=1)
-    characters = np.zeros((len(found), turns), dtype=np.int64)
-    tokens = np.full(len(found), np.nan)
-    for place, (*_, of_turns, own) in enumerate(found):
+    turns = max((len(row[7] or ()) for row in rows), default=1)
+    characters = np.zeros((len(rows), turns), dtype=np.int64)
+    tokens = np.full(len(rows), np.nan)
+    for place, (*_, of_turns, own) in enumerate(rows):
         characters[place, : len(of_turns or ())] = of_turns or ()
         if own and None not in own:
             tokens[place] = sum(own)
@@ -177,13 +177,13 @@ def _rewards(
     benchmarks = newest_benchmarks(session, evaluation.project_id, hashes)
     made = []
     for assessment, state in assessments:
-        found = session.execute(
+        rows = session.execute(
             select(RewardValue.position, places.c.place, RewardValue.sample, RewardValue.value)
             .join(places, places.c.id == RewardValue.entrant_id)
             .where(RewardValue.assessment_id == assessment.id)
             .order_by(places.c.place, RewardValue.position, RewardValue.sample)
         ).all()
-        position, entrant, sample, value = number_columns(found, 4)
+        position, entrant, sample, value = number_columns(rows, 4)
         row = rows_at(row_of, position)
         kept = (row >= 0) & np.isfinite(value)
         made.append(

@@ -14,7 +14,7 @@ from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt
 
 
 def prompt_facts(session: Session, evaluation: Evaluation) -> list[PromptFacts]:
-    found = session.execute(
+    rows = session.execute(
         select(
             EvaluationPrompt.position,
             EvaluationPrompt.question_id,
@@ -25,7 +25,7 @@ def prompt_facts(session: Session, evaluation: Evaluation) -> list[PromptFacts]:
         .where(EvaluationPrompt.evaluation_id == evaluation.id)
         .order_by(EvaluationPrompt.position)
     )
-    return [PromptFacts(position, name, category, 1 + more, seen) for position, name, category, more, seen in found]
+    return [PromptFacts(position, name, category, 1 + more, seen) for position, name, category, more, seen in rows]
 
 
 def places_of(evaluation: Evaluation) -> Subquery:

@@ -23,11 +23,11 @@ _AT_ONCE = 500
 
 def text_facts(session: Session, places: Subquery, entrants: int) -> list[TextFacts]:
     """The facts of each entrant's answers, by its column."""
-    found = [TextFacts()] * entrants
+    facts = [TextFacts()] * entrants
     for column, rows in groupby(_turns(session, places), key=itemgetter(0)):
         answers = [(position, sample, [turn.strip() for turn in turns or ()]) for _, position, sample, turns in rows]
-        found[column] = _facts(answers)
-    return found
+        facts[column] = _facts(answers)
+    return facts
 
 
 def _turns(session: Session, places: Subquery) -> Iterator[Any]:

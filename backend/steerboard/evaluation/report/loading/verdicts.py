@@ -18,9 +18,9 @@ from steerboard.evaluation.tables import Evaluation
 
 def verdicts_of(session: Session, evaluation: Evaluation, judge: Judge) -> Verdicts:
     """The verdicts of one judge, in rows of prompts and columns of entrants by position."""
-    row_of = rows_by_position({one.position: row for row, one in enumerate(prompt_facts(session, evaluation))})
-    (found,) = verdicts_by_judge(session, {judge.id: 0}, places_of(evaluation), row_of)
-    return found
+    row_of = rows_by_position({prompt.position: row for row, prompt in enumerate(prompt_facts(session, evaluation))})
+    (verdicts,) = verdicts_by_judge(session, {judge.id: 0}, places_of(evaluation), row_of)
+    return verdicts
 
 
 def verdicts_by_judge(
@@ -35,7 +35,7 @@ def verdicts_by_judge(
     of: list[int] = []
     # One query a judge keeps its rows apart without an id in each of them; there are few judges.
     for judge_id, place in number.items():
-        found = session.execute(
+        rows = session.execute(
             select(
                 Verdict.position,
                 Verdict.turn,
@@ -51,7 +51,7 @@ def verdicts_by_judge(
             .where(Verdict.judge_id == judge_id, ~Verdict.superseded)
             .order_by(Verdict.position, Verdict.id)
         ).all()
-        columns.append(np.array([tuple(row) for row in found], dtype=np.float64).reshape(-1, 8))
+        columns.append(np.array([tuple(row) for row in rows], dtype=np.float64).reshape(-1, 8))
         of.append(place)
     made: list[Verdicts] = [_as_verdicts(table, row_of) for table in columns]
     return [made[of.index(place)] for place in range(len(number))]

@@ -14,8 +14,8 @@ def agreement_rows(sources: Sequence[Source], *, seed: int) -> list[AgreementRow
     """Every two sources that share an item."""
     made = []
     for one, other in combinations(sources, 2):
-        found = source_agreement(one.scores, other.scores, a_signs=one.signs, b_signs=other.signs, seed=seed)
-        if not found.items:
+        agreement = source_agreement(one.scores, other.scores, a_signs=one.signs, b_signs=other.signs, seed=seed)
+        if not agreement.items:
             continue
         made.append(
             AgreementRow(
@@ -23,11 +23,11 @@ def agreement_rows(sources: Sequence[Source], *, seed: int) -> list[AgreementRow
                 a=one.label,
                 b_by=other.by,
                 b=other.label,
-                entrants=found.entrants,
-                items=found.items,
-                spearman=found.spearman,
-                kendall=found.kendall,
-                item=found.item,
+                entrants=agreement.entrants,
+                items=agreement.items,
+                spearman=agreement.spearman,
+                kendall=agreement.kendall,
+                item=agreement.item,
             )
         )
     return made

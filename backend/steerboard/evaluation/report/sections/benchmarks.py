@@ -45,8 +45,8 @@ def alpaca_rows(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> 
         p = np.where(turned, 1 - verdicts.value, verdicts.value)[mine]
         given = [None if np.isnan(value) else float(value) for value in p]
         rows = verdicts.row[mine]
-        found = alpaca_eval.of_probabilities(given)
-        if found.win_rate is None or found.discrete_win_rate is None:
+        figures = alpaca_eval.of_probabilities(given)
+        if figures.win_rate is None or figures.discrete_win_rate is None:
             continue
         controlled: float | None = None
         there = answered[rows, column] & answered[rows, baseline]
@@ -62,13 +62,13 @@ def alpaca_rows(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> 
         made.append(
             AlpacaRow(
                 entrant=entrant.name,
-                win_rate=found.win_rate,
-                standard_error=found.standard_error,
-                discrete_win_rate=found.discrete_win_rate,
-                n_wins=found.wins,
-                n_losses=found.losses,
-                n_ties=found.draws,
-                n=found.n,
+                win_rate=figures.win_rate,
+                standard_error=figures.standard_error,
+                discrete_win_rate=figures.discrete_win_rate,
+                n_wins=figures.wins,
+                n_losses=figures.losses,
+                n_ties=figures.draws,
+                n=figures.n,
                 length_controlled=controlled,
                 average_length=float(own.mean()) if len(own) else None,
             )
@@ -83,8 +83,11 @@ def arena_rows(data: EvaluationData, judge: JudgeFacts) -> list[ArenaRow]:
         return []
     names, verdicts = data.names(), judge.verdicts
     used = verdicts.ok & (verdicts.b >= 0)
-    columns = zip(verdicts.a[used], verdicts.b[used], verdicts.value[used], verdicts.weight[used], strict=True)
-    battles = [arena_hard.Battle(names[a], names[b], float(value), int(weight)) for a, b, value, weight in columns]
+    columns = (verdicts.a, verdicts.b, verdicts.value, verdicts.weight, verdicts.row)
+    battles = [
+        arena_hard.Battle(names[a], names[b], float(value), int(weight), int(row))
+        for a, b, value, weight, row in zip(*(column[used] for column in columns), strict=True)
+    ]
     try:
         rates = arena_hard.win_rates(battles, names[baseline])
     except ValueError:
@@ -108,12 +111,12 @@ def single_rows(data: EvaluationData, judge: JudgeFacts, units: ScoreUnits) -> l
     by_category = fastchat.by_category(ratings, categories)
     return [
         SingleRow(
-            entrant=found.model,
-            turn_1=found.turns.get(1),
-            turn_2=found.turns.get(2),
-            average=found.average,
-            n=found.n,
-            by_category=by_category.get(found.model, {}),
+            entrant=summary.model,
+            turn_1=summary.turns.get(1),
+            turn_2=summary.turns.get(2),
+            average=summary.average,
+            n=summary.n,
+            by_category=by_category.get(summary.model, {}),
         )
-        for found in fastchat.single_summary(ratings)
+        for summary in fastchat.single_summary(ratings)
     ]

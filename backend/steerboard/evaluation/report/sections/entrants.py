@@ -34,6 +34,8 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
                 source=entrant.source,
                 method=entrant.method,
                 score=entrant.score,
+                guidance=entrant.guidance,
+                samples=entrant.samples,
                 best_of=entrant.best_of,
                 chosen_by=entrant.chosen_by,
                 family=entrant.family,

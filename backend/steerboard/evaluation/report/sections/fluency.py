@@ -62,11 +62,14 @@ def _by_prompt(data: EvaluationData, values: Floats) -> Floats:
     return np.where(number > 0, total, np.nan)
 
 
-def _exp(found: Estimate) -> Estimate:
+def _exp(log_estimate: Estimate) -> Estimate:
     """exp of the nats a token; None where that is beyond any number."""
     with np.errstate(over="ignore"):
-        value, low, high = (None if one is None else float(np.exp(one)) for one in (found.value, found.low, found.high))
-    return estimate(value, low, high, found.n)
+        value, low, high = (
+            None if bound is None else float(np.exp(bound))
+            for bound in (log_estimate.value, log_estimate.low, log_estimate.high)
+        )
+    return estimate(value, low, high, log_estimate.n)
 
 
 def _mean(values: Floats) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steerboard.evaluation.divergence import no_estimate
-from steerboard.evaluation.report.data import EvaluationData, Floats, Who
+from steerboard.evaluation.report.data import EntrantFacts, EvaluationData, Floats
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.frontier import BestOfNFrontier, Divergence, Frontier
 from steerboard_contracts.report.sections.rewards import RewardReport
@@ -41,7 +41,7 @@ def _columns(data: EvaluationData) -> range:
     return range(len(data.entrants))
 
 
-def _is(who: Who, content_hash: str) -> bool:
+def _is(who: EntrantFacts, content_hash: str) -> bool:
     return who.content_hash == content_hash and who.score is None
 
 

@@ -29,47 +29,56 @@ def headline(report: EvaluationReport) -> Headline:
     models; a jury that is circular only after the judges that are independent of the entrants. Among several of a kind
     those answer that are independent, and then the one with the most items.
     """
-    found = _candidates(report)
-    sources = [_source_headline(one) for one in found]
+    candidates = _candidates(report)
+    sources = [_source_headline(candidate) for candidate in candidates]
     usable = [
-        (one.rank, -one.comparison.items, place)
-        for place, one in enumerate(found)
-        if one.rank is not None and one.comparison.items and len(one.comparison.scores) > 1
+        (candidate.rank, -candidate.comparison.items, place)
+        for place, candidate in enumerate(candidates)
+        if candidate.rank is not None and candidate.comparison.items and len(candidate.comparison.scores) > 1
     ]
     if not usable:
         return Headline(text=NOBODY, sources=sources)
     place = min(usable)[2]
     answers = sources[place]
-    names = [row.entrant for row in found[place].comparison.scores]
+    names = [row.entrant for row in candidates[place].comparison.scores]
     made = Headline(
         **answers.model_dump(),
         over=[name for name in names if name != answers.leader] if answers.leader is not None else [],
         sources=sources,
     )
-    made.reservations = reservations(report, made, {(one.by, one.label): one.comparison for one in found if _told(one)})
+    made.reservations = reservations(
+        report,
+        made,
+        {(candidate.by, candidate.label): candidate.comparison for candidate in candidates if _told(candidate)},
+    )
     return made
 
 
 def _candidates(report: EvaluationReport) -> list[Candidate]:
     people = [
-        Candidate("human", human_label(one.campaign, one.criterion), one.comparison, 0 if one.criterion is None else 1)
-        for one in report.human
+        Candidate(
+            "human", human_label(human.campaign, human.criterion), human.comparison, 0 if human.criterion is None else 1
+        )
+        for human in report.human
     ]
     juries = [
-        Candidate("jury", one.jury, one.comparison, (4 if one.trained else 2) if one.valid else None)
-        for one in report.juries
+        Candidate("jury", jury.jury, jury.comparison, (4 if jury.trained else 2) if jury.valid else None)
+        for jury in report.juries
     ]
     judges = [
-        Candidate("judge", one.judge, one.comparison, (5 if one.trained else 3) if one.valid else None)
-        for one in report.judges
+        Candidate("judge", judge.judge, judge.comparison, (5 if judge.trained else 3) if judge.valid else None)
+        for judge in report.judges
     ]
-    rewards = [Candidate("reward", one.reward_model, one.comparison, 7 if one.trained else 6) for one in report.rewards]
+    rewards = [
+        Candidate("reward", reward.reward_model, reward.comparison, 7 if reward.trained else 6)
+        for reward in report.rewards
+    ]
     return people + juries + judges + rewards
 
 
-def _told(one: Candidate) -> bool:
-    return one.rank is not None and one.comparison.items > 0
+def _told(candidate: Candidate) -> bool:
+    return candidate.rank is not None and candidate.comparison.items > 0
 
 
-def _source_headline(one: Candidate) -> SourceHeadline:
-    return SourceHeadline(by=one.by, source=one.label, **outcome_of(one.comparison).model_dump())
+def _source_headline(candidate: Candidate) -> SourceHeadline:
+    return SourceHeadline(by=candidate.by, source=candidate.label, **outcome_of(candidate.comparison).model_dump())

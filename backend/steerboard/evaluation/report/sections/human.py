@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import combinations
 from statistics import median
 
 import numpy as np
 
-from steerboard.evaluation.report.data import CampaignFacts, EvaluationData, Floats, Ints
+from steerboard.evaluation.report.data import CampaignFacts, EvaluationData, Floats, Ints, Ranking
 from steerboard.evaluation.report.sections.outcomes import few_items
 from steerboard.evaluation.report.sections.ranks import rank_shares
 from steerboard.evaluation.report.sources import Source, longer_share_of_scores, names_of, share, signs_of
@@ -27,18 +28,23 @@ LOW_GOLD = 0.7
 
 
 class Rankings:
-    """The rankings of one criterion. `scores` (rankings, entrants): N + 1 - rank, ties at their average, NaN where not
-    shown; `first`: the column that was shown first."""
+    """The rankings of one criterion. `scores` (rankings, entrants): N + 1 - rank, ties at their average, or those that
+    were given in a Likert task; NaN where not shown. `first`: the column that was shown first."""
 
-    def __init__(self, data: EvaluationData, campaign: CampaignFacts, criterion: str | None) -> None:
-        given = [ranking for ranking in campaign.rankings if criterion in ranking.ranks]
+    def __init__(
+        self, data: EvaluationData, campaign: CampaignFacts, criterion: str | None, rankings: Sequence[Ranking]
+    ) -> None:
+        given = [ranking for ranking in rankings if criterion in ranking.ranks]
         self.rows: Ints = np.array([ranking.row for ranking in given], dtype=np.int64)
         self.annotators = [ranking.annotator for ranking in given]
         self.first: Ints = np.array([ranking.shown[0] for ranking in given], dtype=np.int64)
-        ranks = np.full((len(given), len(data.entrants)), np.nan)
+        values = np.full((len(given), len(data.entrants)), np.nan)
+        scored = criterion is not None and criterion in campaign.points
         for place, ranking in enumerate(given):
-            ranks[place, list(ranking.shown)] = ranking.ranks[criterion]
-        self.scores: Floats = rank_scores(ranks)
+            values[place, list(ranking.shown)] = ranking.scores[criterion or ""] if scored else ranking.ranks[criterion]
+        self.scores: Floats = values if scored else rank_scores(values)
+        self.both_bad = sum(ranking.both_bad for ranking in given)
+        self.adjudicated = sum(ranking.adjudicated for ranking in given)
         self.prompts = len(data.prompts)
 
     def items(self) -> Floats:
@@ -52,10 +58,10 @@ class Rankings:
 
     def by_annotator(self) -> dict[str, Ints]:
         """Places of each person's rankings, by name."""
-        found: dict[str, list[int]] = defaultdict(list)
+        places_of: dict[str, list[int]] = defaultdict(list)
         for place, name in enumerate(self.annotators):
-            found[name].append(place)
-        return {name: np.array(places) for name, places in sorted(found.items())}
+            places_of[name].append(place)
+        return {name: np.array(places) for name, places in sorted(places_of.items())}
 
 
 def human_sections(data: EvaluationData, characters: Floats) -> tuple[list[HumanReport], list[Source], list[RankShare]]:
@@ -67,14 +73,15 @@ def human_sections(data: EvaluationData, characters: Floats) -> tuple[list[Human
         if not criteria or None in ranked:
             criteria.insert(0, None)
         for criterion in criteria:
-            rankings = Rankings(data, campaign, criterion)
-            report, source = _section(data, campaign, criterion, rankings, characters)
+            rankings = Rankings(data, campaign, criterion, campaign.rankings)
+            counted = Rankings(data, campaign, criterion, campaign.counted)
+            report, source = _section(data, campaign, criterion, rankings, counted, characters)
             reports.append(report)
             sources.append(source)
             columns = list(campaign.entrants)
             shares += rank_shares(
-                rankings.scores[:, columns],
-                rankings.rows,
+                counted.scores[:, columns],
+                counted.rows,
                 names_of(data, columns),
                 "human",
                 source.label,
@@ -89,9 +96,15 @@ def human_label(campaign: str, criterion: str | None) -> str:
 
 
 def _section(
-    data: EvaluationData, campaign: CampaignFacts, criterion: str | None, rankings: Rankings, characters: Floats
+    data: EvaluationData,
+    campaign: CampaignFacts,
+    criterion: str | None,
+    rankings: Rankings,
+    counted: Rankings,
+    characters: Floats,
 ) -> tuple[HumanReport, Source]:
-    items = rankings.items()
+    """Agreement is that of the annotators, whatever a reviewer decided; the comparison is of what counts."""
+    items = counted.items()
     columns = list(campaign.entrants)
     comparison = compare_scores(items[:, columns], names_of(data, columns), seed=data.seed)
     annotators = _annotators(data, campaign, rankings, characters)
@@ -107,6 +120,10 @@ def _section(
         campaign=campaign.name,
         criterion=criterion,
         state=campaign.state,
+        task_type=campaign.task_type,
+        points=campaign.points.get(criterion or ""),
+        both_bad=counted.both_bad,
+        adjudicated=counted.adjudicated,
         items=campaign.items,
         done_items=done,
         overlap=campaign.overlap,
@@ -181,13 +198,13 @@ def _kappas(rankings: Rankings) -> list[KappaRow]:
 
 
 def _warnings(report: HumanReport) -> list[str]:
-    found = []
+    warnings = []
     if report.done_items < report.items:
-        found.append(f"{report.done_items} of {report.items} items are ranked")
-    found += few_items(report.comparison)
+        warnings.append(f"{report.done_items} of {report.items} items are ranked")
+    warnings += few_items(report.comparison)
     if report.alpha.value is not None and report.alpha.value < LOW_ALPHA:
-        found.append(f"annotators agree little: Krippendorff's alpha is {report.alpha.value:.2f}, below {LOW_ALPHA}")
+        warnings.append(f"annotators agree little: Krippendorff's alpha is {report.alpha.value:.2f}, below {LOW_ALPHA}")
     for row in report.annotators:
         if row.gold.value is not None and row.gold.value < LOW_GOLD:
-            found.append(f"{row.annotator} has {row.gold.value:.0%} of the pairs of {row.gold.n} gold items right")
-    return found
+            warnings.append(f"{row.annotator} has {row.gold.value:.0%} of the pairs of {row.gold.n} gold items right")
+    return warnings

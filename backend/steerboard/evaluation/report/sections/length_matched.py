@@ -1,4 +1,4 @@
-"""Win rates at like length: over the prompts that two entrants answered so, and what all prompts give for equal ones.
+"""Length-matched win rates, over prompts with two answers of similar length, and length-adjusted ones, over all.
 
 A source that likes short or long answers may prefer an entrant for that alone. The first leaves out the prompts where
 one answer is much longer. That costs items, assumes no model of what length does, and takes only most of its effect

@@ -8,13 +8,12 @@ from steerboard.evaluation.report.sections.headline import headline
 from steerboard.evaluation.report.sections.human import human_label
 from steerboard.evaluation.report.sections.reward_hacking import hacking_rows
 from steerboard.evaluation.report.sections.warnings import report_warnings
-from steerboard.evaluation.report.sources import pair_of, score_of
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.methods import baseline_methods
 from steerboard_contracts.report.baseline import baseline_place
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport, MethodsRow
-from steerboard_contracts.report.sections.comparison import Comparison, PairRow
+from steerboard_contracts.report.sections.comparison import Comparison, PairRow, pair_of, score_of
 from steerboard_contracts.report.sections.entrants import EntrantRow
 
 
@@ -70,16 +69,16 @@ def against(report: EvaluationReport, baseline: str | None) -> EvaluationReport:
     """The same report with a baseline, on which only the alarm and what is made of it depend. Raises like
     `baseline_of`."""
     chosen = baseline_of(report.entrants, baseline)
-    found = report.model_copy(update={"baseline": chosen, "methods": methods_rows(report, chosen)})
-    found.hacking = hacking_rows(found, chosen)
-    found.warnings = report_warnings(found)
-    found.headline = headline(found)
-    return found
+    rebased = report.model_copy(update={"baseline": chosen, "methods": methods_rows(report, chosen)})
+    rebased.hacking = hacking_rows(rebased, chosen)
+    rebased.warnings = report_warnings(rebased)
+    rebased.headline = headline(rebased)
+    return rebased
 
 
 def _means(sources: Iterable[tuple[str, Comparison]], entrant: str) -> dict[str, Estimate]:
-    found = ((label, score_of(comparison, entrant)) for label, comparison in sources)
-    return {label: mean for label, mean in found if mean is not None and mean.n}
+    means = ((label, score_of(comparison, entrant)) for label, comparison in sources)
+    return {label: mean for label, mean in means if mean is not None and mean.n}
 
 
 def _win_rates(sources: Iterable[tuple[str, Comparison]], entrant: str, baseline: str | None) -> dict[str, Estimate]:

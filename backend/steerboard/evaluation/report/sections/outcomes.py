@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.report.estimate import Estimate
-from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
-from steerboard_contracts.report.sections.headline import Margin, Outcome
+from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow, pair_of
+from steerboard_contracts.report.sections.headline import Margin, WinnerStatement
 from steerboard_contracts.wording import counted, listed
 
 _KINDS: dict[By, str] = {"human": "people of", "judge": "judge", "jury": "jury", "reward": "reward model"}
@@ -23,33 +22,33 @@ def few_items(comparison: Comparison) -> list[str]:
     return [f"{counted(comparison.items, 'item')} {verb} too few to tell entrants apart"]
 
 
-def outcome_of(comparison: Comparison) -> Outcome:
+def outcome_of(comparison: Comparison) -> WinnerStatement:
     """The winner with its closest rival, or who shares the lead; `Comparison.why` where that is unknown."""
     leader = comparison.winner or _leader(comparison)
     if leader is None:
-        return Outcome(text=comparison.why, items=comparison.items)
+        return WinnerStatement(text=comparison.why, items=comparison.items)
     rivals = [row.entrant for row in comparison.scores if row.entrant != leader]
     rows = {name: row for name in rivals if (row := pair_of(comparison, leader, name)) is not None}
     tested = {name: row for name, row in rows.items() if row.p_holm is not None}
-    found = Outcome(text=comparison.why, winner=comparison.winner, leader=leader, items=comparison.items)
+    statement = WinnerStatement(text=comparison.why, winner=comparison.winner, leader=leader, items=comparison.items)
     if not tested:
-        return found
+        return statement
     least = min(tested, key=lambda name: _ahead(tested[name]))
     # The closest of the rivals that it is ahead of is the likeliest to differ by chance alone.
     closest = max(tested, key=lambda name: (tested[name].p_holm or 0.0, -_ahead(tested[name])))
     if _ahead(tested[least]) <= 0:
         closest = least
     row = tested[closest]
-    found.margin = Margin(over=closest, win_rate=row.win_rate, difference=row.difference, p_holm=row.p_holm)
+    statement.margin = Margin(over=closest, win_rate=row.win_rate, difference=row.difference, p_holm=row.p_holm)
     if comparison.winner is None:
-        found.tied = [name for name, one in tested.items() if not one.significant]
+        statement.tied = [name for name, row in tested.items() if not row.significant]
         # These are explained in the comparison's own words, a small p that speaks for the rival, too.
-        clear = not found.tied or any((tested[name].p_holm or 0.0) < 0.05 for name in found.tied)
+        clear = not statement.tied or any((tested[name].p_holm or 0.0) < 0.05 for name in statement.tied)
         if clear or len(tested) < len(rivals) or _ahead(row) <= 0:
-            found.text = f"{comparison.why} {_rate(row, closest, len(comparison.pairs))}"
-            return found
-    found.text = _said(found, closest, row, len(rivals), len(comparison.pairs))
-    return found
+            statement.text = f"{comparison.why} {_rate(row, closest, len(comparison.pairs))}"
+            return statement
+    statement.text = _said(statement, closest, row, len(rivals), len(comparison.pairs))
+    return statement
 
 
 def _leader(comparison: Comparison) -> str | None:
@@ -63,14 +62,14 @@ def _ahead(row: PairRow) -> float:
     return row.difference.value if row.difference is not None and row.difference.value is not None else 0.0
 
 
-def _said(found: Outcome, closest: str, row: PairRow, rivals: int, tested: int) -> str:
+def _said(statement: WinnerStatement, closest: str, row: PairRow, rivals: int, tested: int) -> str:
     rate = _figures(row, tested)
-    if found.winner is not None:
+    if statement.winner is not None:
         which = "its only rival" if rivals == 1 else f"the closest of {rivals} rivals"
-        return f"{found.winner} wins: against {closest}, {which}, its win rate is {rate}."
-    noise = listed([found.leader or "", *found.tied])
+        return f"{statement.winner} wins: against {closest}, {which}, its win rate is {rate}."
+    noise = listed([statement.leader or "", *statement.tied])
     return (
-        f"No winner: {noise} are within noise. {found.leader} has the highest mean; "
+        f"No winner: {noise} are within noise. {statement.leader} has the highest mean; "
         f"against {closest} its win rate is {rate}."
     )
 
@@ -92,7 +91,4 @@ def source_name(by: By, label: str) -> str:
 
 def percent(of: Estimate) -> str:
     """`62.0% [55.1%, 68.9%]`."""
-    if of.value is None:
-        return "unknown"
-    ends = "" if of.low is None or of.high is None else f" [{of.low:.1%}, {of.high:.1%}]"
-    return f"{of.value:.1%}{ends}"
+    return of.in_words("{:.1%}".format, none="unknown")

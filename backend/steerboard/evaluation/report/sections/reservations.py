@@ -8,10 +8,9 @@ from steerboard.evaluation.report.sections.human import LOW_ALPHA, human_label
 from steerboard.evaluation.report.sections.outcomes import percent, source_name
 from steerboard.evaluation.report.sections.reward_hacking import length_ratio
 from steerboard.evaluation.report.sections.warnings import FEW_PROMPTS
-from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.evaluation import EvaluationReport
-from steerboard_contracts.report.sections.comparison import By, Comparison
+from steerboard_contracts.report.sections.comparison import By, Comparison, pair_of
 from steerboard_contracts.report.sections.headline import Headline, Reservation, ReservationCode
 from steerboard_contracts.wording import listed
 
@@ -62,11 +61,11 @@ def _items(answer: Headline) -> Iterator[Reservation]:
 
 def _progress(report: EvaluationReport) -> Iterator[Reservation]:
     told = set()
-    for one in report.human:
-        if one.state != "closed" and one.campaign not in told:
-            told.add(one.campaign)
-            text = f"Campaign {one.campaign} is {one.state}: {one.done_items} of {one.items} items are ranked."
-            yield _made("campaign_open", text, one.done_items / one.items if one.items else None)
+    for human in report.human:
+        if human.state != "closed" and human.campaign not in told:
+            told.add(human.campaign)
+            text = f"Campaign {human.campaign} is {human.state}: {human.done_items} of {human.items} items are ranked."
+            yield _made("campaign_open", text, human.done_items / human.items if human.items else None)
     others = sum(part.by != "human" for part in report.unfinished_parts)
     if others:
         parts = "A part" if others == 1 else f"{others} parts"
@@ -75,9 +74,9 @@ def _progress(report: EvaluationReport) -> Iterator[Reservation]:
 
 
 def _annotators(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:
-    for one in report.human:
-        if answer.by == "human" and human_label(one.campaign, one.criterion) == answer.source:
-            alpha = one.alpha.value
+    for human in report.human:
+        if answer.by == "human" and human_label(human.campaign, human.criterion) == answer.source:
+            alpha = human.alpha.value
             if alpha is not None and alpha < LOW_ALPHA:
                 text = f"Annotators agree little: Krippendorff's alpha is {alpha:.2f}, below {LOW_ALPHA}."
                 yield _made("annotators_disagree", text, alpha)
@@ -133,9 +132,11 @@ def _length(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]
 
 
 def _circular(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:
-    juries: list[tuple[By, str, list[str]]] = [("jury", one.jury, one.trained) for one in report.juries]
-    judges: list[tuple[By, str, list[str]]] = [("judge", one.judge, one.trained) for one in report.judges]
-    rewards: list[tuple[By, str, list[str]]] = [("reward", one.reward_model, one.trained) for one in report.rewards]
+    juries: list[tuple[By, str, list[str]]] = [("jury", jury.jury, jury.trained) for jury in report.juries]
+    judges: list[tuple[By, str, list[str]]] = [("judge", judge.judge, judge.trained) for judge in report.judges]
+    rewards: list[tuple[By, str, list[str]]] = [
+        ("reward", reward.reward_model, reward.trained) for reward in report.rewards
+    ]
     for by, label, names in juries + judges + rewards:
         if (by, label) == (answer.by, answer.source) and names:
             it = "one of its judges" if by == "jury" else "it"
@@ -154,7 +155,7 @@ def _contamination(report: EvaluationReport) -> Iterator[Reservation]:
         text = f"{len(seen.seen)} of {seen.prompts} prompts occur in training data."
         yield _made("contamination", text, share)
     elif not seen.checked:
-        text = "The prompts were looked for in no training data."
+        text = "The prompts were not checked against training data."
         yield _made("contamination_unchecked", text)
 
 
@@ -162,7 +163,7 @@ def _held_out_changes(report: EvaluationReport) -> Iterator[Reservation]:
     """Changes of the held-out rows behind its prompts, and behind the accuracy of its judges and reward models."""
     changes = report.held_out_changes
     if changes:
-        rows = sum(change.flipped + change.dropped for change in changes)
+        rows = sum(change.flipped + change.edited + change.dropped for change in changes)
         yield _made("held_out_changed", f"Held-out rows were changed by people: {in_words(changes)}.", rows)
 
 

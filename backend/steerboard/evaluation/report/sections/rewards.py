@@ -75,10 +75,10 @@ def _samples(data: EvaluationData, facts: RewardFacts) -> tuple[Floats, Floats]:
 
 def _held_out(facts: RewardFacts) -> tuple[Estimate, Calibration | None]:
     """On held-out preference pairs, as its run measured them; a tie is wrong."""
-    found = RewardSummary.model_validate(facts.summary or {})
-    if found.margins:
-        return pair_accuracy(found.margins), calibration(found.margins)
-    return proportion_interval(found.correct, found.pairs), None
+    summary = RewardSummary.model_validate(facts.summary or {})
+    if summary.margins:
+        return pair_accuracy(summary.margins), calibration(summary.margins)
+    return proportion_interval(summary.correct, summary.pairs), None
 
 
 def _heat_map(data: EvaluationData, rewards: Floats, lengths: Floats, columns: Ints) -> list[LengthCell]:
@@ -102,15 +102,15 @@ def _best_of_n(data: EvaluationData, rewards: Floats, columns: Ints) -> list[Bes
 
 
 def _warnings(report: RewardReport) -> list[str]:
-    found = []
+    warnings = []
     if report.trained:
-        found.append(
+        warnings.append(
             f"circular: {', '.join(report.trained)} learned from this model's rewards, or had answers chosen by them; "
             "look at people, judges and independent reward models too"
         )
     if report.accuracy.value is not None and report.accuracy.low is not None and report.accuracy.low <= 0.5:
-        found.append(
+        warnings.append(
             f"it is right on {report.accuracy.value:.1%} of {report.accuracy.n} held-out pairs, which may be chance"
         )
-    found += few_items(report.comparison)
-    return found
+    warnings += few_items(report.comparison)
+    return warnings

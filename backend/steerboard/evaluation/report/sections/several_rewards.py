@@ -60,21 +60,21 @@ def reward_curves(data: EvaluationData, comparison: Comparison) -> list[RewardCu
     for who in data.entrants:
         if who.model is not None and who.score is not None and who.best_of is None and who.name in means:
             asked.setdefault((who.model, who.guidance), []).append((who.name, who.score))
-    found = []
+    curves = []
     for (model, guidance), entrants in asked.items():
         along = varied(score for _, score in entrants)
         if along is None:
             continue
         values = [score.values for _, score in entrants]
-        attribute = next(name for name in values[0] if len({one[name] for one in values}) > 1)
+        attribute = next(name for name in values[0] if len({condition[name] for condition in values}) > 1)
         points = [
             Requested(requested=x, entrant=name, achieved=means[name])
-            for x, (name, _) in sorted(zip(along, entrants, strict=True), key=lambda one: one[0])
+            for x, (name, _) in sorted(zip(along, entrants, strict=True), key=lambda entry: entry[0])
         ]
-        known = [(one.requested, one.achieved.value) for one in points if one.achieved.value is not None]
+        known = [(point.requested, point.achieved.value) for point in points if point.achieved.value is not None]
         rho = spearman([x for x, _ in known], [y for _, y in known])
-        found.append(RewardCurve(model=model, attribute=attribute, guidance=guidance, points=points, spearman=rho))
-    return found
+        curves.append(RewardCurve(model=model, attribute=attribute, guidance=guidance, points=points, spearman=rho))
+    return curves
 
 
 def _sum(data: EvaluationData, normaliser: Normaliser, facts: Sequence[RewardFacts]) -> RewardSum:
@@ -97,5 +97,5 @@ def _sum(data: EvaluationData, normaliser: Normaliser, facts: Sequence[RewardFac
 
 
 def _grids(data: EvaluationData, facts: Sequence[RewardFacts]) -> list[Floats]:
-    width = 1 + max(int(one.sample.max(initial=0)) for one in facts)
-    return [reward_grid(data, one, width) for one in facts]
+    width = 1 + max(int(fact.sample.max(initial=0)) for fact in facts)
+    return [reward_grid(data, fact, width) for fact in facts]

@@ -10,40 +10,40 @@ FEW_PROMPTS = 20
 
 
 def report_warnings(report: EvaluationReport) -> list[str]:
-    found = [f"not finished: {reason}" for reason in report.unfinished]
+    warnings = [f"not finished: {reason}" for reason in report.unfinished]
     if report.prompts < FEW_PROMPTS:
         few = "1 prompt is" if report.prompts == 1 else f"{report.prompts} prompts are"
-        found.append(f"{few} few: only large differences can be distinguished from chance")
+        warnings.append(f"{few} few: only large differences can be distinguished from chance")
     for entrant in report.entrants:
         if entrant.missing:
             asked = entrant.responses + entrant.missing
-            found.append(f"{entrant.name}: {entrant.missing} of {asked} answers are missing")
+            warnings.append(f"{entrant.name}: {entrant.missing} of {asked} answers are missing")
         if entrant.truncated:
-            found.append(f"{entrant.name}: the token limit cut {entrant.truncated:.0%} of its answers")
+            warnings.append(f"{entrant.name}: the token limit cut {entrant.truncated:.0%} of its answers")
     of_runs = {warning: cost.entrant for cost in reversed(report.costs) for warning in cost.warnings}
-    found += [f"{entrant} comes from {warning}" for warning, entrant in of_runs.items()]
+    warnings += [f"{entrant} comes from {warning}" for warning, entrant in of_runs.items()]
     seen = report.contamination
     if seen.seen:
-        found.append(
+        warnings.append(
             f"{len(seen.seen)} of {seen.prompts} prompts occur in training data "
             f"({seen.exact} exactly, {seen.near} nearly)"
         )
     elif not seen.checked:
-        found.append("the prompts were looked for in no training data")
+        warnings.append("the prompts were not checked against training data")
     if report.held_out_changes:
-        found.append(f"held-out rows were changed by people: {in_words(report.held_out_changes)}")
+        warnings.append(f"held-out rows were changed by people: {in_words(report.held_out_changes)}")
     if not (report.human or report.judges or report.rewards):
-        found.append("no one has assessed the answers yet")
+        warnings.append("no one has assessed the answers yet")
     for people in report.human:
         name = people.campaign if people.criterion is None else f"{people.campaign}: {people.criterion}"
-        found += [f"people of {name}: {warning}" for warning in people.warnings]
+        warnings += [f"people of {name}: {warning}" for warning in people.warnings]
     for judge in report.judges:
-        found += [f"judge {judge.judge}: {warning}" for warning in judge.warnings]
+        warnings += [f"judge {judge.judge}: {warning}" for warning in judge.warnings]
     for reward in report.rewards:
-        found += [f"reward model {reward.reward_model}: {warning}" for warning in reward.warnings]
+        warnings += [f"reward model {reward.reward_model}: {warning}" for warning in reward.warnings]
     for row in report.hacking:
         if row.alarm:
-            found.append(f"reward hacking suspected of {row.entrant}: {'; '.join(row.reasons)}")
+            warnings.append(f"reward hacking suspected of {row.entrant}: {'; '.join(row.reasons)}")
         elif row.alarm is None:
-            found.append(f"whether {row.entrant} hacks its reward is unknown: {'; '.join(row.reasons)}")
-    return found
+            warnings.append(f"whether {row.entrant} hacks its reward is unknown: {'; '.join(row.reasons)}")
+    return warnings

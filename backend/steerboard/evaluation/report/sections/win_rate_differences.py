@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, Floats
-from steerboard.evaluation.report.sources import Source, mirrored, pair_columns
+from steerboard.evaluation.report.sources import Source, pair_columns
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport, WinRateDifference
-from steerboard_contracts.report.sections.comparison import By
+from steerboard_contracts.report.sections.comparison import By, mirrored
 from steerboard_contracts.report.sections.rewards import RewardReport
-from steerboard_statistics.bootstrap import Resamples, estimates
+from steerboard_statistics.bootstrap import Resamples
 from steerboard_statistics.proportions import win_rate_interval
 
 # Fewer items are not evidence for or against.
@@ -29,8 +29,8 @@ def win_rate_differences(
     """Differences of every reward model that may have trained an entrant to each source that may be evidence: `others`,
     and the models from whose scores nothing here learned. `models` are the sources of `rewards`."""
     unknown = any(not who.known_origin for who in data.entrants)
-    teachers = [model for one, model in zip(rewards, models, strict=True) if one.trained or unknown]
-    evidence = [*others, *(model for one, model in zip(rewards, models, strict=True) if not one.trained)]
+    teachers = [model for reward, model in zip(rewards, models, strict=True) if reward.trained or unknown]
+    evidence = [*others, *(model for reward, model in zip(rewards, models, strict=True) if not reward.trained)]
     return [
         row for teacher in teachers for other in evidence if other is not teacher for row in _rows(data, teacher, other)
     ]
@@ -55,18 +55,19 @@ def _rows(data: EvaluationData, teacher: Source, other: Source) -> Iterator[WinR
     columns = np.flatnonzero(counts >= MIN_ITEMS)
     if not len(columns):
         return
-    found = differences[:, columns]
-    drawn = Resamples(len(found), seed=data.seed).means(found)
+    known = differences[:, columns]
     first, second = pair_columns(len(data.entrants))
-    made = estimates(np.nanmean(found, axis=0), drawn, counts[columns].tolist())
-    for column, one in zip(columns, made, strict=True):
+    made = Resamples(len(known), seed=data.seed).estimates(known)
+    for column, difference in zip(columns, made, strict=True):
         yield WinRateDifference(
             reward_model=teacher.label,
             by=other.by,
             source=other.label,
             a=data.entrants[first[column]].name,
             b=data.entrants[second[column]].name,
-            difference=one if one.low is not None else _of_equal_items(one, differences[:, column]),
+            difference=difference
+            if difference.low is not None
+            else _of_equal_items(difference, differences[:, column]),
         )
 
 

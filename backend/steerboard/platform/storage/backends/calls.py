@@ -95,16 +95,16 @@ class Calls:
     def no_bucket(self) -> NoSuchBucket:
         return NoSuchBucket(
             f"there is no bucket {self._bucket!r} for {self._url}",
-            hint="Make the bucket, or correct STEERBOARD_ARTIFACT_URL or AWS_ENDPOINT_URL.",
+            hint="Create the bucket, or correct STEERBOARD_ARTIFACT_URL or AWS_ENDPOINT_URL.",
         )
 
     def _explained(self, error: Exception) -> Exception:
         from botocore.exceptions import ClientError, NoCredentialsError, PartialCredentialsError
 
         if isinstance(error, ClientError):
-            found = error.response.get("Error", {})
+            details = error.response.get("Error", {})
             status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") or 0)
-            return self._of_code(str(found.get("Code")), status, str(found.get("Message")))
+            return self._of_code(str(details.get("Code")), status, str(details.get("Message")))
         if isinstance(error, NoCredentialsError | PartialCredentialsError):
             return StoreRefused(f"there are no credentials for {self._url}", hint=_KEYS_HINT)
         # Connections that were refused, broke or timed out.
@@ -122,4 +122,4 @@ class Calls:
             return StoreRefused(f"{self._url} refused access: {code}: {message}", hint=_KEYS_HINT)
         if code in _PASSING or status >= 500 or status == 429:
             return StoreUnavailable(f"{self._url} answers with errors: {code}: {message}", hint="Try again later.")
-        return StoreFailed(f"{self._url} cannot do this: {code}: {message}", hint="Its log may say more.")
+        return StoreFailed(f"{self._url} cannot do this: {code}: {message}", hint="See its log.")

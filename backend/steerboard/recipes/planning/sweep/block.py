@@ -158,7 +158,7 @@ def _fields(recipe: Recipe, block: SweepBlock, faults: Faults) -> Fields | None:
     if len(block.vary) > _MOST_FIELDS:
         recipe.fault(faults, (SWEEP, "vary"), f"names {len(block.vary):,} fields; the limit is {_MOST_FIELDS}")
         return None
-    found: dict[str, list[Node] | Range] = {}
+    fields: dict[str, list[Node] | Range] = {}
     for name, values in block.vary.items():
         at = (SWEEP, "vary", name)
         wrong = _unknown(recipe, name)
@@ -167,8 +167,8 @@ def _fields(recipe: Recipe, block: SweepBlock, faults: Faults) -> Fields | None:
             continue
         read = _range(recipe, at, values, faults) if isinstance(values, dict) else _list(recipe, at, values, faults)
         if read is not None:
-            found[name] = read
-    return found if len(found) == len(block.vary) else None
+            fields[name] = read
+    return fields if len(fields) == len(block.vary) else None
 
 
 def _unknown(recipe: Recipe, name: str) -> str | None:
@@ -181,14 +181,14 @@ def _unknown(recipe: Recipe, name: str) -> str | None:
     kind = recipe.stages[stage].kind
     if kind is None:
         return f"the stage `{stage}` cannot be read"
-    if kind.evaluates:
+    if kind.run == "evaluate":
         return f"`{stage}` compares the variants, so it must be the same for all of them"
     first, *inner = field.split(".")
     if len(inner) > MAX_DEPTH:
         return f"is nested more than {MAX_DEPTH} deep"
     if first in ("run", "method", *STAGE_OPTIONS):
         return f"`{first}` cannot vary; give each its own stage, and name them all in one evaluation"
-    known = [one for one in (*kind.config.model_fields, *kind.slots) if one not in ("run", "method")]
+    known = [name for name in (*kind.config.model_fields, *kind.slots) if name not in ("run", "method")]
     if first not in known:
         return f"the stage `{stage}` ({kind.word}) has no field `{first}`" + did_you_mean(first, known)
     return _no_way(recipe.stages[stage].fields.get(first), first, inner)
@@ -228,14 +228,14 @@ def _list(recipe: Recipe, at: Path, values: Any, faults: Faults) -> list[Node] |
 
 def _range(recipe: Recipe, at: Path, values: dict[str, Any], faults: Faults) -> Range | None:
     try:
-        found = Range.model_validate(values)
+        range_ = Range.model_validate(values)
     except ValidationError as error:
         recipe.invalid(faults, at, error, Range)
         return None
     if recipe.sections[SWEEP].get("search", "grid") == "grid":
         recipe.fault(faults, at, "a grid needs a list of values; a range is drawn from with `search: random`")
         return None
-    return found
+    return range_
 
 
 def _grid(recipe: Recipe, block: SweepBlock, fields: Fields, faults: Faults) -> list[dict[str, Node]] | None:
@@ -263,7 +263,7 @@ def _drawn(recipe: Recipe, block: SweepBlock, fields: Fields, faults: Faults) ->
         recipe.fault(faults, (SWEEP,), message)
         return None
     streams = {name: random.Random(f"{block.seed}:{name}") for name in fields}
-    found: list[dict[str, Node]] = []
+    rows: list[dict[str, Node]] = []
     seen: set[str] = set()
     for _ in range(_TRIES):
         recipe.budget.check()
@@ -276,9 +276,9 @@ def _drawn(recipe: Recipe, block: SweepBlock, fields: Fields, faults: Faults) ->
         identity = repr([choice.value for choice in row.values()])
         if identity not in seen:
             seen.add(identity)
-            found.append(row)
-        if len(found) == block.variants:
-            return found
-    message = f"{block.variants} different variants are asked for, and only {len(found)} were found among the values"
+            rows.append(row)
+        if len(rows) == block.variants:
+            return rows
+    message = f"{block.variants} different variants are asked for, and only {len(rows)} were found among the values"
     recipe.fault(faults, (SWEEP, "variants"), message)
     return None

@@ -56,22 +56,22 @@ def check_rungs(
     counted = f"{number} variants"
     if number < len(stages):
         counted = f"{number} different `{stage}` in {len(stages)} variants"
-    found: list[tuple[tuple[str, ...], str]] = []
+    faults: list[tuple[tuple[str, ...], str]] = []
     if any(later <= earlier for earlier, later in itertools.pairwise(rungs)):
-        found.append((("halving", "rungs"), f"each rung needs more steps than the one before, got {rungs}"))
+        faults.append((("halving", "rungs"), f"each rung needs more steps than the one before, got {rungs}"))
     if number < factor:
-        found.append((("halving", "factor"), f"is {factor}, and there are {counted}: none would be left"))
+        faults.append((("halving", "factor"), f"is {factor}, and there are {counted}: none would be left"))
     elif number // factor ** (len(rungs) - 2) < factor:
         useful = next(n for n in range(1, len(rungs)) if number // factor**n < factor) + 1
         message = f"after {useful - 1} of them 1 of {counted} is left: give at most {useful} rungs"
-        found.append((("halving", "rungs"), message))
+        faults.append((("halving", "rungs"), message))
     if f"{stage}.{STEPS}" in swept.vary:
-        found.append((("vary", f"{stage}.{STEPS}"), f"the rungs of the halving set the steps of `{stage}`"))
+        faults.append((("vary", f"{stage}.{STEPS}"), f"the rungs of the halving set the steps of `{stage}`"))
     given = fields.get(STEPS)
     if given is not None and given != rungs[-1]:
         message = f"`{stage}` has {STEPS} {given}, and its last rung {rungs[-1]}: leave {STEPS} out of it"
-        found.append((("halving", "rungs"), message))
-    return found
+        faults.append((("halving", "rungs"), message))
+    return faults
 
 
 def rung_name(stage: str, rung: int, last: int) -> str:
@@ -103,10 +103,10 @@ def plan_halving(block: HalvingBlock, stages: list[str], figure: str, goal: Swee
 
 def await_rungs(planned: PlannedHalving, inputs: Mapping[str, dict[str, Source]]) -> dict[str, dict[str, Source]]:
     """A rung waits until all of the rung before have ended, one way or another."""
-    found = {**inputs}
+    awaited = {**inputs}
     for former, rung in itertools.pairwise(planned.rungs):
         ended: dict[str, Source] = {
             f"{AFTER_ANY_END}{place}": StageRef(other) for place, other in enumerate(dict.fromkeys(former.stages))
         }
-        found |= {name: {**inputs[name], **ended} for name in rung.stages if name in inputs}
-    return found
+        awaited |= {name: {**inputs[name], **ended} for name in rung.stages if name in inputs}
+    return awaited

@@ -13,7 +13,6 @@ from steerboard.recipes.recipe import Recipe, Stage, upstream_of
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.recipes.sweep import SweepGoal
-from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.wording import listed
 
 Stages = Mapping[str, Stage]
@@ -55,11 +54,11 @@ class Metric:
     def read(self) -> Decision | None:
         """None, with a fault, where the figure is not clear."""
         try:
-            found = self._decision()
+            decision = self._decision()
         except _Unclear as fault:
             self._fault(fault.key, fault.message)
             return None
-        return found if self._all_matter(found.judged) else None
+        return decision if self._all_matter(decision.judged) else None
 
     def _decision(self) -> Decision:
         stage, _, figure = self._block.metric.partition(".")
@@ -67,16 +66,16 @@ class Metric:
             raise _Unclear("metric", f"unknown stage `{stage}`" + did_you_mean(stage, self._written[0]))
         if self._written[0][stage].evaluates:
             return self._of_evaluation(stage, figure)
-        if trains(self._written[0][stage].fields.get("run")):
+        if self._written[0][stage].run == "train":
             return self._of_training(stage, figure)
         raise _Unclear("metric", f"`{stage}` has no held-out figure: name an evaluation, or a training stage's")
 
     def _of_evaluation(self, stage: str, judge: str) -> Decision:
         fields = self._written[0][stage].fields
         if self._block.goal == "minimize":
-            raise _Unclear("goal", "the figure of an evaluation is a mean reward, of which the highest is the best")
+            raise _Unclear("goal", "the figure of an evaluation is a mean reward, where higher is better")
         rewards = fields.get("rewards") or []
-        judges = [str(one).removeprefix("$") for one in (rewards if isinstance(rewards, list) else [rewards])]
+        judges = [str(reward).removeprefix("$") for reward in (rewards if isinstance(rewards, list) else [rewards])]
         if judge and judge not in judges:
             message = f"`{judge}` is not one of the `rewards` of `{stage}`" + did_you_mean(judge, judges)
             raise _Unclear("metric", message)
@@ -95,18 +94,18 @@ class Metric:
 
     def _varying(self, entrants: Any) -> dict[str, Any]:
         """The entrants that are not the same in every variant, as they are written."""
-        found = {}
+        varying = {}
         for entrant in entrants if isinstance(entrants, list) else ():
             name = entrant.get("model") if isinstance(entrant, dict) else entrant
             if isinstance(name, str) and len({names.get(name) for names in self._names}) > 1:
-                found[name] = entrant
-        return found
+                varying[name] = entrant
+        return varying
 
     def _at_score(self, decision: Decision, entrant: Any) -> Decision:
         """With what the entrant is asked for where its figure is taken."""
         raw = entrant.get("scores") if isinstance(entrant, dict) else None
         try:
-            scores = [Condition.model_validate(one) for one in raw] if isinstance(raw, list) else []
+            scores = [Condition.model_validate(condition) for condition in raw] if isinstance(raw, list) else []
         except ValueError:
             return decision  # reported where it is written
         asked = self._block.score

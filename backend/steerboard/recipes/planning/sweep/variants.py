@@ -42,13 +42,13 @@ class Variants:
 
     def stages(self, halving: PlannedHalving | None) -> list[Stage]:
         """The stages of all variants, each where its template was."""
-        found: dict[str, Stage] = {}
+        stages: dict[str, Stage] = {}
         for template in self._templates:
             for names, written in zip(self.names, self._written, strict=True):
                 stage, name = written[template], names[template]
-                if name not in found:
-                    found[name] = self._widened(stage) if stage.evaluates else replace(stage.rewired(names), name=name)
-        return list(with_rungs(found.values(), halving) if halving is not None else found.values())
+                if name not in stages:
+                    stages[name] = self._widened(stage) if stage.evaluates else replace(stage.rewired(names), name=name)
+        return list(with_rungs(stages.values(), halving) if halving is not None else stages.values())
 
     def _of_variant(self, choices: Mapping[str, Node]) -> Stages:
         """The recipe's stages with the values of one variant."""
@@ -63,27 +63,27 @@ class Variants:
 
     def _named(self) -> list[dict[str, str]]:
         identities = [self._identities(stages) for stages in self._written]
-        found: list[dict[str, str]] = [{} for _ in identities]
+        names: list[dict[str, str]] = [{} for _ in identities]
         for template in self._templates:
             mine = [identity[template] for identity in identities]
             common = template in self._evaluations or len(set(mine)) == 1
             for variant, identity in enumerate(mine):
-                found[variant][template] = template if common else f"{template}-{mine.index(identity) + 1}"
-        return found
+                names[variant][template] = template if common else f"{template}-{mine.index(identity) + 1}"
+        return names
 
     def _identities(self, stages: Stages) -> dict[str, str]:
         """What each stage is made of, its upstream stages included, as one hash."""
-        found: dict[str, str] = {}
+        hashes: dict[str, str] = {}
 
         def identity(name: str, above: tuple[str, ...]) -> str:
-            if name in found or name in above or name not in stages:
-                return found.get(name, name)  # those above wait for each other, which is reported later
+            if name in hashes or name in above or name not in stages:
+                return hashes.get(name, name)  # those above wait for each other, which is reported later
             self._recipe.budget.check()
             stage = stages[name]
             read = [identity(stage_of(reference), (*above, name)) for reference in stage.references.values()]
             text = json.dumps([name, stage.node.value, read], sort_keys=True, default=str)
-            found[name] = hashlib.sha256(text.encode()).hexdigest()
-            return found[name]
+            hashes[name] = hashlib.sha256(text.encode()).hexdigest()
+            return hashes[name]
 
         return {name: identity(name, ()) for name in stages}
 
@@ -181,8 +181,8 @@ class Variants:
         own = given.figure is not None
         update = {"metric": named, "goal": given.goal if own else block.goal, "entrant": None, "score": None}
         as_metric = block.model_copy(update=update)
-        found = Metric(self._recipe, as_metric, self._written, self.names, self._faults, ("halving",)).read()
-        if found is None or found.figure is None:
+        decision = Metric(self._recipe, as_metric, self._written, self.names, self._faults, ("halving",)).read()
+        if decision is None or decision.figure is None:
             return None
         if stage not in upstream:
             message = f"`{metric.judged}`, whose figure decides in the end, does not need `{stage}`"
@@ -191,7 +191,7 @@ class Variants:
         wrong = check_rungs(given, block, stage, self._templates[stage].fields, stages)
         for key, message in wrong:
             self._refuse(key, message)
-        planned = plan_halving(given, stages, found.figure, found.goal)
+        planned = plan_halving(given, stages, decision.figure, decision.goal)
         for rung in planned.rungs[:-1]:
             taken = next((name for name in rung.stages if name in self._templates), None)
             if taken is not None:
@@ -272,13 +272,13 @@ def variant_of(planned: PlannedSweep | None, change: Override) -> str | None:
 def summary_of(planned: PlannedSweep) -> str:
     """For people: how many variants, of what, and what decides."""
     how = "every combination" if planned.search == "grid" else f"drawn with seed {planned.seed}"
-    found = (
+    text = (
         f"the sweep has {len(planned.variants)} variants of {listed(planned.fields)} ({how}); "
         f"the figure of {planned.metric} decides"
     )
     if planned.halving is None:
-        return found
+        return text
     halving = planned.halving
     steps = ", ".join(f"{halving.kept(rung.number - 1)} for {rung.steps:,}" for rung in halving.rungs)
     shared = "; variants that share the training count once" if halving.shared else ""
-    return f"{found}; variants by steps of training: {steps}, the best by {halving.figure} continuing{shared}"
+    return f"{text}; variants by steps of training: {steps}, the best by {halving.figure} continuing{shared}"

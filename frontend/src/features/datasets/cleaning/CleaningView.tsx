@@ -13,7 +13,7 @@ import { datasetsQuery } from "../../../api/datasets/datasets";
 import { placeOf } from "../../../api/evaluation/evaluations";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Failure } from "../../../shared/Feedback";
-import { count } from "../../../shared/format/format";
+import { count, counted } from "../../../shared/format/format";
 import { MadeVersion } from "../../../shared/MadeVersion";
 import { RuleCard } from "./RuleCard";
 
@@ -56,28 +56,28 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
     if (small) setAsked(next);
   };
   const found = query.data;
-  const counted = asked === rules && found && !query.isPlaceholderData && !query.isFetching;
+  const current = asked === rules && found && !query.isPlaceholderData && !query.isFetching;
   const isOn = (rule: Rule) =>
     rule === "small_margin" ? rules.min_margin !== null : rules[rule as keyof Rules] === true;
   const dropped = found ? found.rows - found.kept : 0;
   return (
     <Stack>
       <Text size="sm" c="dimmed" maw={720}>
-        Pairs that teach nothing, or the wrong thing. A pair is dropped by the first rule that fits. This
-        dataset stays as it is: cleaning makes a new version, which keeps what was dropped and why.
+        These rules drop pairs that teach nothing, or the wrong thing; the first rule that fits counts. This
+        dataset stays as it is: cleaning makes a new version, which records what was dropped and why.
       </Text>
       {query.error && <Failure error={query.error} retry={() => void query.refetch()} />}
       {!small && asked === null && (
         <Group>
           <Button onClick={() => setAsked(rules)}>Count what would be dropped</Button>
           <Text size="sm" c="dimmed">
-            {count(dataset.rows)} pairs take a while.
+            Counting {counted(dataset.rows, "pair")} takes a while.
           </Text>
         </Group>
       )}
       {query.isFetching && !found && (
         <Text size="sm" c="dimmed" aria-busy="true">
-          Looking through {count(dataset.rows)} pairs.
+          Checking {counted(dataset.rows, "pair")}.
         </Text>
       )}
       {found && (
@@ -120,8 +120,8 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
               )}
               {rule.rule === "evaluation_overlap" && rule.on && (
                 <Text size="xs" c="dimmed" mt={4} pl={52}>
-                  {count(found.checked_prompts)} prompts of evaluations and prompt sets; held-out pairs may
-                  have them
+                  {counted(found.checked_prompts, "prompt")} of evaluations and prompt sets; held-out pairs
+                  may have them
                 </Text>
               )}
             </RuleCard>
@@ -141,7 +141,7 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
           <ActionBar
             says={
               <span role="status">
-                {counted
+                {current
                   ? `${count(found.kept)} of ${count(found.rows)} pairs are kept (${count(found.kept_held_out)} held out), ${count(dropped)} dropped`
                   : query.isFetching
                     ? "Counting"
@@ -151,17 +151,17 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
             error={clean.error}
             outcome={clean.data && <MadeVersion project={project} made={clean.data} />}
           >
-            {!small && !counted && (
+            {!small && !current && (
               <Button variant="default" loading={query.isFetching} onClick={() => setAsked(rules)}>
                 Count again
               </Button>
             )}
             <Button
-              disabled={!counted || dropped === 0}
+              disabled={!current || dropped === 0}
               loading={clean.isPending}
               onClick={() => clean.mutate()}
             >
-              {counted && dropped === 0 ? "Nothing to clean" : "Clean"}
+              {current && dropped === 0 ? "Nothing to clean" : "Clean"}
             </Button>
           </ActionBar>
         </>

@@ -40,7 +40,7 @@ function because(row: DroppedRow): string {
   return ` repeats row ${count(row.of_row)}${alike}`;
 }
 
-/** A pair, or an answer with a thumb, which has `response` and `desirable`. */
+/** A row of any kind: a pair has two answers, another row one or none, perhaps with a thumb. */
 interface Pair {
   prompt: { role: string; content: string }[];
   chosen?: string;
@@ -50,10 +50,14 @@ interface Pair {
   margin?: number;
 }
 
-function partsOf({ prompt, chosen = "", rejected = "", response, desirable }: Pair): [string, string][] {
-  const turns = prompt.map((turn): [string, string] => [turn.role, turn.content]);
-  if (response !== undefined) return [...turns, [desirable ? "desirable" : "undesirable", response]];
-  return [...turns, ["chosen", chosen], ["rejected", rejected]];
+function partsOf({ prompt, chosen, rejected, response, desirable }: Pair): [string, string][] {
+  const answer = desirable === undefined ? "response" : desirable ? "desirable" : "undesirable";
+  return [
+    ...prompt.map((turn) => [turn.role, turn.content] as const),
+    ["chosen", chosen] as const,
+    ["rejected", rejected] as const,
+    [answer, response] as const,
+  ].filter((part): part is [string, string] => part[1] !== undefined);
 }
 
 /** `other`: a pair that is nearly the same, from which the words that differ are marked. */

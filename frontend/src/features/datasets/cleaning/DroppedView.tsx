@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Schemas } from "../../../api/client";
 import { droppedQuery, type Reason } from "../../../api/datasets/cleaning";
 import { Loaded } from "../../../shared/Feedback";
-import { count } from "../../../shared/format/format";
+import { count, counted } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { DroppedPair } from "./DroppedPair";
 import { title } from "./RuleCard";
@@ -25,7 +25,7 @@ export function DroppedView({ project, dataset }: { project: string; dataset: Sc
   return (
     <Stack>
       <Text size="sm" c="dimmed">
-        {count(total)} of the {count(read)} rows of{" "}
+        {count(total)} of the {counted(read, "row")} of{" "}
         <Link
           size="sm"
           underline="always"
@@ -41,7 +41,7 @@ export function DroppedView({ project, dataset }: { project: string; dataset: Sc
         label="Why"
         maw={320}
         clearable
-        placeholder={`all: ${count(total)} rows`}
+        placeholder={`all: ${counted(total, "row")}`}
         data={counts.map(([value, rows]) => ({ value, label: `${title(value)}: ${count(rows)}` }))}
         value={rule}
         onChange={(value) => setRule(value as Reason | null)}

@@ -26,8 +26,8 @@ export function Attributes({ columns, mapped, onMap }: Properties) {
           Attributes
         </Title>
         <Text size="xs" c="dimmed">
-          Grades of the answer besides its reward, a column each. A policy can be trained to take them as
-          conditions.
+          Grades of the answer in addition to its reward, one column each. A policy can be trained to take
+          them as conditions.
         </Text>
       </div>
       {fields.map((field) => (

@@ -1,6 +1,6 @@
 import { Anchor, Badge, Card, Code, Group, Stack, Table, Text, Title } from "@mantine/core";
 import type { Import } from "../../../api/datasets/imports";
-import { count } from "../../../shared/format/format";
+import { count, counted } from "../../../shared/format/format";
 
 /** What happened to every row that was read. */
 export function CheckReport({
@@ -19,12 +19,12 @@ export function CheckReport({
     <Card withBorder>
       <Stack gap="sm">
         <Title order={2} size="h6">
-          {count(report.read)} rows read, {count(report.rows)} of them good
+          {counted(report.read, "row")} read, {count(report.rows)} of them valid
         </Title>
         <Group gap="xs">
           {cleaned.map(([rule, rows]) => (
             <Badge key={rule} color="gray">
-              {rule.replaceAll("_", " ")}: {count(rows)} cleaned away
+              {rule.replaceAll("_", " ")}: {count(rows)} dropped
             </Badge>
           ))}
           {Object.entries(report.bad_counts).map(([code, rows]) => (

@@ -12,10 +12,10 @@ import {
   Title,
 } from "@mantine/core";
 import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { Schemas } from "../../../api/client";
-import { changeImport, type Import, importQuery } from "../../../api/datasets/imports";
+import { changeImport, formatsQuery, type Import, importQuery } from "../../../api/datasets/imports";
 import { Failure } from "../../../shared/Feedback";
 import { Attributes } from "./Attributes";
 import { UnusedColumns } from "./UnusedColumns";
@@ -32,6 +32,7 @@ interface Properties {
 /** How the file's columns are used. Every change is saved immediately. */
 export function ImportOptions({ project, found, onSaving }: Properties) {
   const client = useQueryClient();
+  const { data: readable } = useQuery(formatsQuery(project));
   const [name, setName] = useState(found.name);
   const save = useMutation({
     mutationFn: (body: Changes) => changeImport(project, found.id, body),
@@ -116,6 +117,11 @@ export function ImportOptions({ project, found, onSaving }: Properties) {
           allowDeselect={false}
           onChange={(value) => value && set({ kind: value as Changes["kind"], mapping: {} })}
         />
+        {found.effective?.layouts?.map((layout) => (
+          <Alert key={layout} variant="light" color="teal" title={`Recognised: ${layout}`}>
+            <Text size="sm">{readable?.layouts.find((one) => one.name === layout)?.about}</Text>
+          </Alert>
+        ))}
         {found.effective && found.effective.form !== "columns" && (
           <Text size="sm" c="dimmed">
             {found.effective.form === "transcripts"

@@ -14,7 +14,7 @@ import {
 import { useMay } from "../../../api/accounts/session";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Failure, LoadedPage } from "../../../shared/Feedback";
-import { bytes, count } from "../../../shared/format/format";
+import { bytes, count, counted } from "../../../shared/format/format";
 import { Page } from "../../../shared/Page";
 import { Link, LinkButton } from "../../../shared/links";
 import { CheckReport } from "./CheckReport";
@@ -154,12 +154,12 @@ function Checked({ project, found, onBack }: { project: string; found: Import; o
         </Button>
         {refused && (
           <Button variant="default" loading={skip.isPending} onClick={() => skip.mutate()}>
-            Skip these {count(report?.bad_rows)} rows
+            Skip {counted(report?.bad_rows, "row")}
           </Button>
         )}
         {report ? (
           <Button disabled={refused} loading={start.isPending} onClick={() => start.mutate()}>
-            Import {count(report.rows)} rows
+            Import {counted(report.rows, "row")}
           </Button>
         ) : (
           <Button loading={validate.isPending} onClick={() => validate.mutate()}>
@@ -183,8 +183,8 @@ function Running({ project, found, what }: { project: string; found: Import; wha
         <Group justify="space-between">
           <Text size="sm" c="dimmed" aria-live="polite">
             {progress
-              ? `${count(progress.read)} rows read, ${bytes(progress.bytes)} of ${bytes(progress.total_bytes)}`
-              : "about to begin"}
+              ? `${counted(progress.read, "row")} read, ${bytes(progress.bytes)} of ${bytes(progress.total_bytes)}`
+              : "starting"}
             . You can close this page.
           </Text>
           <Button

@@ -56,7 +56,7 @@ function Rows({ project, found }: { project: string; found: Import }) {
                   </Text>
                   {row.dropped && (
                     <Badge className="state-badge" color="orange">
-                      cleaned away: {row.dropped.replaceAll("_", " ")}
+                      dropped: {row.dropped.replaceAll("_", " ")}
                     </Badge>
                   )}
                 </Group>

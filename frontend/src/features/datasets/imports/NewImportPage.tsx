@@ -71,7 +71,7 @@ export function NewImportPage() {
   return (
     <Page
       title="Import a dataset"
-      about="Instructions, preferences, prompts, graded answers or single verdicts; nothing is stored as a dataset before you have seen its rows."
+      about="Instructions, preferences, prompts, graded answers or single verdicts; no dataset is stored before you have seen its rows."
     >
       <Card withBorder maw={760}>
         <Stack>

@@ -1,43 +1,53 @@
-import { Stack, Text, Title } from "@mantine/core";
+import { Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type Import, importsQuery } from "../../../api/datasets/imports";
-import { count } from "../../../shared/format/format";
-import { Link } from "../../../shared/links";
+import { importsQuery } from "../../../api/datasets/imports";
+import { Link, LinkButton } from "../../../shared/links";
 import { When } from "../../../shared/When";
+import { needsOf } from "./importNeeds";
 
-const SAYS: Partial<Record<Import["state"], string>> = {
-  draft: "needs its columns mapped",
-  validating: "is being checked",
-  validated: "is checked and ready to import",
-  importing: "is being imported",
-  failed: "was refused",
-};
-
-/** Imports that were begun and have not become a dataset yet. */
+/** Imports that were begun and have not become a dataset yet, each with what it lacks and the way there. */
 export function UnfinishedImports({ project }: { project: string }) {
   const query = useQuery(importsQuery(project));
-  const open = (query.data?.items ?? []).filter((one) => one.state in SAYS);
+  const open = (query.data?.items ?? []).flatMap((one) => {
+    const needs = needsOf(one);
+    return needs ? [{ ...one, needs }] : [];
+  });
   if (!open.length) return null;
   return (
-    <section>
+    <section aria-label="Unfinished imports">
       <Title order={2} size="h4" mb="xs">
         Unfinished imports
       </Title>
-      <Stack gap={6}>
-        {open.map((one) => (
-          <Text key={one.id} size="sm" c="dimmed" component="div">
-            <Link
-              underline="always"
+      <Stack gap="sm">
+        {open.map(({ id, name, updated_at, needs }) => (
+          <Group key={id} justify="space-between" gap="sm">
+            <div style={{ flex: 1, minWidth: 240 }}>
+              <Text size="sm" component="div">
+                <Link
+                  underline="always"
+                  to="/p/$project/imports/$import"
+                  params={{ project, import: id }}
+                  fw={550}
+                  size="sm"
+                >
+                  {name}
+                </Link>{" "}
+                · <When at={updated_at} />
+              </Text>
+              <Text size="sm" c="dimmed" lineClamp={3} style={{ overflowWrap: "anywhere" }}>
+                {needs.lacks}
+              </Text>
+            </div>
+            <LinkButton
+              component="a"
+              size="xs"
+              variant="default"
               to="/p/$project/imports/$import"
-              params={{ project, import: one.id }}
-              fw={550}
-              size="sm"
+              params={{ project, import: id }}
             >
-              {one.name}
-            </Link>{" "}
-            {SAYS[one.state]}
-            {one.progress ? `, ${count(one.progress.read)} rows read` : ""} · <When at={one.updated_at} />
-          </Text>
+              {needs.step}
+            </LinkButton>
+          </Group>
         ))}
       </Stack>
     </section>

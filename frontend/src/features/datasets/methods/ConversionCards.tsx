@@ -9,8 +9,8 @@ import { count } from "../../../shared/format/format";
 const LOST: Record<string, string> = {
   equal_sides: "with equal answers",
   undesirable: "undesirable",
-  alone: "alone to their prompt",
-  one_sided: "to prompts with one kind of thumb",
+  alone: "with no other answer to their prompt",
+  one_sided: "on prompts with only one kind of thumb",
   tied: "tied",
   not_extreme: "between the best and the worst",
   not_best: "not the best",
@@ -81,8 +81,8 @@ export function ConversionCards({ project, dataset, fits, may }: Properties) {
       </SimpleGrid>
       <Text size="xs" c="dimmed">
         {may
-          ? "A button makes the new dataset and opens the method's form with it; its number is of rows to learn from."
-          : "Your role is read-only. Numbers are of rows to learn from."}
+          ? "Each button makes the new dataset and opens the method's form; its number counts the rows to learn from."
+          : "Your role is read-only. The numbers count the rows to learn from."}
       </Text>
     </Stack>
   );

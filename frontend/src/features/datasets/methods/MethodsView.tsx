@@ -5,7 +5,7 @@ import { useMay } from "../../../api/accounts/session";
 import type { Schemas } from "../../../api/client";
 import { datasetMethodsQuery, type MethodFit } from "../../../api/datasets/conversions";
 import { Loaded } from "../../../shared/Feedback";
-import { count } from "../../../shared/format/format";
+import { counted } from "../../../shared/format/format";
 import { DataTable } from "../../../shared/tables/DataTable";
 import { ConversionCards } from "./ConversionCards";
 import { DirectTable } from "./DirectTable";
@@ -29,7 +29,7 @@ export function MethodsView({ project, dataset }: { project: string; dataset: Sc
         <Group>
           <Button onClick={() => setAsked(true)}>Count</Button>
           <Text size="sm" c="dimmed">
-            {count(dataset.rows)} rows take a while.
+            Counting {counted(dataset.rows, "row")} takes a while.
           </Text>
         </Group>
       ) : (

@@ -16,6 +16,10 @@ import { useState } from "react";
 import type { Schemas } from "../../../api/client";
 import { statisticsQuery } from "../../../api/datasets/datasets";
 import { short } from "../../../shared/format/format";
+import { ViewsMenu } from "../../../shared/views/ViewsMenu";
+import { sampleViews } from "../../../api/views";
+import { useMay } from "../../../api/accounts/session";
+import { OWN_VIEWS, searchOf, viewOf, viewWords } from "./sampleViews";
 import type { DatasetSearch } from "../../../shared/search";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");
@@ -26,6 +30,7 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
   const { project } = route.useParams();
   const search = route.useSearch();
   const navigate = route.useNavigate();
+  const mayWrite = useMay(project, "write");
   const rewarded = dataset.kind === "labelled";
   const statistics = useQuery({ ...statisticsQuery(project, dataset.name), enabled: rewarded });
   const [words, setWords] = useState(search.q ?? "");
@@ -37,9 +42,15 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
       resetScroll: false,
     });
   const setSoon = useDebouncedCallback(set, WAIT_MS);
-  const narrowed = [search.q, search.split, search.source, search.min, search.max, search.group].some(
-    (one) => one !== undefined,
-  );
+  const narrowed = [
+    search.q,
+    search.split,
+    search.source,
+    search.min,
+    search.max,
+    search.group,
+    search.marked,
+  ].some((one) => one !== undefined);
   const range = dataset.rewards;
   const bound = (side: "min" | "max") => (
     <NumberInput
@@ -58,8 +69,8 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
   return (
     <Group gap="sm">
       <TextInput
-        aria-label="Search for whole words"
-        placeholder="Search for whole words"
+        aria-label={search.match ? "Search any part" : "Search whole words"}
+        placeholder={search.match ? "Search any part of a text" : "Search whole words"}
         leftSection={<IconSearch size={16} />}
         value={words}
         style={{ flex: 1, minWidth: 200 }}
@@ -70,6 +81,15 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
         }}
       />
       <SegmentedControl
+        aria-label="What is searched"
+        value={search.match ?? "words"}
+        onChange={(value) => set({ match: value === "part" ? "part" : undefined })}
+        data={[
+          { value: "words", label: "Words" },
+          { value: "part", label: "Any part" },
+        ]}
+      />
+      <SegmentedControl
         aria-label="Split"
         value={search.split ?? "all"}
         onChange={(value) => set({ split: value === "all" ? undefined : (value as "train" | "held_out") })}
@@ -78,6 +98,19 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
           { value: "train", label: "Train" },
           { value: "held_out", label: "Held out" },
         ]}
+      />
+      <Select
+        aria-label="Marked"
+        placeholder="any row"
+        w={{ base: "100%", xs: 140 }}
+        clearable
+        data={[
+          { value: "flagged", label: "Flagged" },
+          { value: "commented", label: "Commented" },
+          { value: "changed", label: "Changed" },
+        ]}
+        value={search.marked ?? null}
+        onChange={(marked) => set({ marked: (marked as DatasetSearch["marked"]) ?? undefined })}
       />
       {rewarded && (
         <>
@@ -109,6 +142,20 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
           group {search.group}
         </Badge>
       )}
+      <ViewsMenu
+        views={sampleViews(project)}
+        mayChange={mayWrite}
+        own={OWN_VIEWS}
+        query={viewOf(search)}
+        words={viewWords}
+        about="Keeps the search and the filters for everyone in the project, for every dataset"
+        example="doubtful-pairs"
+        onView={(view) => {
+          setWords(view.q ?? "");
+          setCleared(cleared + 1);
+          set({ group: undefined, ...searchOf(view) });
+        }}
+      />
       {narrowed && (
         <Button
           variant="subtle"
@@ -123,6 +170,7 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
               min: undefined,
               max: undefined,
               group: undefined,
+              marked: undefined,
             });
           }}
         >

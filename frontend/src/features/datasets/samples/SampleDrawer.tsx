@@ -11,21 +11,24 @@ import {
   Text,
   Title,
 } from "@mantine/core";
-import { useHotkeys } from "@mantine/hooks";
+import { useHotkeys, useWindowEvent } from "@mantine/hooks";
 import { IconChevronDown, IconChevronUp } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import type { Schemas } from "../../../api/client";
-import { type Sample, sampleBlockQuery, wholeRow } from "../../../api/datasets/datasets";
+import { excerptsQuery, type Sample, sampleBlockQuery, wholeRow } from "../../../api/datasets/datasets";
 import { AttributeBadges } from "../../../shared/AttributeBadges";
 import { gradesOf } from "../../../shared/forms/condition";
 import { differences } from "../../../shared/text/difference";
 import { Marked } from "../../../shared/text/Marked";
+import { Confirm } from "../../../shared/Confirm";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, signed } from "../../../shared/format/format";
+import { Excerpt } from "../../../shared/text/Excerpt";
 import { ShownInPart } from "../../../shared/text/ShownInPart";
 import { Turns } from "../../../shared/text/Turns";
+import { RowReview } from "../review/RowReview";
 
 // Not among the facts at the top.
 const SHOWN_APART = ["prompt", "chosen", "rejected", "response", "reference", "attributes"];
@@ -43,12 +46,28 @@ interface Properties {
 export function SampleDrawer({ project, dataset, row, places }: Properties) {
   const navigate = route.useNavigate();
   const query = useQuery(sampleBlockQuery(project, dataset.name, row, 1));
+  const { q, match } = route.useSearch();
+  const excerpts = useQuery({
+    ...excerptsQuery(project, dataset.name, row, q ?? "", match),
+    enabled: q !== undefined,
+  });
   const at = places.findIndex((sample) => sample?.row === row);
   const open = (next: number | undefined) =>
     void navigate({ search: (old) => ({ ...old, row: next }), replace: true, resetScroll: false });
+  // Where to go once what is not saved may be lost.
+  const [unsaved, setUnsaved] = useState(false);
+  const [leaving, setLeaving] = useState<{ to: number | undefined } | null>(null);
+  const leave = (to: number | undefined) => {
+    // Later: the Escape that would close the drawer must not close the question as well.
+    if (unsaved) setTimeout(() => setLeaving({ to }));
+    else open(to);
+  };
+  useWindowEvent("beforeunload", (event) => {
+    if (unsaved) event.preventDefault();
+  });
   const step = (by: number) => {
     const next = at < 0 ? undefined : places[at + by];
-    if (next) open(next.row);
+    if (next) leave(next.row);
   };
   useHotkeys([
     ["j", () => step(1)],
@@ -57,7 +76,7 @@ export function SampleDrawer({ project, dataset, row, places }: Properties) {
   return (
     <Drawer
       opened
-      onClose={() => open(undefined)}
+      onClose={() => leave(undefined)}
       position="right"
       size="xl"
       title={
@@ -83,6 +102,21 @@ export function SampleDrawer({ project, dataset, row, places }: Properties) {
       }
       closeButtonProps={{ "aria-label": "Close" }}
     >
+      <Confirm
+        title={leaving ? "Leave what is not saved?" : null}
+        keep="Stay"
+        go="Leave"
+        pending={false}
+        error={null}
+        onClose={() => setLeaving(null)}
+        onGo={() => {
+          setUnsaved(false);
+          setLeaving(null);
+          open(leaving?.to);
+        }}
+      >
+        The last change of this row is not on the server. Correct it, or wait until it is saved.
+      </Confirm>
       <Loaded query={query} rows={4}>
         {(page) => {
           const sample = page.items.find((one) => one.row === row);
@@ -95,7 +129,9 @@ export function SampleDrawer({ project, dataset, row, places }: Properties) {
                   name={`${dataset.name}-row-${row}.json`}
                 />
               )}
-              <Whole sample={sample} />
+              <RowReview key={row} project={project} dataset={dataset} number={row} onUnsaved={setUnsaved}>
+                <Whole sample={sample} excerpts={excerpts.data ?? []} />
+              </RowReview>
             </>
           );
         }}
@@ -104,7 +140,9 @@ export function SampleDrawer({ project, dataset, row, places }: Properties) {
   );
 }
 
-function Whole({ sample }: { sample: Sample }) {
+type Excerpts = NonNullable<Sample["excerpts"]>;
+
+function Whole({ sample, excerpts }: { sample: Sample; excerpts: Excerpts }) {
   const fields = sample.sample as Record<string, unknown>;
   const prompt = (fields.prompt ?? []) as { role: string; content: string }[];
   const { chosen, rejected } = fields as Record<string, string | undefined>;
@@ -112,6 +150,15 @@ function Whole({ sample }: { sample: Sample }) {
   const facts = Object.entries(fields).filter(([name]) => !SHOWN_APART.includes(name));
   const grades = gradesOf(fields);
   const extra = Object.entries(sample.extra ?? {});
+  const turns = new Map(
+    excerpts.flatMap(({ turn, parts }) =>
+      typeof turn === "number" ? [[turn, <Excerpt key={turn} parts={parts} />] as const] : [],
+    ),
+  );
+  const found = (field: string) => {
+    const excerpt = excerpts.find((one) => one.field === field);
+    return excerpt && <Excerpt parts={excerpt.parts} />;
+  };
   return (
     <Stack>
       <Group gap="xs">
@@ -140,13 +187,13 @@ function Whole({ sample }: { sample: Sample }) {
         )}
       </Group>
       {Object.keys(grades).length > 0 && <AttributeBadges values={grades} label="Attributes" />}
-      <Turns turns={prompt} />
+      <Turns turns={prompt} shown={turns} />
       {chosen !== undefined && rejected !== undefined ? (
-        <Pair chosen={chosen} rejected={rejected} />
+        <Pair chosen={chosen} rejected={rejected} found={found} />
       ) : (
         single.map((name) => (
           <Side key={name} title={name}>
-            {String(fields[name])}
+            {found(name) ?? String(fields[name])}
           </Side>
         ))
       )}
@@ -173,16 +220,19 @@ function Whole({ sample }: { sample: Sample }) {
   );
 }
 
-function Pair({ chosen, rejected }: { chosen: string; rejected: string }) {
+interface PairProperties {
+  chosen: string;
+  rejected: string;
+  /** A side with the hits of a search, which are marked in place of the differences. */
+  found: (side: string) => ReactNode;
+}
+
+function Pair({ chosen, rejected, found }: PairProperties) {
   const [left, right] = differences(chosen, rejected);
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
-      <Side title="chosen">
-        <Marked parts={left} mark="own-chosen" />
-      </Side>
-      <Side title="rejected">
-        <Marked parts={right} mark="own-rejected" />
-      </Side>
+      <Side title="chosen">{found("chosen") ?? <Marked parts={left} mark="own-chosen" />}</Side>
+      <Side title="rejected">{found("rejected") ?? <Marked parts={right} mark="own-rejected" />}</Side>
     </SimpleGrid>
   );
 }

@@ -7,15 +7,19 @@ import type { Sample, SampleFilters } from "../../../api/datasets/datasets";
 import { AttributeBadges } from "../../../shared/AttributeBadges";
 import { gradesOf } from "../../../shared/forms/condition";
 import { Empty, Failure, Loading } from "../../../shared/Feedback";
-import { count, signed } from "../../../shared/format/format";
+import { count, signed, counted } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
+import { Excerpt } from "../../../shared/text/Excerpt";
 import { scrollTo, windowOf } from "../../../shared/tables/virtualRows";
+import { RowMarks } from "../review/RowMarks";
 import { Filters } from "./Filters";
 import { SampleDrawer } from "./SampleDrawer";
 import { useRows } from "./useRows";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");
 const ROW = 40;
+/** Characters of a text that may have room in its cell. */
+const SHOWN = 300;
 type Dataset = Schemas["DatasetOut"];
 
 /** All rows of a dataset, a million of them too: only the rows in the window are fetched and drawn. */
@@ -24,10 +28,12 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
   const filters: SampleFilters = {
     split: search.split,
     q: search.q,
+    match: search.q ? search.match : undefined,
     source: search.source,
     reward_min: search.min,
     reward_max: search.max,
     group: search.group,
+    marked: search.marked,
   };
   const { ref: sized, height: viewport } = useElementSize();
   const scroller = useRef<HTMLDivElement>(null);
@@ -53,13 +59,13 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
     setGraded(true);
   const columns = columnsOf(dataset.kind);
   const template = [
-    "76px",
+    "96px",
     ...columns.map(() => "minmax(160px, 1fr)"),
     ...(graded ? ["minmax(160px, 1.4fr)"] : []),
     ...(rewarded ? ["minmax(90px, 150px) 84px"] : []),
   ].join(" ");
   // All columns at their narrowest, with the gaps, the padding and the scrollbar.
-  const least = 120 + 172 * (columns.length + Number(graded)) + (rewarded ? 198 : 0);
+  const least = 140 + 172 * (columns.length + Number(graded)) + (rewarded ? 198 : 0);
   const titles = [
     "Row",
     ...columns,
@@ -71,7 +77,9 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
       <Filters dataset={dataset} />
       <Group justify="space-between" my="xs">
         <Text size="sm" c="dimmed" aria-live="polite">
-          {rows.count ? `${rows.count.exact ? "" : "more than "}${count(rows.count.rows)} rows` : "counting…"}
+          {rows.count
+            ? `${rows.count.exact ? "" : "more than "}${counted(rows.count.rows, "row")}`
+            : "counting…"}
         </Text>
         {rows.numbered && rows.total > 200 && (
           <NumberInput
@@ -95,7 +103,7 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
       {rows.loading ? (
         <Loading />
       ) : rows.total === 0 ? (
-        <Empty title="No row fits">Remove a filter, or search for fewer words.</Empty>
+        <Empty title="No matching rows">Remove a filter, or search for fewer words.</Empty>
       ) : (
         <div
           role="table"
@@ -169,11 +177,15 @@ function RowLine({ sample, place, numbered, template, graded, rewarded, open }: 
   const { project, dataset } = route.useParams();
   const fields = (sample?.sample ?? {}) as Record<string, unknown>;
   const prompt = (fields.prompt as { role: string; content: string }[] | undefined) ?? [];
+  const excerpt = (field: string) => {
+    const found = sample?.excerpts?.find((one) => one.field === field);
+    return found && <Excerpt parts={found.parts} />;
+  };
   const texts = [
-    prompt.at(-1)?.content,
+    excerpt("prompt") ?? prompt.at(-1)?.content.slice(0, SHOWN),
     ...["response", "chosen", "rejected"]
       .filter((name) => name in fields)
-      .map((name) => fields[name] as string),
+      .map((name) => excerpt(name) ?? (fields[name] as string).slice(0, SHOWN)),
   ];
   return (
     <div
@@ -183,7 +195,7 @@ function RowLine({ sample, place, numbered, template, graded, rewarded, open }: 
       data-open={open || undefined}
       style={{ gridTemplateColumns: template, height: ROW }}
     >
-      <div role="cell">
+      <div role="cell" className="rows-number">
         {sample ? (
           <Link
             to="/p/$project/datasets/$dataset"
@@ -201,10 +213,11 @@ function RowLine({ sample, place, numbered, template, graded, rewarded, open }: 
             {numbered ? count(place) : "…"}
           </Text>
         )}
+        <RowMarks marks={sample?.marks} />
       </div>
       {texts.map((text, at) => (
         <div role="cell" key={at} className="rows-text">
-          {text?.slice(0, 300)}
+          {text}
         </div>
       ))}
       {graded && (

@@ -4,15 +4,17 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Schemas } from "../../../api/client";
 import { type Campaign, changeCampaign } from "../../../api/evaluation/campaigns";
 import { type Evaluation, evaluationKeys } from "../../../api/evaluation/evaluations";
+import { TASK_NAMES } from "../../../api/evaluation/ranking";
 import { useMay } from "../../../api/accounts/session";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { Failure } from "../../../shared/Feedback";
-import { count, percent, seconds } from "../../../shared/format/format";
-import { Link } from "../../../shared/links";
+import { count, counted, percent, seconds } from "../../../shared/format/format";
+import { Link, LinkButton } from "../../../shared/links";
 import { When } from "../../../shared/When";
 import { FlagList } from "./FlagList";
 import { GoldEditor } from "./GoldEditor";
 import { InviteAnnotator } from "./InviteAnnotator";
+import { MakeCorrections } from "./MakeCorrections";
 
 type Annotator = Schemas["AnnotatorFigures"];
 const COLOR = { open: "teal", paused: "yellow", closed: "gray" };
@@ -28,16 +30,19 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
   const mayWrite = useMay(project, "write");
   const mayInvite = useMay(project, "admin");
   const mayRank = useMay(project, "rank");
+  const mayReview = useMay(project, "review");
   const client = useQueryClient();
   const [inviting, invite] = useDisclosure();
   const [gold, golds] = useDisclosure();
   const [flags, flagged] = useDisclosure();
+  const [correcting, corrections] = useDisclosure();
+  const correction = campaign.task_type === "correction";
   const change = useMutation({
     mutationFn: (body: Schemas["CampaignChange"]) =>
       changeCampaign(project, evaluation.id, campaign.id, body),
     onSuccess: () => client.invalidateQueries({ queryKey: evaluationKeys.all(project) }),
   });
-  const told = `${count(campaign.done_items)} of ${count(campaign.items)} prompts have ${campaign.overlap === 1 ? "their ranking" : `${campaign.overlap} rankings`}`;
+  const told = `${count(campaign.done_items)} of ${count(campaign.items)} prompts are done${campaign.overlap === 1 ? "" : ` by ${campaign.overlap} annotators`}`;
   const reports = campaign.annotators.reduce((sum, one) => sum + one.flagged + one.skipped, 0);
   return (
     <Card withBorder component="section" aria-label={`Campaign ${campaign.name}`}>
@@ -50,6 +55,9 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
             <Badge color={COLOR[campaign.state]} className="state-badge">
               {campaign.state}
             </Badge>
+            <Text size="sm" c="dimmed">
+              {TASK_NAMES[campaign.task_type]}
+            </Text>
           </Group>
           <Group gap="xs">
             {mayRank && campaign.state === "open" && (
@@ -59,7 +67,7 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
                 to="/p/$project/rank/$campaign"
                 params={{ project, campaign: campaign.id }}
               >
-                Rank some yourself
+                Annotate some yourself
               </Link>
             )}
             {mayInvite && campaign.state !== "closed" && (
@@ -88,7 +96,8 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
             aria-label={`${campaign.name}: ${told}`}
           />
           <Text size="sm" mt={4}>
-            {told}; {count(campaign.rankings)} {campaign.rankings === 1 ? "ranking" : "rankings"} in all
+            {told}; {counted(campaign.rankings, "submission")} in all
+            {campaign.adjudicated > 0 && `, ${count(campaign.adjudicated)} decided by a reviewer`}
             {campaign.skipped_by_all > 0 &&
               `, ${count(campaign.skipped_by_all)} prompts were skipped by everyone`}
             .
@@ -100,9 +109,44 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
         </div>
         <Annotators campaign={campaign} />
         <Group gap="xs">
-          <Button size="compact-sm" variant="default" onClick={golds.open}>
-            Gold prompts ({count(campaign.gold_items)})
-          </Button>
+          {correction ? (
+            mayWrite && (
+              <Button
+                size="compact-sm"
+                variant="default"
+                disabled={!campaign.rankings}
+                onClick={corrections.open}
+              >
+                Make a dataset
+              </Button>
+            )
+          ) : (
+            <Button size="compact-sm" variant="default" onClick={golds.open}>
+              Gold prompts ({count(campaign.gold_items)})
+            </Button>
+          )}
+          {mayReview && campaign.disagreements + campaign.adjudicated > 0 && (
+            <LinkButton
+              component="a"
+              size="compact-sm"
+              variant={campaign.disagreements ? "light" : "default"}
+              to="/p/$project/rank/$campaign/review"
+              params={{ project, campaign: campaign.id }}
+            >
+              Disagreements ({count(campaign.disagreements)})
+            </LinkButton>
+          )}
+          {campaign.annotators.length > 0 && (
+            <LinkButton
+              component="a"
+              size="compact-sm"
+              variant="default"
+              to="/p/$project/evaluations/$evaluation/campaigns/$campaign"
+              params={{ project, evaluation: evaluation.name, campaign: campaign.name }}
+            >
+              Quality
+            </LinkButton>
+          )}
           <Button size="compact-sm" variant="default" onClick={flagged.open}>
             Flags and skips ({count(reports)})
           </Button>
@@ -113,7 +157,7 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
               loading={change.isPending}
               onClick={() => change.mutate({ overlap: campaign.overlap + 1 })}
             >
-              One more ranking of each prompt
+              One more annotator for each prompt
             </Button>
           )}
         </Group>
@@ -134,6 +178,9 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
       </Modal>
       <Modal opened={gold} onClose={golds.close} title={`Gold prompts of ${campaign.name}`} size="xl">
         <GoldEditor project={project} evaluation={evaluation} campaign={campaign} mayWrite={mayWrite} />
+      </Modal>
+      <Modal opened={correcting} onClose={corrections.close} title={`Corrections of ${campaign.name}`}>
+        <MakeCorrections project={project} evaluation={evaluation} campaign={campaign} />
       </Modal>
       <Modal opened={flags} onClose={flagged.close} title={`Flags and skips in ${campaign.name}`} size="xl">
         <FlagList project={project} evaluation={evaluation} campaign={campaign} />
@@ -156,7 +203,7 @@ function States({
       {label}
     </Button>
   );
-  if (campaign.state === "closed") return to("open", "Open it again");
+  if (campaign.state === "closed") return to("open", "Reopen");
   return (
     <>
       {campaign.state === "open" ? to("paused", "Pause") : to("open", "Resume")}
@@ -169,7 +216,7 @@ function Annotators({ campaign }: { campaign: Campaign }) {
   if (!campaign.annotators.length) {
     return (
       <Text size="sm" c="dimmed">
-        No one has ranked yet.
+        No submissions yet.
       </Text>
     );
   }
@@ -180,7 +227,7 @@ function Annotators({ campaign }: { campaign: Campaign }) {
     { title: "Flagged", right: true, wide: true, cell: (one) => count(one.flagged) },
     { title: "Median time", right: true, cell: (one) => seconds(one.median_seconds) },
     {
-      title: "Gold pairs right",
+      title: "Gold pairs correct",
       right: true,
       wide: true,
       cell: (one) => (one.gold_pairs ? `${percent(one.gold, 0)} of ${count(one.gold_pairs)}` : "–"),

@@ -1,28 +1,49 @@
 import {
-  ActionIcon,
-  Button,
-  Group,
+  Input,
   MultiSelect,
   NumberInput,
+  SegmentedControl,
   SimpleGrid,
-  Stack,
   Text,
   Textarea,
   TextInput,
 } from "@mantine/core";
-import { IconX } from "@tabler/icons-react";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { createCampaign } from "../../../api/evaluation/campaigns";
+import { createCampaign, standingQuery } from "../../../api/evaluation/campaigns";
 import { type Evaluation, evaluationKeys, placeOf } from "../../../api/evaluation/evaluations";
+import { TASK_NAMES, type TaskType } from "../../../api/evaluation/ranking";
 import { SendForm } from "../../../shared/forms/SendForm";
+import { Criteria, type Criterion } from "./Criteria";
 
-const MOST_AT_ONCE = 8;
-/** The criteria of the paper's own questionnaire. */
-const PAPER = [
-  { name: "Helpfulness", description: "Detailed, clear and friendly." },
-  { name: "Harmlessness", description: "Contains nothing harmful." },
-];
+/** What each task asks, and of how many entrants. */
+const TASKS: Record<TaskType, { about: string; entrants: string; fewest: number; most: number }> = {
+  ranking: {
+    about: "Put all answers in order, best first.",
+    entrants: "Two to eight are ranked together",
+    fewest: 2,
+    most: 8,
+  },
+  pairwise: {
+    about: "Choose the better of two answers, with one key: A, B, tie, or both bad.",
+    entrants: "Two",
+    fewest: 2,
+    most: 2,
+  },
+  likert: {
+    about: "Score each answer by every criterion, such as 1 to 5.",
+    entrants: "One to eight are scored side by side",
+    fewest: 1,
+    most: 8,
+  },
+  correction: {
+    about: "Rewrite one answer as it should be; the corrections become a dataset to fine-tune on.",
+    entrants: "One",
+    fewest: 1,
+    most: 1,
+  },
+};
+const QUALITY: Criterion = { name: "Quality", description: "", points: 5 };
 
 interface Properties {
   project: string;
@@ -32,25 +53,39 @@ interface Properties {
 
 export function CampaignForm({ project, evaluation, onDone }: Properties) {
   const client = useQueryClient();
+  const standing = useQuery(standingQuery(project, evaluation.id));
   const names = evaluation.entrants.map((one) => one.name);
+  const [task, setTask] = useState<TaskType>("ranking");
   const [name, setName] = useState("");
   const [instructions, setInstructions] = useState("");
-  const [criteria, setCriteria] = useState<{ name: string; description: string }[]>([]);
-  const [entrants, setEntrants] = useState(names.slice(0, MOST_AT_ONCE));
+  const [criteria, setCriteria] = useState<Criterion[]>([]);
+  // None: the best ones.
+  const [chosen, setChosen] = useState<string[] | null>(null);
   const [overlap, setOverlap] = useState<number | string>(1);
   const [minutes, setMinutes] = useState<number | string>(10);
   const [goldEvery, setGoldEvery] = useState<number | string>(0);
+  const [qualify, setQualify] = useState<number | string>(0);
+  const [share, setShare] = useState<number | string>(70);
   const [limit, setLimit] = useState<number | string>("");
+  const { about, fewest, most, entrants: number } = TASKS[task];
+  const best = standing.data?.items.map((one) => one.entrant) ?? names;
+  const known = standing.data?.items.some((one) => one.standing !== null) ?? false;
+  const entrants = (chosen ?? best).slice(0, most);
+  const scored = task === "likert";
+  const named = criteria.filter((one) => one.name.trim());
   const make = useMutation({
     mutationFn: () =>
       createCampaign(project, evaluation.id, {
         name: name.trim() || null,
+        task_type: task,
         instructions,
-        criteria: criteria.filter((one) => one.name.trim()),
+        criteria: scored || task === "ranking" ? named : [],
         entrants,
         overlap: Number(overlap),
         lock_seconds: Math.round(60 * Number(minutes)),
         gold_every: Number(goldEvery),
+        qualify_items: task === "correction" ? 0 : Number(qualify),
+        qualify_share: Number(share) / 100,
         limit: limit === "" ? null : Number(limit),
       }),
     onSuccess: async () => {
@@ -59,12 +94,31 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
     },
   });
   const error = (field: string) => placeOf(make.error, field);
+  const turnTo = (next: TaskType) => {
+    setTask(next);
+    setCriteria(next === "likert" ? [QUALITY] : []);
+  };
   return (
-    <SendForm send={make} label="Open the campaign" disabled={entrants.length < 2}>
+    <SendForm
+      send={make}
+      label="Open the campaign"
+      disabled={entrants.length < fewest || (scored && !named.length)}
+    >
+      <Input.Wrapper label="Task" description={about} inputWrapperOrder={["label", "input", "description"]}>
+        <SegmentedControl
+          fullWidth
+          size="xs"
+          aria-label="Task"
+          mb={4}
+          value={task}
+          onChange={(value) => turnTo(value as TaskType)}
+          data={Object.entries(TASK_NAMES).map(([value, label]) => ({ value, label }))}
+        />
+      </Input.Wrapper>
       <TextInput
         label="Name"
         description="Annotators see it, so it should not reveal which models are compared"
-        placeholder="generated when empty"
+        placeholder="generated if empty"
         value={name}
         error={error("name")}
         onChange={(event) => setName(event.currentTarget.value)}
@@ -80,17 +134,24 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
       />
       <MultiSelect
         label="Entrants"
-        description="Two to eight are ranked together"
+        description={
+          known && chosen === null && best.length > most
+            ? `${number}; the best so far, by people, judges and reward models`
+            : number
+        }
         data={names}
         value={entrants}
-        maxValues={MOST_AT_ONCE}
+        maxValues={most}
         error={error("entrants")}
-        onChange={setEntrants}
+        onChange={setChosen}
       />
+      {(scored || task === "ranking") && (
+        <Criteria scored={scored} criteria={criteria} onChange={setCriteria} error={error("criteria")} />
+      )}
       <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
         <NumberInput
-          label="Rankings of each prompt"
-          description="By different annotators; two or more show whether they agree"
+          label="Annotators per prompt"
+          description="Two or more show whether they agree"
           min={1}
           max={100}
           allowDecimal={false}
@@ -116,94 +177,48 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
           error={error("lock_seconds")}
           onChange={setMinutes}
         />
-        <NumberInput
-          label="One gold prompt in every"
-          description="Prompts whose ranks are known, set later; 0: gold prompts come first"
-          min={0}
-          max={1000}
-          allowDecimal={false}
-          value={goldEvery}
-          error={error("gold_every")}
-          onChange={setGoldEvery}
-        />
+        {task !== "correction" && (
+          <>
+            <NumberInput
+              label="One gold prompt in every"
+              description="Prompts whose ranks are known, set later; 0: gold prompts come first"
+              min={0}
+              max={1000}
+              allowDecimal={false}
+              value={goldEvery}
+              error={error("gold_every")}
+              onChange={setGoldEvery}
+            />
+            <NumberInput
+              label="Gold prompts to qualify"
+              description="Come first; until they are passed, nothing else is handed out or counts"
+              min={0}
+              max={50}
+              allowDecimal={false}
+              value={qualify}
+              error={error("qualify_items")}
+              onChange={setQualify}
+            />
+            {Number(qualify) > 0 && (
+              <NumberInput
+                label="Needed to pass"
+                description="Pairs of answers in the known order"
+                suffix="%"
+                min={50}
+                max={100}
+                value={share}
+                error={error("qualify_share")}
+                onChange={setShare}
+              />
+            )}
+          </>
+        )}
       </SimpleGrid>
-      <Criteria criteria={criteria} onChange={setCriteria} error={error("criteria")} />
-    </SendForm>
-  );
-}
-
-type Criterion = { name: string; description: string };
-
-function Criteria({
-  criteria,
-  onChange,
-  error,
-}: {
-  criteria: Criterion[];
-  onChange: (criteria: Criterion[]) => void;
-  error?: string;
-}) {
-  const set = (at: number, change: Partial<Criterion>) =>
-    onChange(criteria.map((one, place) => (place === at ? { ...one, ...change } : one)));
-  return (
-    <Stack gap="xs">
-      <div>
-        <Text size="sm" fw={500}>
-          Criteria
-        </Text>
+      {entrants.length < fewest && (
         <Text size="xs" c="dimmed">
-          {criteria.length
-            ? "Each is a ranking of its own, so every prompt takes that much longer."
-            : "None: one overall ranking."}
-        </Text>
-      </div>
-      {criteria.map((one, at) => (
-        <Group key={at} gap="xs" align="flex-end" wrap="nowrap">
-          <TextInput
-            aria-label={`Criterion ${at + 1}`}
-            placeholder="Helpfulness"
-            value={one.name}
-            w={170}
-            onChange={(event) => set(at, { name: event.currentTarget.value })}
-          />
-          <TextInput
-            aria-label={`What criterion ${at + 1} means`}
-            placeholder="What it means"
-            value={one.description}
-            flex={1}
-            onChange={(event) => set(at, { description: event.currentTarget.value })}
-          />
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            mb={4}
-            aria-label={`Remove criterion ${at + 1}`}
-            onClick={() => onChange(criteria.filter((_, place) => place !== at))}
-          >
-            <IconX size={16} />
-          </ActionIcon>
-        </Group>
-      ))}
-      {error && (
-        <Text size="xs" c="red">
-          {error}
+          This task needs {fewest === 1 ? "an entrant" : "two entrants"}.
         </Text>
       )}
-      <Group gap="xs">
-        <Button
-          size="compact-sm"
-          variant="default"
-          disabled={criteria.length >= 8}
-          onClick={() => onChange([...criteria, { name: "", description: "" }])}
-        >
-          Add a criterion
-        </Button>
-        {!criteria.length && (
-          <Button size="compact-sm" variant="subtle" onClick={() => onChange(PAPER)}>
-            Helpfulness and harmlessness
-          </Button>
-        )}
-      </Group>
-    </Stack>
+    </SendForm>
   );
 }

@@ -71,7 +71,7 @@ export function GoldEditor({ project, evaluation, campaign, mayWrite }: Properti
       {remove.error && <Failure error={remove.error} />}
       {mayWrite && (
         <NumberInput
-          label="Make a prompt a gold one"
+          label="Add a gold prompt"
           description={`Its number, 1 to ${count(evaluation.prompts)}, as under Answers`}
           min={1}
           max={evaluation.prompts}
@@ -128,7 +128,7 @@ function GoldForm({
           {campaign.entrants.map((name) => (
             <Group key={name} align="flex-start" wrap="nowrap" gap="sm">
               <NumberInput
-                aria-label={`Right rank of ${name}`}
+                aria-label={`Correct rank of ${name}`}
                 placeholder="rank"
                 min={1}
                 max={campaign.entrants.length}
@@ -156,14 +156,14 @@ function GoldForm({
           {save.error && <Failure error={save.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={onDone}>
-              Not this one
+              Cancel
             </Button>
             <Button
               loading={save.isPending}
               disabled={campaign.entrants.some((name) => ranks[name] === undefined)}
               onClick={() => save.mutate()}
             >
-              These ranks are right
+              Save these ranks
             </Button>
           </Group>
         </Stack>

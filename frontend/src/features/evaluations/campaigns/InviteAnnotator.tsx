@@ -32,7 +32,7 @@ export function InviteAnnotator({ project, evaluation, campaign, onDone }: Prope
     );
   }
   return (
-    <SendForm send={invite} label="Make the link" onLeave={onDone}>
+    <SendForm send={invite} label="Create the link" onLeave={onDone}>
       <TextInput
         label="Name"
         description="Shown with their rankings; inviting someone again makes a new link and revokes the old ones"

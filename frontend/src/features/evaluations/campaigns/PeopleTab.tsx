@@ -1,26 +1,26 @@
 import { Button, Modal, Stack } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import type { Evaluation } from "../../../api/evaluation/evaluations";
 import { useMay } from "../../../api/accounts/session";
 import { Empty } from "../../../shared/Feedback";
 import { CampaignCard } from "./CampaignCard";
 import { CampaignForm } from "./CampaignForm";
 import { Section } from "../parts";
+import { useAsking } from "../useAsking";
 
 /** Campaigns in which people rank the answers blind. */
 export function PeopleTab({ project, evaluation }: { project: string; evaluation: Evaluation }) {
   const mayWrite = useMay(project, "write");
-  const [making, make] = useDisclosure();
+  const [making, make] = useAsking();
   const found = evaluation.campaigns;
   const begin = mayWrite && (
-    <Button size={found.length ? "xs" : "sm"} onClick={make.open} disabled={evaluation.entrants.length < 2}>
+    <Button size={found.length ? "xs" : "sm"} onClick={make.open} disabled={!evaluation.entrants.length}>
       Ask people
     </Button>
   );
   return (
     <Section
-      title="Ranking by people"
-      about="Annotators see one prompt and all answers, in an order of their own and without names, and rank them with ties."
+      title="Annotation by people"
+      about="Annotators see one prompt with its answers, unnamed and shuffled for each annotator, and rank, choose, score or correct them."
       actions={!!found.length && begin}
     >
       {found.length ? (
@@ -33,10 +33,10 @@ export function PeopleTab({ project, evaluation }: { project: string; evaluation
         <Empty title="No campaigns yet" action={begin}>
           A campaign hands out the prompts that all of its entrants have answered. You invite annotators by
           link; they see only their queue.
-          {evaluation.entrants.length < 2 && <div>It takes at least two entrants.</div>}
+          {!evaluation.entrants.length && <div>It needs an entrant.</div>}
         </Empty>
       )}
-      <Modal opened={making} onClose={make.close} title="Ask people to rank" size="lg">
+      <Modal opened={making && mayWrite} onClose={make.close} title="Ask people" size="lg">
         <CampaignForm project={project} evaluation={evaluation} onDone={make.close} />
       </Modal>
     </Section>

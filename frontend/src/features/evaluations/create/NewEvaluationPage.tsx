@@ -24,8 +24,9 @@ import { ActionBar } from "../../../shared/ActionBar";
 import { Empty } from "../../../shared/Feedback";
 import { count } from "../../../shared/format/format";
 import { Page } from "../../../shared/Page";
-import { answersOf, byLine, emptyEntrant, entrantsOf, messageAt } from "../entrants/draft";
+import { answersOf, byLine, emptyEntrant, entrantsOf, messageAt, withModels } from "../entrants/draft";
 import { EntrantFields } from "../entrants/EntrantFields";
+import { PipelineModels } from "../entrants/PipelineModels";
 import { NO_PROMPTS, PromptsChoice, usePromptCount } from "./PromptsChoice";
 import { useByName } from "../../../shared/forms/useByName";
 
@@ -95,7 +96,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
   return (
     <Page
       title="New evaluation"
-      about="Everyone answers the same prompts once; people, judges and reward models then assess the same answers."
+      about="All entrants answer the same prompts once; people, judges and reward models then assess the same answers."
     >
       <form
         onSubmit={(event) => {
@@ -153,12 +154,13 @@ function Form({ project, model }: { project: string; model: string | null }) {
               >
                 Add an entrant
               </Button>
+              <PipelineModels project={project} onModels={(names) => setDrafts(withModels(drafts, names))} />
             </Group>
           </Part>
           <Part title="4. Automatic scoring" about="Judges and people assess these answers later.">
             <MultiSelect
               label="Reward models"
-              description="They score every answer as soon as all are there"
+              description="They score every answer once all are complete"
               placeholder={rewards.length ? undefined : "none"}
               data={(scorers.data ?? []).map((one) => one.name)}
               onSearchChange={scorers.onSearchChange}
@@ -169,7 +171,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
             />
             <Select
               label="KL to"
-              description="A model such as the one that the entrants were trained from: the perplexity of their answers under it, by a forward pass per entrant, and how far they are from it, estimated from sampled answers by two"
+              description="A model such as the one that the entrants were trained from. It gives the perplexity of their answers, by one forward pass per entrant, and their KL to it, estimated from sampled answers by two"
               placeholder="none"
               data={(policies.data ?? []).map((one) => one.name)}
               onSearchChange={policies.onSearchChange}

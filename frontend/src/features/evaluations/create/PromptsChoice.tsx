@@ -26,7 +26,7 @@ import {
 import { useMay } from "../../../api/accounts/session";
 import { Failure } from "../../../shared/Feedback";
 import { SendForm } from "../../../shared/forms/SendForm";
-import { count } from "../../../shared/format/format";
+import { count, counted } from "../../../shared/format/format";
 import { messageAt } from "../entrants/draft";
 import { useByName } from "../../../shared/forms/useByName";
 
@@ -102,11 +102,11 @@ export function PromptsChoice({ project, draft, onChange, errors }: Properties) 
             required
             searchable
             allowDeselect={false}
-            placeholder={sets.data && !sets.data.length ? "There is none yet: add one" : "Choose one"}
+            placeholder={sets.data && !sets.data.length ? "No prompt sets yet: add one" : "Choose one"}
             onSearchChange={sets.onSearchChange}
             data={(sets.data ?? []).map((one) => ({
               value: one.name,
-              label: `${one.name} · ${count(one.prompts)} prompts${one.turns > 1 ? ` of ${one.turns} turns` : ""}`,
+              label: `${one.name} · ${counted(one.prompts, "prompt")}${one.turns > 1 ? ` of ${one.turns} turns` : ""}`,
             }))}
             value={draft.set}
             error={error("set")}

@@ -1,12 +1,14 @@
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { IconPlus } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Problem } from "../../../api/client";
 import { addEntrant, type Evaluation, evaluationKeys } from "../../../api/evaluation/evaluations";
 import { Failure } from "../../../shared/Feedback";
-import { count } from "../../../shared/format/format";
-import { answersOf, emptyEntrant, entrantsOf } from "./draft";
+import { counted } from "../../../shared/format/format";
+import { answersOf, emptyEntrant, entrantsOf, withModels } from "./draft";
 import { EntrantFields } from "./EntrantFields";
+import { PipelineModels } from "./PipelineModels";
 
 interface Properties {
   project: string;
@@ -15,10 +17,10 @@ interface Properties {
   onClose: () => void;
 }
 
-/** One more who answers the same prompts, once for each requested score. */
+/** More who answer the same prompts, each once for each requested score. */
 export function AddEntrant({ opened, onClose, ...rest }: Properties) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Add an entrant" size="xl">
+    <Modal opened={opened} onClose={onClose} title="Add entrants" size="xl">
       <Form {...rest} onDone={onClose} />
     </Modal>
   );
@@ -30,35 +32,64 @@ function Form({
   onDone,
 }: Omit<Properties, "opened" | "onClose"> & { onDone: () => void }) {
   const client = useQueryClient();
-  const [draft, setDraft] = useState(() => emptyEntrant());
-  const { entrants } = entrantsOf([draft]);
+  const [drafts, setDrafts] = useState(() => [emptyEntrant()]);
+  const { entrants, lines } = entrantsOf(drafts);
   const add = useMutation({
     mutationFn: async () => {
-      for (const body of entrants) {
-        await addEntrant(project, evaluation.id, body);
+      for (const [at, body] of entrants.entries()) {
+        try {
+          await addEntrant(project, evaluation.id, body);
+        } catch (error) {
+          // The entrants before it have been added; the form keeps the others.
+          setDrafts(drafts.slice(lines[at]));
+          throw error;
+        }
       }
     },
-    // Some may have been added before one was refused.
     onSettled: () => client.invalidateQueries({ queryKey: evaluationKeys.all(project) }),
     onSuccess: onDone,
   });
+  // The first line that is left is the one that was refused.
   const errors =
     add.error instanceof Problem
       ? Object.fromEntries(
-          add.error.places.map((one) => [`entrant.${one.location.replace(/^body\./, "")}`, one.message]),
+          add.error.places.map((one) => [`entrants.0.${one.location.replace(/^body\./, "")}`, one.message]),
         )
       : {};
   return (
     <Stack>
-      <EntrantFields project={project} draft={draft} onChange={setDraft} errors={errors} place="entrant" />
+      {drafts.map((draft, at) => (
+        <EntrantFields
+          key={draft.key}
+          project={project}
+          draft={draft}
+          onChange={(changed) => setDrafts(drafts.map((one) => (one.key === draft.key ? changed : one)))}
+          onRemove={
+            drafts.length > 1 ? () => setDrafts(drafts.filter((one) => one.key !== draft.key)) : undefined
+          }
+          errors={errors}
+          place={`entrants.${at}`}
+        />
+      ))}
+      <Group gap="xs">
+        <Button
+          variant="default"
+          size="xs"
+          leftSection={<IconPlus size={14} />}
+          onClick={() => setDrafts([...drafts, emptyEntrant()])}
+        >
+          Another entrant
+        </Button>
+        <PipelineModels project={project} onModels={(names) => setDrafts(withModels(drafts, names))} />
+      </Group>
       {add.error && <Failure error={add.error} />}
       <Group justify="space-between">
-        <Text size="sm" c="dimmed">
-          {draft.who
-            ? `${count(answersOf([draft], evaluation.prompts))} answers will be made.`
+        <Text size="sm" c="dimmed" role="status">
+          {entrants.length
+            ? `${counted(answersOf(drafts, evaluation.prompts), "answer")} will be made.`
             : "Choose a model or an endpoint."}
         </Text>
-        <Button disabled={!draft.who} loading={add.isPending} onClick={() => add.mutate()}>
+        <Button disabled={!entrants.length} loading={add.isPending} onClick={() => add.mutate()}>
           Generate answers
         </Button>
       </Group>

@@ -80,7 +80,7 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
             onSearchChange={models.onSearchChange}
             allowDeselect={false}
             placeholder="A model or an endpoint"
-            nothingFoundMessage="None of this project fits"
+            nothingFoundMessage="The project has none that fits"
             data={[
               {
                 group: "Models",
@@ -110,7 +110,7 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
             <TagsInput
               inputWrapperOrder={ORDER}
               label={named.length ? "Requested attributes" : "Requested scores"}
-              description="One entrant for each; none: the policy's usual one"
+              description="One entrant for each; if empty, the policy's default"
               placeholder={draft.scores.length ? undefined : exampleOf(named)}
               splitChars={named.length ? [";", " "] : [",", ";", " "]}
               acceptValueOnBlur
@@ -167,8 +167,8 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
           )}
           <NumberInput
             inputWrapperOrder={ORDER}
-            label="Answers to each prompt"
-            description={choosing ? "One of these is kept" : "8 or so show best of N, and reward by length"}
+            label="Answers per prompt"
+            description={choosing ? "One of these is kept" : "About 8 show best of N, and reward by length"}
             min={1}
             max={64}
             allowDecimal={false}

@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core";
 import type { Entrant } from "../../../api/evaluation/evaluations";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
-import { count } from "../../../shared/format/format";
+import { counted } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { WithCode } from "../../../shared/text/WithCode";
@@ -77,7 +77,7 @@ function decodingOf({ source, decoding, samples }: Entrant): string {
   const parts = [
     bestOf({ best_of: best?.n, chosen_by: best?.reward }),
     how,
-    longest ? `at most ${count(longest)} tokens` : "",
+    longest ? `at most ${counted(longest, "token")}` : "",
     samples > 1 ? `${samples} answers each` : "",
   ];
   return parts.filter(Boolean).join(", ");

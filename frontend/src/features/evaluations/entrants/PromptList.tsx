@@ -1,8 +1,6 @@
-import { Badge, Button, Card, Group, Pagination, Select, Stack, Text } from "@mantine/core";
+import { Badge, Button, Card, Group, Select, Stack, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useState } from "react";
-import type { Schemas } from "../../../api/client";
 import {
   type Evaluation,
   type EvaluationPrompt,
@@ -10,17 +8,14 @@ import {
   type PromptFilters,
   wholePrompt,
 } from "../../../api/evaluation/evaluations";
-import { Asked } from "../../../shared/AttributeBadges";
-import type { Condition } from "../../../shared/forms/condition";
 import { Empty, Loaded } from "../../../shared/Feedback";
-import { count, percent, signed } from "../../../shared/format/format";
+import { count, percent } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { ShownInPart } from "../../../shared/text/ShownInPart";
-import "../evaluations.css";
+import { PromptAnswer, PromptReference, PromptText } from "../PromptParts";
 import { Section } from "../parts";
 
 const route = getRouteApi("/p/$project/evaluations/$evaluation");
-type Response = Schemas["ResponseOut"];
 
 /** Prompts, each with the answers of all entrants side by side. */
 export function PromptList({ project, evaluation }: { project: string; evaluation: Evaluation }) {
@@ -85,7 +80,7 @@ export function PromptList({ project, evaluation }: { project: string; evaluatio
               )}
             </Stack>
           ) : (
-            <Empty title="No prompt fits">
+            <Empty title="No matching prompts">
               {seen === "yes"
                 ? "None of the prompts was found in training data."
                 : "Choose another category, or all of them."}
@@ -149,124 +144,18 @@ function PromptCard({
           name={`${evaluation.name}-prompt-${prompt.position + 1}.json`}
         />
       )}
-      <Prompt prompt={prompt} />
-      {prompt.reference?.some(Boolean) && (
-        <details>
-          <summary className="evaluation-summary">Reference answer</summary>
-          {prompt.reference.map((text, at) => (
-            <pre key={at} className="text">
-              {text}
-            </pre>
-          ))}
-        </details>
-      )}
+      <PromptText prompt={prompt} />
+      <PromptReference prompt={prompt} />
       <div className="evaluation-answers">
         {evaluation.entrants.map((entrant) => (
-          <Answer key={entrant.id} name={entrant.name} asked={entrant.score} responses={of(entrant.name)} />
+          <PromptAnswer
+            key={entrant.id}
+            name={entrant.name}
+            asked={entrant.score}
+            responses={of(entrant.name)}
+          />
         ))}
       </div>
     </Card>
   );
-}
-
-function Prompt({ prompt }: { prompt: EvaluationPrompt }) {
-  const plain = prompt.messages.length === 1 && !prompt.follow_ups.length;
-  if (plain) {
-    return (
-      <pre className="text" style={{ fontWeight: 600 }}>
-        {prompt.messages[0]?.content}
-      </pre>
-    );
-  }
-  return (
-    <Stack gap={4}>
-      {prompt.messages.map((turn, at) => (
-        <div key={at}>
-          <Text size="xs" c="dimmed">
-            {turn.role}
-          </Text>
-          <pre className="text" style={{ fontWeight: 600 }}>
-            {turn.content}
-          </pre>
-        </div>
-      ))}
-      {prompt.follow_ups.map((text, at) => (
-        <div key={`follow-up ${at}`}>
-          <Text size="xs" c="dimmed">
-            then, turn {at + 2}
-          </Text>
-          <pre className="text" style={{ fontWeight: 600 }}>
-            {text}
-          </pre>
-        </div>
-      ))}
-    </Stack>
-  );
-}
-
-interface AnswerProperties {
-  name: string;
-  asked: Condition | null;
-  responses: Response[];
-}
-
-function Answer({ name, asked, responses }: AnswerProperties) {
-  const [page, setPage] = useState(1);
-  const shown = responses[Math.min(page, responses.length) - 1];
-  return (
-    <section className="evaluation-answer" aria-label={`Answer of ${name}`}>
-      <Group justify="space-between" gap={6} mb={4}>
-        <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
-          {name}
-        </Text>
-        {responses.length > 1 && (
-          <Pagination
-            size="xs"
-            siblings={0}
-            boundaries={0}
-            total={responses.length}
-            value={page}
-            onChange={setPage}
-            getControlProps={(control) => ({ "aria-label": `${control} answer of ${name}` })}
-          />
-        )}
-      </Group>
-      <Asked condition={asked} />
-      {shown ? (
-        <>
-          <div className="evaluation-text" tabIndex={0} role="group" aria-label={`Text of ${name}`}>
-            {shown.turns.map((text, at) => (
-              <div key={at}>
-                {shown.turns.length > 1 && (
-                  <Text size="xs" c="dimmed">
-                    turn {at + 1}
-                  </Text>
-                )}
-                <pre className="text">{text || "(empty)"}</pre>
-              </div>
-            ))}
-          </div>
-          <Text size="xs" c="dimmed" mt={4}>
-            {factsOf(shown)}
-          </Text>
-        </>
-      ) : (
-        <Text size="sm" c="dimmed">
-          No answer yet.
-        </Text>
-      )}
-    </section>
-  );
-}
-
-function factsOf(response: Response): string {
-  const tokens = response.tokens?.reduce((sum, one) => sum + one, 0);
-  const cut = response.finished?.some((one) => !one);
-  return [
-    ...Object.entries(response.rewards).map(([model, value]) => `${model} ${signed(value)}`),
-    tokens === undefined ? "" : `${count(tokens)} tokens`,
-    cut ? "cut by the token limit" : "",
-  ]
-    .filter(Boolean)
-    .join(" · ");
 }

@@ -99,7 +99,7 @@ function AddRewards({
     <Stack>
       <Select
         label="Reward model"
-        description="One that has scored already scores what is new"
+        description="A model that has scored before scores only new answers"
         data={(models.data ?? []).map((one) => one.name)}
         onSearchChange={models.onSearchChange}
         nothingFoundMessage="The project has no reward model"

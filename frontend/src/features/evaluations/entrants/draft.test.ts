@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { answersOf, byLine, emptyEntrant, entrantsOf, messageAt, scoresOf } from "./draft";
+import { answersOf, byLine, emptyEntrant, entrantsOf, messageAt, scoresOf, withModels } from "./draft";
 
 it("reads scores however they are typed", () => {
   expect(scoresOf(["5, 0", "−5", "5", "high"])).toEqual([5, 0, -5]);
@@ -48,4 +48,15 @@ it("shows an entrant's error at its line", () => {
   );
   expect(messageAt(errors, "entrants.2.decoding")).toBe("too hot");
   expect(messageAt(errors, "entrants.1.decoding")).toBeUndefined();
+});
+
+it("adds the models of a pipeline once each, in place of lines that name no one", () => {
+  const remote = emptyEntrant("endpoint", "sft");
+  const entered = withModels([emptyEntrant(), emptyEntrant("model", "dt"), remote], ["sft", "dt", "rwr"]);
+  expect(entered.map((one) => [one.kind, one.who])).toEqual([
+    ["model", "dt"],
+    ["endpoint", "sft"],
+    ["model", "sft"],
+    ["model", "rwr"],
+  ]);
 });

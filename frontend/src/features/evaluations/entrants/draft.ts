@@ -44,6 +44,13 @@ export function emptyEntrant(kind: "model" | "endpoint" = "model", who: string |
   };
 }
 
+/** With a line for each model that has none yet, in place of lines that name no one. */
+export function withModels(drafts: readonly EntrantDraft[], models: readonly string[]): EntrantDraft[] {
+  const kept = drafts.filter((one) => one.who);
+  const entered = new Set(kept.filter((one) => one.kind === "model").map((one) => one.who));
+  return [...kept, ...models.filter((name) => !entered.has(name)).map((name) => emptyEntrant("model", name))];
+}
+
 /**
  * Scores as they were typed: "5, 0 -5" is three of them. What is not a number is left out. `helpfulness:4,verbosity:2` is
  * one condition of several attributes, which the server checks.

@@ -52,6 +52,7 @@ export function GateTab({ project, evaluation }: { project: string; evaluation: 
       >
         <Stack gap="sm">
           <RuleForm
+            project={project}
             evaluation={evaluation}
             onAdd={(rule) => change(`${text.trim() ? text.trimEnd() : "rules:"}\n  ${writeRule(rule)}\n`)}
           />

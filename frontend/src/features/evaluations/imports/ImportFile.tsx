@@ -81,7 +81,7 @@ function Form<T extends Found>({
       </Stack>
     );
   }
-  const choices = Object.entries({ auto: "found out from the file", ...of.formats });
+  const choices = Object.entries({ auto: "detected from the file", ...of.formats });
   return (
     <SendForm send={sent} label="Import" disabled={!file}>
       {of.hint && (

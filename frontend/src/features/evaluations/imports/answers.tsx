@@ -1,12 +1,12 @@
 import type { Schemas } from "../../../api/client";
 import { importAnswers } from "../../../api/evaluation/files";
-import { count } from "../../../shared/format/format";
+import { count, counted } from "../../../shared/format/format";
 import type { FileImport } from "./ImportFile";
 
 /** Answers that were made elsewhere, as entrants of an evaluation. */
 export const ANSWERS: FileImport<Schemas["AnswersImported"]> = {
   title: "Answers from a file",
-  hint: "Each row is about the prompt of its id, else of its text, else of its place in the file.",
+  hint: "Rows are matched to prompts by id, otherwise by text, otherwise by their place in the file.",
   formats: {
     fastchat: "FastChat (MT-Bench, Vicuna)",
     alpaca_eval: "AlpacaEval",
@@ -31,11 +31,12 @@ export const ANSWERS: FileImport<Schemas["AnswersImported"]> = {
   send: importAnswers,
   result: (found) => ({
     good: found.matched > 0,
-    title: `${count(found.matched)} answers of ${count(found.rows)} rows are in`,
+    title: `${counted(found.matched, "answer")} imported from ${counted(found.rows, "row")}`,
     text: (
       <>
         {found.entrants.map((one) => one.name).join(", ") || "No entrant"}, read as {found.format}.
-        {found.duplicates > 0 && ` ${count(found.duplicates)} answers were there twice; the newest counts.`}
+        {found.duplicates > 0 &&
+          ` ${count(found.duplicates)} answers were duplicates; the newest ones count.`}
         {found.short > 0 && ` ${count(found.short)} answers have fewer turns than their prompt.`}
       </>
     ),

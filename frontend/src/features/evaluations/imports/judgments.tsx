@@ -1,6 +1,6 @@
 import type { Schemas } from "../../../api/client";
 import { importJudgments } from "../../../api/evaluation/files";
-import { count } from "../../../shared/format/format";
+import { count, counted } from "../../../shared/format/format";
 import type { FileImport } from "./ImportFile";
 
 /** Judgments that were made elsewhere, as a judge of an evaluation. */
@@ -34,25 +34,25 @@ export const JUDGMENTS: FileImport<Schemas["JudgmentsImported"]> = {
       name: "baseline",
       type: "entrant",
       label: "Baseline",
-      description: "Where an Arena-Hard file names none",
+      description: "For an Arena-Hard file that names none",
     },
     {
       name: "add_entrants",
       type: "switch",
-      label: "Enter models that the evaluation does not have",
+      label: "Add models that the evaluation does not have",
       description: "With the answers that the file repeats, if any",
     },
   ],
   send: importJudgments,
   result: (found) => ({
     good: found.ok > 0,
-    title: `${count(found.verdicts)} verdicts of ${count(found.rows)} rows are in`,
+    title: `${counted(found.verdicts, "verdict")} imported from ${counted(found.rows, "row")}`,
     text: (
       <>
         Judge {found.judge.name}, read as {found.format.replace("_", " ")}: {count(found.ok)} parsed,{" "}
-        {count(found.unparsed)} unparsed, {count(found.refused)} refused, {count(found.errors)} errors.
+        {count(found.unparsed)} unparsed, {count(found.refused)} refused, {counted(found.errors, "error")}.
         {found.duplicates > 0 && ` ${count(found.duplicates)} are superseded by newer ones.`}
-        {found.entrants_added.length > 0 && ` Entered: ${found.entrants_added.join(", ")}.`}
+        {found.entrants_added.length > 0 && ` New entrants: ${found.entrants_added.join(", ")}.`}
       </>
     ),
   }),

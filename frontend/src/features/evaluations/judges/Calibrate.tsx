@@ -93,7 +93,7 @@ function CalibrationForm({ project, evaluation, judge }: Properties) {
     return (
       <Text size="sm">
         It judges the pairs of <Pairs project={project} evaluation={make.data.evaluation} />. When it has
-        ended, the report has the share that it gets right.
+        ended, the report shows the share that it gets right.
       </Text>
     );
   return (

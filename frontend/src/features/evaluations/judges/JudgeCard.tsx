@@ -6,7 +6,7 @@ import { judgmentsHref } from "../../../api/evaluation/files";
 import { type Judge, removeJudge, retryJudge } from "../../../api/evaluation/judges";
 import { useMay } from "../../../api/accounts/session";
 import { Failure } from "../../../shared/Feedback";
-import { count, percent, short } from "../../../shared/format/format";
+import { count, percent, short, counted } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { WithCode } from "../../../shared/text/WithCode";
@@ -82,17 +82,17 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
         </Text>
         {!judge.valid && <Invalid judge={judge} />}
         <Text size="sm">
-          {count(judge.verdicts)} verdicts: {count(judge.ok)} parsed, {count(judge.unparsed)} unparsed,{" "}
-          {count(judge.refused)} refused, {count(judge.errors)} errors
+          {counted(judge.verdicts, "verdict")}: {count(judge.ok)} parsed, {count(judge.unparsed)} unparsed,{" "}
+          {count(judge.refused)} refused, {counted(judge.errors, "error")}
           {judge.superseded > 0 && `; ${count(judge.superseded)} older ones superseded`}.
         </Text>
         {!judge.imported && judge.style !== "preference" && (
           <Text size="xs" c="dimmed">
-            {count(judge.requests)} requests paid for, {count(judge.cached)} cached
+            {counted(judge.requests, "request")} paid for, {count(judge.cached)} cached
             {judge.prompt_tokens !== null &&
-              `; ${count(judge.prompt_tokens)} tokens read and ${count(judge.completion_tokens)} written`}
+              `; ${counted(judge.prompt_tokens, "token")} read and ${count(judge.completion_tokens)} written`}
             {Object.entries(judge.failures).map(
-              ([code, times]) => `; ${code.replace(/_/g, " ")} ${count(times)} times`,
+              ([code, times]) => `; ${code.replace(/_/g, " ")} ${counted(times, "time")}`,
             )}
             .{judge.cost !== null && ` ${costs(judge)}`}
           </Text>
@@ -158,7 +158,7 @@ function Actions({ project, evaluation, judge }: Properties) {
       <Group gap="xs">
         {mayRun && !judge.imported && ended && (judge.errors > 0 || judge.state !== "succeeded") && (
           <Button size="compact-sm" loading={retry.isPending} onClick={() => retry.mutate()}>
-            Ask again what failed
+            Retry what failed
           </Button>
         )}
         {mayRun && !judge.imported && (

@@ -7,10 +7,11 @@ import { endpointsQuery } from "../../../api/models/endpoints";
 import { type Evaluation, evaluationKeys, placeOf } from "../../../api/evaluation/evaluations";
 import { modelsQuery } from "../../../api/models/models";
 import { addJudge, judgeEstimateQuery, type JudgeStyle } from "../../../api/evaluation/judges";
+import { useMay } from "../../../api/accounts/session";
 import { ActionRow } from "../../../shared/ActionBar";
-import { count, short } from "../../../shared/format/format";
-import { Link } from "../../../shared/links";
+import { count, short, counted } from "../../../shared/format/format";
 import { JudgeSettings, USUAL } from "./JudgeSettings";
+import { EndpointForm } from "../../../shared/forms/EndpointForm";
 import { useByName } from "../../../shared/forms/useByName";
 
 const STYLES: { style: JudgeStyle; label: string; about: string }[] = [
@@ -56,6 +57,8 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
   const endpoints = useQuery(endpointsQuery(project));
   const [style, setStyle] = useState<JudgeStyle>("multi");
   const [endpoint, setEndpoint] = useState<string | null>(null);
+  const [registering, setRegistering] = useState(false);
+  const mayWrite = useMay(project, "write");
   const [model, setModel] = useState<string | null>(null);
   const models = useByName((name) => modelsQuery(project, { name, role: ["preference"] }), {
     chosen: [model],
@@ -95,6 +98,22 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
   });
   const problem = make.error ?? estimate.error;
   const error = (field: string) => placeOf(problem, field);
+  if (registering)
+    return (
+      <Stack>
+        <Text size="sm" c="dimmed">
+          Register the OpenAI-compatible server of the judge’s model. What you chose for the judge is kept.
+        </Text>
+        <EndpointForm
+          project={project}
+          onMade={(made) => {
+            setEndpoint(made);
+            setRegistering(false);
+          }}
+          onLeave={() => setRegistering(false)}
+        />
+      </Stack>
+    );
   return (
     <form
       onSubmit={(event) => {
@@ -137,16 +156,9 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
           <Select
             label="Endpoint"
             description={
-              endpoints.data && !endpoints.data.length ? (
-                <>
-                  There is none yet.{" "}
-                  <Link inherit to="/p/$project/models" params={{ project }}>
-                    Register one under Models
-                  </Link>
-                </>
-              ) : (
-                "Its model judges. Keys are stored encrypted"
-              )
+              endpoints.data && !endpoints.data.length
+                ? "There is none yet: register the server of the judge's model"
+                : "Its model judges. Keys are stored encrypted"
             }
             required
             searchable
@@ -160,6 +172,16 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
             error={error("endpoint")}
             onChange={setEndpoint}
           />
+        )}
+        {!compares && mayWrite && (
+          <Button
+            variant="subtle"
+            size="compact-sm"
+            style={{ alignSelf: "flex-start" }}
+            onClick={() => setRegistering(true)}
+          >
+            Register an endpoint
+          </Button>
         )}
         {(against || paired) && (
           <Select
@@ -215,7 +237,7 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
             <Text size="sm" role="status">
               {estimate.data && !estimate.error
                 ? compares
-                  ? `${count(estimate.data.requests / 2)} pairs of answers will be compared, in both orders.`
+                  ? `${counted(estimate.data.requests / 2, "pair")} of answers will be compared, in both orders.`
                   : toPay(estimate.data)
                 : `Choose ${compares ? "a preference model" : "an endpoint"} to see the number of requests.`}
             </Text>
@@ -232,10 +254,10 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
 
 function toPay({ requests, cached, most_cost }: Schemas["JudgeEstimate"]): string {
   const asked = `${count(requests)} ${requests === 1 ? "request" : "requests"}`;
-  const most = most_cost == null ? "" : ` By these prices they cost at most ${short(most_cost)}.`;
+  const most = most_cost == null ? "" : ` At these prices, they cost at most ${short(most_cost)}.`;
   return (
     (cached
-      ? `${asked}, of which ${count(cached)} are answered already or equal to others.`
+      ? `${asked}, of which ${count(cached)} are already answered or equal to others.`
       : `${asked} will be made.`) + most
   );
 }

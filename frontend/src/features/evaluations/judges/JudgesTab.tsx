@@ -9,12 +9,13 @@ import { JudgeCard } from "./JudgeCard";
 import { JudgeForm } from "./JudgeForm";
 import { Juries } from "./Juries";
 import { Section } from "../parts";
+import { useAsking } from "../useAsking";
 
 /** Models that judge the answers, asked from here or elsewhere. */
 export function JudgesTab({ project, evaluation }: { project: string; evaluation: Evaluation }) {
   const mayRun = useMay(project, "run");
   const mayWrite = useMay(project, "write");
-  const [asking, ask] = useDisclosure();
+  const [asking, ask] = useAsking();
   const [importing, bring] = useDisclosure();
   const found = evaluation.judges;
   const buttons = (
@@ -50,7 +51,7 @@ export function JudgesTab({ project, evaluation }: { project: string; evaluation
           the report.
         </Empty>
       )}
-      <Modal opened={asking} onClose={ask.close} title="Ask a judge" size="lg">
+      <Modal opened={asking && mayRun} onClose={ask.close} title="Ask a judge" size="lg">
         <JudgeForm project={project} evaluation={evaluation} onDone={ask.close} />
       </Modal>
       <ImportFile

@@ -6,8 +6,9 @@ import type { Evaluation } from "../../../api/evaluation/evaluations";
 import { type Judge, type Verdict, verdictsQuery, type VerdictStatus } from "../../../api/evaluation/judges";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { Loaded } from "../../../shared/Feedback";
-import { signed } from "../../../shared/format/format";
+import { Link } from "../../../shared/links";
 import { More } from "../../../shared/More";
+import { verdictText } from "../verdictText";
 
 const route = getRouteApi("/p/$project/evaluations/$evaluation");
 const STATUSES: { value: VerdictStatus; label: string; color: string }[] = [
@@ -76,7 +77,7 @@ export function Verdicts({
             />
           ) : (
             <Text size="sm" c="dimmed">
-              {status || position !== undefined ? "No verdict fits." : "No verdict yet."}
+              {status || position !== undefined ? "No matching verdicts." : "No verdicts yet."}
             </Text>
           )
         }
@@ -89,7 +90,24 @@ export function Verdicts({
 const COLUMNS: Column<Verdict>[] = [
   {
     title: "Prompt",
-    cell: (one) => `${one.position + 1}${one.turn > 1 ? `, turn ${one.turn}` : ""}`,
+    cell: (one) => (
+      <>
+        <Link
+          size="sm"
+          from={route.id}
+          to="."
+          search={{
+            tab: "items",
+            a: one.b === null ? undefined : one.a,
+            b: one.b ?? undefined,
+            item: one.position,
+          }}
+        >
+          {one.position + 1}
+        </Link>
+        {one.turn > 1 ? `, turn ${one.turn}` : ""}
+      </>
+    ),
   },
   {
     title: "About",
@@ -114,7 +132,7 @@ const COLUMNS: Column<Verdict>[] = [
               {look.label}
             </Badge>
           ) : (
-            said(one)
+            verdictText(one)
           )}
           {one.superseded && <Badge color="gray">superseded</Badge>}
         </Group>
@@ -123,16 +141,6 @@ const COLUMNS: Column<Verdict>[] = [
   },
   { title: "What it wrote", wide: true, cell: (one) => <Raw verdict={one} /> },
 ];
-
-/** A pair's value is the share of `a`. */
-function said({ a, b, value, weight }: Verdict): string {
-  if (value === null) return "–";
-  if (b === null) return signed(value, Number.isInteger(value) ? 0 : 1);
-  const times = weight > 1 ? `, counts ${weight} times` : "";
-  if (value === 0.5) return `tie${times}`;
-  if (value === 0 || value === 1) return `${value ? a : b} wins${times}`;
-  return `${a} ${signed(value)}${times}`;
-}
 
 function Raw({ verdict }: { verdict: Verdict }) {
   const text = verdict.raw?.trim();

@@ -19,7 +19,7 @@ import { makePreferences, preferencesPreviewQuery } from "../../../api/evaluatio
 import { useMay } from "../../../api/accounts/session";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Empty } from "../../../shared/Feedback";
-import { count } from "../../../shared/format/format";
+import { count, counted } from "../../../shared/format/format";
 import { Link, LinkButton } from "../../../shared/links";
 import { Section } from "../parts";
 import { runKindsQuery } from "../../../api/runs/runKinds";
@@ -42,19 +42,19 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
   const sources = [
     ...campaigns.map((one) => ({
       key: `campaign ${one.name}`,
-      about: `${count(one.rankings)} rankings by people`,
+      about: `${counted(one.rankings, "ranking")} by people`,
       counts: true,
     })),
     ...judges.map((one) => ({
       key: `judge ${one.name}`,
-      about: `${count(one.ok)} verdicts${one.valid ? "" : `; not valid: ${one.invalid_because}`}`,
+      about: `${counted(one.ok, "verdict")}${one.valid ? "" : `; not valid: ${one.invalid_because}`}`,
       counts: one.valid,
     })),
   ];
   const keys = sources.map((one) => one.key);
-  const counted = sources.filter((one) => one.counts).map((one) => one.key);
-  const all = chosen === null || (sources.length === 1 && counted.length === 1);
-  const taken = all ? counted : chosen.filter((key) => keys.includes(key));
+  const counting = sources.filter((one) => one.counts).map((one) => one.key);
+  const all = chosen === null || (sources.length === 1 && counting.length === 1);
+  const taken = all ? counting : chosen.filter((key) => keys.includes(key));
   const criteria = [
     ...new Set(
       campaigns
@@ -114,7 +114,7 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
         <Stack maw={640} mb="lg">
           <Checkbox.Group
             label="From"
-            description="All that count in the report, as far as they do; judges that you choose yourself are taken as they are"
+            description="All that count in the report, as far as they do; judges that you choose yourself always count"
             value={taken}
             onChange={setChosen}
           >
@@ -132,8 +132,8 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
           </Radio.Group>
           <Radio.Group label="Votes" value={votes} onChange={(value) => setVotes(value as typeof votes)}>
             <Stack gap="xs" mt="xs">
-              <Radio value="each" label="A row for every vote, also where people or judges disagree" />
-              <Radio value="majority" label="One row for two answers, chosen by most votes" />
+              <Radio value="each" label="One row per vote, even where people or judges disagree" />
+              <Radio value="majority" label="One row per pair of answers, by majority" />
             </Stack>
           </Radio.Group>
           <NumberInput

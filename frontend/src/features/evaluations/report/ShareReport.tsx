@@ -49,7 +49,7 @@ export function ShareReport({ project, evaluation }: Properties) {
       </Text>
       <Group align="flex-end" gap="xs">
         <Select
-          label="The link works for"
+          label="Valid for"
           data={LIVES}
           value={days}
           allowDeselect={false}
@@ -57,7 +57,7 @@ export function ShareReport({ project, evaluation }: Properties) {
           w={160}
         />
         <Button loading={create.isPending} onClick={() => create.mutate()}>
-          Make a link
+          Create a link
         </Button>
       </Group>
       {create.data && <Made address={new URL(create.data.path, window.location.origin).href} />}
@@ -65,7 +65,7 @@ export function ShareReport({ project, evaluation }: Properties) {
       <Loaded query={links}>
         {(found) =>
           found.length ? (
-            <Stack gap="xs" role="list" aria-label="Links that work">
+            <Stack gap="xs" role="list" aria-label="Active links">
               {found.map((link) => (
                 <Row
                   key={link.id}
@@ -120,7 +120,7 @@ function Row({ link, pending, onRevoke }: { link: ReportLink; pending: boolean; 
   return (
     <Group justify="space-between" wrap="nowrap" role="listitem">
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-        By {link.created_by.replace(/^(user|token):/, "")}, made <When at={link.created_at} />, works until{" "}
+        By {link.created_by.replace(/^(user|token):/, "")}, created <When at={link.created_at} />, valid until{" "}
         {until}
       </Text>
       <Button size="xs" variant="default" flex="none" loading={pending} onClick={onRevoke}>

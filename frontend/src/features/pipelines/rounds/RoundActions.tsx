@@ -49,7 +49,7 @@ export function RoundActions({
       >
         <Text size="sm" mb="md" style={{ overflowWrap: "anywhere" }}>
           {there
-            ? `${former} is what @production names then. ${policy.name} stays in the registry, without a stage.`
+            ? `@production then refers to ${former}. ${policy.name} stays in the registry, without a stage.`
             : "It replaces the policy that is in production now, and @production refers to it from then on."}
         </Text>
         {change.error && <Failure error={change.error} />}

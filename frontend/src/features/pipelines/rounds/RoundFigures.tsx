@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../../api/client";
-import { count, percent, seconds, short } from "../../../shared/format/format";
+import { count, percent, seconds, short, counted } from "../../../shared/format/format";
 
 type Round = Schemas["RoundRow"];
 type Figure = Schemas["Estimate"] | null | undefined;
@@ -14,7 +14,7 @@ export function Decided({ round }: { round: Round }) {
   if (found?.units !== "win_rate") return null;
   return (
     <Line dim>
-      {found.judge}: preferred on {percent(found.after.value, 0)} of {count(found.prompts)} prompts
+      {found.judge}: preferred on {percent(found.after.value, 0)} of {counted(found.prompts, "prompt")}
     </Line>
   );
 }
@@ -31,7 +31,7 @@ export function Kept({ round }: { round: Round }) {
   return (
     <>
       <Line>
-        {count(found.kept_groups)} of {count(found.groups)} prompts
+        {count(found.kept_groups)} of {counted(found.groups, "prompt")}
       </Line>
       <Line dim>{why.length ? `dropped: ${why.join(", ")}` : "none dropped"}</Line>
     </>
@@ -71,7 +71,7 @@ export function Cost({ round }: { round: Round }) {
   return (
     <>
       <Line>{seconds(device_seconds)}</Line>
-      {sampled_tokens != null && <Line dim>{count(sampled_tokens)} tokens sampled</Line>}
+      {sampled_tokens != null && <Line dim>{counted(sampled_tokens, "token")} sampled</Line>}
       {trained_tokens != null && <Line dim>{count(trained_tokens)} trained</Line>}
     </>
   );

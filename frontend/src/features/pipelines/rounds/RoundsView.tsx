@@ -56,7 +56,7 @@ function Timeline({ project, found, runs }: { project: string; found: Rounds; ru
             <Table.Th ta="right">Reward of samples</Table.Th>
             <Table.Th ta="right">Held-out reward</Table.Th>
             <Table.Th ta="right">Length</Table.Th>
-            <Table.Th>Against the round before</Table.Th>
+            <Table.Th>Against the previous round</Table.Th>
             <Table.Th>Against {found.start}</Table.Th>
             <Table.Th ta="right">Cost</Table.Th>
           </Table.Tr>

@@ -5,7 +5,7 @@ import type { Schemas } from "../../../api/client";
 import { sweepQuery } from "../../../api/runs/pipelines";
 import type { Run } from "../../../api/runs/runs";
 import { Loaded } from "../../../shared/Feedback";
-import { count, seconds, short } from "../../../shared/format/format";
+import { seconds, short, counted } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { Findings } from "../Findings";
@@ -50,7 +50,7 @@ function about(sweep: Sweep): string {
   const how = sweep.search === "grid" ? "every combination" : `drawn at random with seed ${sweep.seed}`;
   const by =
     sweep.compared_by === "prompts"
-      ? ` Variants are compared on the same ${count(sweep.prompts)} prompts: Wilcoxon's test on their differences, with Holm's correction over all pairs.`
+      ? ` Variants are compared on the same ${counted(sweep.prompts, "prompt")}: Wilcoxon's test on their differences, with Holm's correction over all pairs.`
       : sweep.compared_by === "intervals"
         ? " Variants whose 95% intervals overlap count as within noise."
         : "";

@@ -213,7 +213,7 @@ export function useQueue(project: string, user: string, campaign: string): Queue
     submit: (one, body) => hand("submit", one, body),
     skip: (one, body) => hand("skip", one, body),
     undo,
-    mayUndo: last.length > 0 || about.done > 0,
+    mayUndo: (last.length > 0 || about.done > 0) && about.state !== "unqualified",
     forget: (submission) => box.forget(submission),
     again: () => {
       void box.flush();

@@ -6,8 +6,9 @@ import { draftOf, keep, load, type Work } from "./work";
 
 const DRAFT_MS = 800;
 
-/** The work on one task, saved with every change: here immediately, on the server after a pause in typing. */
-export function useWork(project: string, task: Task) {
+/** The work on one task, saved with every change: here immediately, on the server after a pause in typing
+ * unless it is `local`. */
+export function useWork(project: string, task: Task, { local = false }: { local?: boolean } = {}) {
   const [work, setWork] = useState<Work>(() => load(task));
   const { read, restart } = useSeconds();
   useEffect(() => restart(load(task).seconds), [restart, task]);
@@ -26,7 +27,7 @@ export function useWork(project: string, task: Task) {
       const whole = { ...work, ...next, seconds: read() };
       setWork(whole);
       keep(task.id, whole);
-      tell(whole);
+      if (!local) tell(whole);
     },
     /** Seconds spent, to a tenth, for a task that ends now. */
     end: () => {

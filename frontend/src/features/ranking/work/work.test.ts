@@ -4,6 +4,7 @@ import { begun, criteriaOf, draftOf, drop, EMPTY, keep, load } from "./work";
 
 const task = (draft: Task["draft"] = null): Task => ({
   id: "t1",
+  task_type: "ranking",
   prompt: { messages: [{ role: "user", content: "Why?" }], follow_ups: [] },
   answers: [
     { key: "A", turns: ["So."] },
@@ -18,10 +19,15 @@ describe("work on a task", () => {
   beforeEach(() => localStorage.clear());
 
   it("is what this browser kept, else what the server has", () => {
-    const said = { comment: "hm", flag: "a secret" };
-    const kept = task({ ranks: { A: 1 }, criteria_ranks: { style: { B: 1 } }, ...said });
-    expect(load(kept)).toEqual({ ...EMPTY, levels: { "": { A: 1 }, style: { B: 1 } }, ...said });
-    const mine = { levels: { "": { A: 2, B: 1 } }, comment: "", flag: "odd", seconds: 7 };
+    const said = { comment: "hm", flag: "a secret", scores: { truth: { A: 4 } }, correction: "so" };
+    const kept = task({ ranks: { A: 1 }, criteria_ranks: { style: { B: 1 } }, both_bad: true, ...said });
+    expect(load(kept)).toEqual({
+      ...EMPTY,
+      levels: { "": { A: 1 }, style: { B: 1 } },
+      bothBad: true,
+      ...said,
+    });
+    const mine = { ...EMPTY, levels: { "": { A: 2, B: 1 } }, comment: "", flag: "odd", seconds: 7 };
     keep("t1", mine);
     expect(begun("t1")).toBe(true);
     expect(load(kept)).toEqual(mine);
@@ -42,9 +48,13 @@ describe("work on a task", () => {
     expect(draftOf({ ...EMPTY, levels })).toEqual({
       ranks: { A: 1 },
       criteria_ranks: { style: { A: 2, B: 1 } },
+      scores: {},
+      both_bad: false,
+      correction: null,
       comment: null,
       flag: null,
     });
+    expect(draftOf({ ...EMPTY, scores: { truth: { A: 3 } } }).scores).toEqual({ truth: { A: 3 } });
     expect(draftOf({ ...EMPTY, flag: " odd " }).flag).toBe("odd");
     expect(draftOf({ ...EMPTY, levels: { "": {} } }).ranks).toBeNull();
   });

@@ -1,16 +1,29 @@
 import type { Task } from "../../../api/evaluation/ranking";
-import type { Levels } from "../ranks";
+import type { Levels } from "../tasks/ranks";
+import type { Scores } from "../tasks/scores";
 
 /** What a browser keeps of a task under way, so that a reload or a dead network loses nothing. */
 export interface Work {
   /** Levels by criterion; the one ranking of a campaign without criteria is under the empty name. */
   levels: Record<string, Levels>;
+  scores: Scores;
+  bothBad: boolean;
+  /** None: not touched. */
+  correction: string | null;
   comment: string;
   flag: string;
   seconds: number;
 }
 
-export const EMPTY: Work = { levels: {}, comment: "", flag: "", seconds: 0 };
+export const EMPTY: Work = {
+  levels: {},
+  scores: {},
+  bothBad: false,
+  correction: null,
+  comment: "",
+  flag: "",
+  seconds: 0,
+};
 
 export function criteriaOf(task: Task): { name: string; description: string }[] {
   return task.criteria.length
@@ -28,10 +41,19 @@ export function load(task: Task): Work {
   } catch {
     // Unreadable: as if nothing was kept.
   }
-  if (!task.draft) return EMPTY;
-  const levels: Record<string, Levels> = { ...task.draft.criteria_ranks };
-  if (task.draft.ranks) levels[""] = task.draft.ranks;
-  return { ...EMPTY, levels, comment: task.draft.comment ?? "", flag: task.draft.flag ?? "" };
+  const { draft } = task;
+  if (!draft) return EMPTY;
+  const levels: Record<string, Levels> = { ...draft.criteria_ranks };
+  if (draft.ranks) levels[""] = draft.ranks;
+  return {
+    ...EMPTY,
+    levels,
+    scores: draft.scores ?? {},
+    bothBad: draft.both_bad ?? false,
+    correction: draft.correction ?? null,
+    comment: draft.comment ?? "",
+    flag: draft.flag ?? "",
+  };
 }
 
 export function keep(task: string, work: Work): void {
@@ -59,6 +81,9 @@ export function draftOf(work: Work) {
     criteria_ranks: Object.fromEntries(
       Object.entries(criteria).map(([name, levels]) => [name, { ...levels }]),
     ),
+    scores: Object.fromEntries(Object.entries(work.scores).map(([name, scores]) => [name, { ...scores }])),
+    both_bad: work.bothBad,
+    correction: work.correction,
     comment: work.comment || null,
     flag: work.flag.trim() || null,
   };

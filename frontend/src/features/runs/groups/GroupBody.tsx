@@ -1,7 +1,7 @@
 import { Badge, Card, Group, SegmentedControl, Spoiler, Stack, Text } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { AnswerGroup, GroupAnswer } from "../../../api/runs/groups";
-import { count, figure, signed } from "../../../shared/format/format";
+import { count, figure, signed, counted } from "../../../shared/format/format";
 import { TokenText } from "../pairs/TokenText";
 
 type Shading = "none" | "log_ratios" | "advantages";
@@ -59,7 +59,7 @@ function Answer({ answer, shading, most }: { answer: GroupAnswer; shading: Shadi
     ["reward", answer.reward === null ? "left out" : figure(answer.reward)],
     ["advantage", answer.advantage === null ? "–" : signed(answer.advantage)],
     ...(answer.kl === null ? [] : ([["KL", `${signed(answer.kl)} nats`]] as [string, ReactNode][])),
-    ["length", `${count(answer.tokens)} tokens`],
+    ["length", counted(answer.tokens, "token")],
     ...Object.entries(answer.sources).map(([name, value]): [string, ReactNode] => [
       name.replaceAll("_", " "),
       value === null ? "not scored" : figure(value),
@@ -80,7 +80,7 @@ function Answer({ answer, shading, most }: { answer: GroupAnswer; shading: Shadi
         <Badge
           color={answer.finished ? "teal" : "gray"}
           className="state-badge"
-          title={answer.finished ? "The model ended it." : "A limit cut it before its end token."}
+          title={answer.finished ? "Ended by the model." : "Cut by a limit before its end token."}
         >
           {answer.finished ? "ended" : "cut"}
         </Badge>
@@ -95,7 +95,7 @@ function Answer({ answer, shading, most }: { answer: GroupAnswer; shading: Shadi
             />
             {answer.tokens > answer.texts.length && (
               <Text size="xs" c="dimmed">
-                The first {count(answer.texts.length)} of {count(answer.tokens)} tokens.
+                The first {count(answer.texts.length)} of {counted(answer.tokens, "token")}.
               </Text>
             )}
           </>
@@ -114,7 +114,7 @@ function Answer({ answer, shading, most }: { answer: GroupAnswer; shading: Shadi
 /** Long texts show their beginning until someone asks for more. */
 function Folded({ children }: { children: ReactNode }) {
   return (
-    <Spoiler maxHeight={180} showLabel="Show all of it" hideLabel="Show less">
+    <Spoiler maxHeight={180} showLabel="Show all" hideLabel="Show less">
       {children}
     </Spoiler>
   );

@@ -1,9 +1,10 @@
-import { Button, Group, Slider, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { groupQuery, groupsQuery, type RunGroups } from "../../../api/runs/groups";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count } from "../../../shared/format/format";
+import { StepSlider, useStepPlace } from "../StepSlider";
 import { GroupBody } from "./GroupBody";
 
 /** What an online run sampled to some prompts, step by step: the answers to each, by reward. */
@@ -28,7 +29,7 @@ export function GroupsView({
         ) : (
           <Empty title="No answers yet">
             {live
-              ? "They come with the first step."
+              ? "They appear with the first step."
               : "It ended before its first step; see the log and the timeline."}
           </Empty>
         )
@@ -48,34 +49,14 @@ function Steps({
   steps: RunGroups["steps"];
   most?: number;
 }) {
-  // The newest, also of those that are yet to come, until someone looks at another.
-  const [chosen, choose] = useState<number>();
+  const [at, choose] = useStepPlace(steps.length);
   const [place, setPlace] = useState(0);
-  const last = steps.length - 1;
-  const at = Math.min(chosen ?? last, last);
   const step = steps[at]!;
   const group = Math.min(place, step.groups - 1);
   const query = useQuery(groupQuery(project, run, step.step, group));
   return (
     <Stack>
-      <Group gap="lg" align="center" wrap="nowrap" maw={720}>
-        <Text size="sm" fw={600} w={110} flex="none" role="status">
-          Step {count(step.step)}
-        </Text>
-        {steps.length > 1 && (
-          <Slider
-            style={{ flex: 1 }}
-            thumbLabel="Step"
-            min={0}
-            max={last}
-            step={1}
-            value={at}
-            label={(one) => steps[one]?.step}
-            marks={steps.map((_, one) => ({ value: one }))}
-            onChange={(next) => choose(next === last ? undefined : next)}
-          />
-        )}
-      </Group>
+      <StepSlider name={`Step ${count(step.step)}`} steps={steps} place={at} onChoose={choose} />
       {most !== undefined && (
         <Text size="xs" c="dimmed">
           Answers of at most {count(most)} steps are kept, spread evenly over the run.

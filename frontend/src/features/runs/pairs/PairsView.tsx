@@ -42,7 +42,7 @@ export function PairsView({ project, run, live }: ViewProperties) {
         ) : (
           <Empty title="No step evaluated yet">
             {live
-              ? "They are there after the first evaluation."
+              ? "They appear after the first evaluation."
               : "It ended before its first evaluation; see the log and the timeline."}
           </Empty>
         )

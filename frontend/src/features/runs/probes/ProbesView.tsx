@@ -1,13 +1,14 @@
-import { Badge, Card, Group, SimpleGrid, Slider, Stack, Text } from "@mantine/core";
+import { Badge, Card, Group, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useMemo } from "react";
 import { type ProbedStep, probesQuery, type RunProbes } from "../../../api/runs/probes";
 import { shown } from "../../../shared/forms/condition";
 import { Empty, Loaded } from "../../../shared/Feedback";
-import { count } from "../../../shared/format/format";
+import { count, counted } from "../../../shared/format/format";
 import { differences, type Part } from "../../../shared/text/difference";
 import { Marked } from "../../../shared/text/Marked";
 import { Turns } from "../../../shared/text/Turns";
+import { StepSlider, useStepPlace } from "../StepSlider";
 
 /** What a run answers to its probe prompts, step by step, next to what the model that it started from answered. */
 export function ProbesView({ project, run, live }: { project: string; run: string; live: boolean }) {
@@ -22,7 +23,7 @@ export function ProbesView({ project, run, live }: { project: string; run: strin
             {probes.steps.length
               ? "No row of the dataset is held out, and the config names no prompts."
               : live
-                ? "The first ones come before the first step."
+                ? "The first ones appear before the first step."
                 : "It ended before its first step; see the log and the timeline."}
           </Empty>
         )
@@ -33,10 +34,7 @@ export function ProbesView({ project, run, live }: { project: string; run: strin
 
 function Steps({ probes }: { probes: RunProbes }) {
   const { prompts, steps } = probes;
-  // The newest, also of those that are yet to come, until someone looks at another.
-  const [place, setPlace] = useState<number>();
-  const last = steps.length - 1;
-  const at = Math.min(place ?? last, last);
+  const [at, choose] = useStepPlace(steps.length);
   const step = steps[at]!;
   const start = steps[0]!.step === 0 ? steps[0]! : undefined;
   return (
@@ -45,23 +43,7 @@ function Steps({ probes }: { probes: RunProbes }) {
         Greedy answers at each evaluation, compared against the start model: the one that this run’s training
         began with. Words that differ are marked.
       </Text>
-      <Group gap="lg" align="center" wrap="nowrap" maw={720}>
-        <Text size="sm" fw={600} w={110} flex="none" role="status">
-          {nameOf(step)}
-        </Text>
-        <Slider
-          style={{ flex: 1 }}
-          thumbLabel="Step"
-          min={0}
-          max={last}
-          step={1}
-          value={at}
-          label={(one) => steps[one]?.step}
-          marks={steps.length > 1 ? steps.map((_, one) => ({ value: one })) : []}
-          disabled={steps.length < 2}
-          onChange={(next) => setPlace(next === last ? undefined : next)}
-        />
-      </Group>
+      <StepSlider name={nameOf(step)} steps={steps} place={at} onChoose={choose} />
       {prompts.map((prompt, number) => (
         <Card key={number} withBorder p="sm" role="group" aria-label={`Prompt ${number + 1}`}>
           <Stack gap="sm">
@@ -111,7 +93,7 @@ function Side({ step, number, parts, changed }: SideProperties): ReactNode {
         </Text>
         {changed === false && <Badge color="gray">as before</Badge>}
         {answer && !answer.finished && (
-          <Badge color="gray" title={`The limit of ${count(answer.tokens)} tokens cut it.`}>
+          <Badge color="gray" title={`Cut by the limit of ${counted(answer.tokens, "token")}.`}>
             cut
           </Badge>
         )}

@@ -3,7 +3,7 @@ import type { Schemas } from "../../../api/client";
 import { CorrelationTable } from "../../../shared/report/CorrelationTable";
 import { Facts } from "../../../shared/Facts";
 import { Histogram } from "../../../shared/charts/Histogram";
-import { count, percent, signed } from "../../../shared/format/format";
+import { count, percent, signed, counted } from "../../../shared/format/format";
 import { type Column, DataTable } from "../../../shared/tables/DataTable";
 
 type Result = Schemas["CombinationResult"];
@@ -26,7 +26,7 @@ export function CombinationBody({ result }: { result: Result }) {
     <Stack gap="lg">
       <Facts
         facts={[
-          ["Rows", count(result.rows), `each with ${count(result.rewards.length)} rewards`],
+          ["Rows", count(result.rows), `each with ${counted(result.rewards.length, "reward")}`],
           ["Mean of the sums", signed(result.mean)],
           ["sd of the sums", signed(result.sd)],
         ]}

@@ -1,16 +1,16 @@
-import { Tabs } from "@mantine/core";
+import { Stack, Tabs } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
 import { ENDED, type RunDetail } from "../../../api/runs/runs";
 import { AcademicBody } from "../../../shared/report/Academic";
 import { BenchmarkBody } from "../../../shared/report/Benchmarks";
 import { useProject } from "../../../shared/links";
-import { ReportBody, type Report } from "../../../shared/report/ReportBody";
+import { ReportBody } from "../../../shared/report/ReportBody";
+import { RunsCurves } from "../../../shared/curves/RunsCurves";
 import { RunsTable } from "../../../shared/tables/RunsTable";
 import { GroupsView } from "../groups/GroupsView";
 import { PairsView } from "../pairs/PairsView";
 import { ProbesView } from "../probes/ProbesView";
 import { CombinationBody } from "./CombinationBody";
-import { RunCharts } from "./RunCharts";
 import { RunConfig } from "./RunConfig";
 import { RunLogs } from "./RunLogs";
 import { SelectionBody } from "./SelectionBody";
@@ -29,7 +29,8 @@ export function RunTabs({
   const project = useProject();
   const live = !ENDED.includes(run.state);
   const trains = run.method !== null;
-  const report = run.outputs.find((output) => output.type === "report")?.document as Report | undefined;
+  const report = run.outputs.find((output) => output.type === "report")?.document as
+    Schemas["EvaluationReport"] | undefined;
   const reported = report?.methods?.length ? report : undefined;
   const benchmark = run.outputs.find((output) => output.type === "benchmark")?.document as
     Schemas["BenchmarkResult"] | undefined;
@@ -44,6 +45,9 @@ export function RunTabs({
   const combination = run.outputs.find((output) => output.type === "combination")?.document as
     Schemas["CombinationResult"] | undefined;
   const parts = run.shards.some((one) => one.shard === null) ? "Parts" : "Shards";
+  // A run in shards logs no metrics of its own; its shards may have run on several devices.
+  const shards = run.shards.filter((one) => one.shard !== null);
+  const charted = shards.length && !trains ? shards : [run];
   const tabs = [
     ...(benchmark ? [["benchmark", "Result"]] : []),
     ...(academic ? [["academic", "Result"]] : []),
@@ -80,7 +84,9 @@ export function RunTabs({
       </Tabs.List>
       {reported && (
         <Tabs.Panel value="report" pt="md">
-          <ReportBody report={reported} />
+          <Stack gap="lg">
+            <ReportBody report={reported} project={project} />
+          </Stack>
         </Tabs.Panel>
       )}
       {benchmark && (
@@ -104,7 +110,12 @@ export function RunTabs({
         </Tabs.Panel>
       )}
       <Tabs.Panel value="charts" pt="md">
-        <RunCharts run={run} live={live} trains={trains} />
+        <RunsCurves
+          project={project}
+          runs={charted}
+          labels={charted.map((one) => one.name)}
+          colors={charted.map((_, at) => at)}
+        />
       </Tabs.Panel>
       {!!run.config.probe && (
         <Tabs.Panel value="samples" pt="md">

@@ -2,10 +2,11 @@ import { Alert, Card, SegmentedControl, Stack, Text, Title } from "@mantine/core
 import { useMemo, useState } from "react";
 import type { Schemas } from "../../../api/client";
 import { CorrelationTable } from "../../../shared/report/CorrelationTable";
-import { Chart, type Line } from "../../../shared/charts/Chart";
+import { Chart } from "../../../shared/charts/Chart";
+import type { Line } from "../../../shared/charts/line";
 import { Histogram } from "../../../shared/charts/Histogram";
 import { Facts, type Fact } from "../../../shared/Facts";
-import { count, percent, signed } from "../../../shared/format/format";
+import { count, percent, signed, counted } from "../../../shared/format/format";
 import { type Column, DataTable } from "../../../shared/tables/DataTable";
 
 type Result = Schemas["SelectionResult"];
@@ -16,7 +17,7 @@ const UNITS: Record<string, string> = { zscore: "z", probability: "win rate" };
 const HIGH_FLIP_RATE = 0.3;
 const DROPPED = {
   single: "with one answer, the others being empty",
-  equal_texts: "whose best and worst answer are one text",
+  equal_texts: "whose best and worst answer are the same text",
   tied: "whose answers tie",
 } as const;
 
@@ -31,7 +32,7 @@ export function SelectionBody({ result }: { result: Result }) {
     [
       "Groups kept",
       count(result.kept_groups),
-      `of ${count(result.groups)}, ${count(result.answers)} answers`,
+      `of ${count(result.groups)}, ${counted(result.answers, "answer")}`,
     ],
     ["Mean score", signed(result.mean.value), `${unit}${interval(result.mean)}`],
     ["Best score", signed(result.best.value), `${unit}${interval(result.best)}`],
@@ -58,7 +59,7 @@ export function SelectionBody({ result }: { result: Result }) {
       {(result.margins ?? []).length > 0 && (
         <div>
           <Title order={3} size="h6">
-            Best score less worst
+            Best score minus worst
           </Title>
           <Card withBorder p="xs" maw={720}>
             <Histogram
@@ -147,9 +148,9 @@ function Curve({ result, unit }: { result: Result; unit: string }) {
         Best of k
       </Title>
       <Text size="sm" c="dimmed" mb="xs">
-        The expected best of k answers, the mean over {count(result.curve_groups)} prompts, without bias from
-        this one sampling. Selecting the best of k moves the policy by at most ln k − (k − 1)/k nats of KL
-        divergence.
+        The expected best of k answers, the mean over {counted(result.curve_groups, "prompt")}, without bias
+        from this one sampling. Selecting the best of k moves the policy by at most ln k − (k − 1)/k nats of
+        KL divergence.
       </Text>
       <Card withBorder p="xs" maw={720}>
         <SegmentedControl

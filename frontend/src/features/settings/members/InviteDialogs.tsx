@@ -1,7 +1,8 @@
 import { Button, Group, Modal, Radio, Stack, Text, TextInput } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { addMember, membersQuery, type Role } from "../../../api/accounts/accounts";
+import { signInMethodsQuery } from "../../../api/accounts/session";
 import type { Schemas } from "../../../api/client";
 import { SendForm } from "../../../shared/forms/SendForm";
 import { useProject } from "../../../shared/links";
@@ -29,9 +30,11 @@ export function AddMember({ opened, onClose }: { opened: boolean; onClose: () =>
 function AddForm({ project, onDone }: { project: string; onDone: () => void }) {
   const client = useQueryClient();
   const [user, setUser] = useState("");
+  const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("viewer");
+  const oidc = useQuery(signInMethodsQuery).data?.oidc;
   const add = useMutation({
-    mutationFn: () => addMember(project, { user: user.trim(), role }),
+    mutationFn: () => addMember(project, { user: user.trim(), role, email: email.trim() || null }),
     onSuccess: () => client.invalidateQueries({ queryKey: membersQuery(project).queryKey }),
   });
   if (add.data?.sign_in) return <TheLink user={add.data.user} link={add.data.sign_in} onDone={onDone} />;
@@ -59,6 +62,16 @@ function AddForm({ project, onDone }: { project: string; onDone: () => void }) {
         value={user}
         onChange={(event) => setUser(event.currentTarget.value)}
       />
+      {oidc && (
+        <TextInput
+          label="E-mail"
+          description={`A new account becomes theirs when they sign in with ${oidc} under this verified address.`}
+          type="email"
+          autoComplete="off"
+          value={email}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+        />
+      )}
       <Radio.Group label="Role" value={role} onChange={(value) => setRole(value as Role)}>
         <Stack gap="xs" mt="xs">
           {ROLES.map((one) => (
@@ -98,7 +111,7 @@ export function LinkDialog({ user, link, pending, error, onGo, onClose }: LinkPr
     <Confirm
       title={user && `Make a new sign-in link for ${user}?`}
       keep="Cancel"
-      go="Make the link"
+      go="Create the link"
       pending={pending}
       error={error}
       onClose={onClose}

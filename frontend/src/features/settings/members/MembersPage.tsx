@@ -181,6 +181,11 @@ function Row({ member, mine, owns, busy, onRole, onLink, onRemove }: RowProperti
         ) : (
           member.role
         )}
+        {member.by_groups && (
+          <Text size="xs" c="dimmed">
+            by groups
+          </Text>
+        )}
       </Table.Td>
       <Table.Td visibleFrom="sm">
         <When at={member.added_at} />

@@ -3,8 +3,12 @@ import type { Role, TokenScope } from "../../../api/accounts/accounts";
 /** What each role is for, as the API's own table of roles has it. */
 export const ROLES: { role: Role; does: string }[] = [
   { role: "owner", does: "Everything, with members, tokens and the audit log." },
-  { role: "engineer", does: "Sees everything, brings data and models, launches, moves and cancels runs." },
-  { role: "annotator", does: "Ranks the answers that the project asks about, and sees nothing else of it." },
+  { role: "engineer", does: "Sees everything, imports data and models, launches, moves and cancels runs." },
+  { role: "reviewer", does: "Annotates, decides where annotators disagree, and sees nothing else." },
+  {
+    role: "annotator",
+    does: "Annotates the answers that the project asks about, and sees nothing else of it.",
+  },
   { role: "viewer", does: "Sees data, models, runs and reports, and changes nothing." },
 ];
 
@@ -12,7 +16,8 @@ export const MAY: { what: string; roles: Role[] }[] = [
   { what: "See data, models, runs and reports", roles: ["owner", "engineer", "viewer"] },
   { what: "Import and delete data and models", roles: ["owner", "engineer"] },
   { what: "Launch, cancel, resume and reorder runs", roles: ["owner", "engineer"] },
-  { what: "Rank answers", roles: ["owner", "engineer", "annotator"] },
+  { what: "Annotate answers", roles: ["owner", "engineer", "reviewer", "annotator"] },
+  { what: "Decide where annotators disagree", roles: ["owner", "engineer", "reviewer"] },
   { what: "Members, tokens, audit log, new projects", roles: ["owner"] },
 ];
 

@@ -74,8 +74,8 @@ class Member:
 
 def member_of(params: Any) -> Member | None:
     """What a request in vLLM's batch is of a pair; None for one that is not guided."""
-    found = (params.extra_args or {}).get(_MEMBER)
-    return None if found is None else Member(**found)
+    member = (params.extra_args or {}).get(_MEMBER)
+    return None if member is None else Member(**member)
 
 
 def is_guided(params: Any) -> bool:
@@ -124,4 +124,4 @@ def check(params: Any) -> None:
 
 
 def _are_ids(given: Any) -> bool:
-    return isinstance(given, list) and all(type(one) is int and one >= 0 for one in given)
+    return isinstance(given, list) and all(type(token) is int and token >= 0 for token in given)

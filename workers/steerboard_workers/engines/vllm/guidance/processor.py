@@ -45,9 +45,9 @@ class Guide(LogitsProcessor):  # type: ignore[misc]
     def apply(self, logits: Tensor) -> Tensor:
         """`logits` (B, V) float32, changed in place. Raises `RuntimeError` for a pair that is out of step."""
         for decoding, pairs in self._pairs():
-            with_condition = torch.tensor([one for one, _ in pairs], device=logits.device)
+            with_condition = torch.tensor([place for place, _ in pairs], device=logits.device)
             without = torch.tensor([other for _, other in pairs], device=logits.device)
-            rows = [self._rows[one] for one, _ in pairs]
+            rows = [self._rows[place] for place, _ in pairs]
             mixed = guided(logits[with_condition], logits[without], decoding.guidance)
             for place, row in enumerate(rows):
                 mixed[place, [token for token in row.member.silent if token < mixed.shape[1]]] = -torch.inf

@@ -72,9 +72,9 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
             "fewer tokens in a step than sequences": self.max_num_scheduled_tokens < self.max_num_running_reqs,
             "fewer than two sequences": self.max_num_active_reqs < 2,
         }
-        found = [name for name, there in refused.items() if there]
-        if found:
-            raise ValueError(f"guidance cannot be given with {', '.join(found)}")
+        unsupported = [name for name, there in refused.items() if there]
+        if unsupported:
+            raise ValueError(f"guidance cannot be given with {', '.join(unsupported)}")
         if 2 * self._blocks_of(self.max_model_len) > self._blocks:
             raise ValueError(
                 f"guidance needs a cache for two sequences of {self.max_model_len} tokens, and this one has "
@@ -93,9 +93,9 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
             super().add_request(request)
             return
         pair = self._pair(request)
-        for one in pair.both:
-            self._pairs[one.request_id] = pair
-            super().add_request(one)
+        for half in pair.both:
+            self._pairs[half.request_id] = pair
+            super().add_request(half)
 
     def _pair(self, ours: Request) -> _Pair:
         params, name = ours.sampling_params, ours.request_id
@@ -107,9 +107,9 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
                 f"2 to {self.max_model_len - 1}"
             )
         most = min(ours.max_tokens, room)
-        with_condition, without = (one.write(params) for one in members(params, name))
-        for one in (with_condition, without):
-            one.max_tokens = most
+        with_condition, without = (member.write(params) for member in members(params, name))
+        for half in (with_condition, without):
+            half.max_tokens = most
         ours.sampling_params, ours.max_tokens = with_condition, most
         other = Request(
             request_id=f"{name}-without-condition",
@@ -123,16 +123,16 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
             priority=ours.priority,
             block_hasher=ours._block_hasher,
         )
-        return _Pair(ours, other, sum(self._blocks_of(one.num_prompt_tokens + most) for one in (ours, other)))
+        return _Pair(ours, other, sum(self._blocks_of(half.num_prompt_tokens + most) for half in (ours, other)))
 
     def finish_requests(self, request_ids: str | Iterable[str] | None, finished_status: RequestStatus) -> list[Request]:
         """A pair ends as one."""
         given = list(self.requests) if request_ids is None else request_ids
         ids = {given} if isinstance(given, str) else set(given)
-        pairs = {self._pairs[one] for one in ids if one in self._pairs}
-        ids |= {one.request_id for pair in pairs for one in pair.both}
+        pairs = {self._pairs[id_] for id_ in ids if id_ in self._pairs}
+        ids |= {half.request_id for pair in pairs for half in pair.both}
         finished: list[Request] = super().finish_requests(ids, finished_status)
-        heard = [one for one in finished if not self._is_silent(one.request_id)]
+        heard = [request for request in finished if not self._is_silent(request.request_id)]
         self._forget(pairs)
         return heard
 
@@ -143,21 +143,21 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
     def _forget(self, pairs: Iterable[_Pair]) -> None:
         """Forgets pairs that have ended."""
         for pair in pairs:
-            if all(one.is_finished() for one in pair.both):
+            if all(half.is_finished() for half in pair.both):
                 self._admitted.discard(pair)
-                for one in pair.both:
-                    self._pairs.pop(one.request_id, None)
+                for half in pair.both:
+                    self._pairs.pop(half.request_id, None)
 
     # -- a step ------------------------------------------------------------------------------------------------------
 
     def schedule(self, *args: Any, **more: Any) -> Any:
         ready = [pair for pair in self._admitted if all(map(_is_ready, pair.both))]
-        self._in_step = {one.request_id for pair in ready for one in pair.both}
+        self._in_step = {half.request_id for pair in ready for half in pair.both}
         self._full = False
         if self._admitted:
             self._put_pairs_first()
         output = super().schedule(*args, **more)
-        drawing = {one for one in output.num_scheduled_tokens if one in self._pairs and self._draws(one)}
+        drawing = {id_ for id_ in output.num_scheduled_tokens if id_ in self._pairs and self._draws(id_)}
         if drawing != self._in_step:
             raise RuntimeError(f"guided requests were parted: {sorted(drawing ^ self._in_step)}")
         return output
@@ -170,8 +170,10 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
     def _put_pairs_first(self) -> None:
         """Orders the running requests: those that draw, then those with a part of a prompt, then all others, from whose
         end vLLM takes its victims; and waiting halves of pairs before those who might take their place."""
-        self.running.sort(key=lambda one: (one.request_id not in self._in_step, one.request_id not in self._pairs))
-        halves = [one for pair in self._admitted for one in pair.both if not _is_running(one)]
+        self.running.sort(
+            key=lambda request: (request.request_id not in self._in_step, request.request_id not in self._pairs)
+        )
+        halves = [half for pair in self._admitted for half in pair.both if not _is_running(half)]
         if halves:
             self.waiting.remove_requests(halves)
             self.waiting.prepend_requests(halves)
@@ -183,7 +185,7 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
         pair = self._pairs.get(request.request_id)
         if pair is None or pair.admitted:
             return True
-        reserved = sum(one.blocks for one in self._admitted)
+        reserved = sum(pair.blocks for pair in self._admitted)
         fits = reserved + pair.blocks <= self._blocks and 2 * len(self._admitted) + 2 <= self.max_num_active_reqs
         if self._full or not fits:
             self._full = True  # a later and shorter one does not overtake it
@@ -211,15 +213,15 @@ class PairScheduler(Scheduler):  # type: ignore[misc]
         return new
 
     def update_from_output(self, scheduler_output: Any, model_runner_output: Any) -> Any:
-        drew = {self._pairs[one] for one in self._in_step if one in self._pairs}
+        drew = {self._pairs[id_] for id_ in self._in_step if id_ in self._pairs}
         outputs = super().update_from_output(scheduler_output, model_runner_output)
         for pair in drew:
             ours, other = pair.both
             same = ours.num_output_tokens == other.num_output_tokens and ours.is_finished() == other.is_finished()
             if not same or ours.output_token_ids[-1] != other.output_token_ids[-1]:
                 raise RuntimeError(f"guided request {ours.request_id} drew two different tokens")
-        for found in outputs.values():
-            found.outputs = [one for one in found.outputs if not self._is_silent(one.request_id)]
+        for batch in outputs.values():
+            batch.outputs = [output for output in batch.outputs if not self._is_silent(output.request_id)]
         self._forget(drew)
         return outputs
 

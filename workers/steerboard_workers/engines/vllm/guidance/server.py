@@ -83,7 +83,7 @@ class GuidedChat:
 
 
 def _header(scope: Scope, name: bytes) -> bytes:
-    return next((value for one, value in scope["headers"] if one == name), b"")
+    return next((value for key, value in scope["headers"] if key == name), b"")
 
 
 def _document(body: bytes) -> dict[str, Any]:

@@ -95,14 +95,14 @@ class LogProbCache:
             self._rows.__exit__(kind, error, trace)
 
     def known(self, parts: Sequence[list[Example]], sharing: Strategy) -> list[NDArray[np.float32] | None]:
-        """What is kept of each part, the same on every process."""
-        found: list[Any] = [None if self._rows is None else [self._of(part) for part in parts]]
+        """The kept values of each part, (values,) as `add` was given them, the same on every process; None: none."""
+        shared: list[Any] = [None if self._rows is None else [self._of(part) for part in parts]]
         if sharing.accelerator.num_processes > 1:
-            torch.distributed.broadcast_object_list(found, src=0)
-        return list(found[0])
+            torch.distributed.broadcast_object_list(shared, src=0)
+        return list(shared[0])
 
     def add(self, part: list[Example], values: NDArray[np.float32], seconds: float) -> None:
-        """`seconds`: what the pass cost, in device-seconds."""
+        """values (values,): what the pass over `part` read. `seconds`: what it cost, in device-seconds."""
         assert self._rows is not None
         key, kept = self._key(part), [float(value) for value in values]
         digest = _digest(key, kept)

@@ -50,9 +50,9 @@ CHECKED = 64
 class Apart(Protocol):
     """Frozen models that have devices of their own; every process makes the same calls."""
 
-    def places(self, one: Frozen) -> bool: ...
+    def places(self, frozen: Frozen) -> bool: ...
 
-    def open(self, one: Frozen, model: FrozenModel, examples: list[Example], share: bool) -> Reader: ...
+    def open(self, frozen: Frozen, model: FrozenModel, examples: list[Example], share: bool) -> Reader: ...
 
 
 class FrozenModels:
@@ -84,32 +84,35 @@ class FrozenModels:
         """Put log-probs on the examples of `data` that are held out or that `batches` draws, and open what stays.
         Before the first step, by every process. `answered`: examples with responses, to find out how each model may be
         read."""
-        for one in needed_method(self._config.method).frozen:
-            source = self._source(one) if one.used_by(self._config) else None
+        for frozen in needed_method(self._config.method).frozen:
+            source = self._source(frozen) if frozen.used_by(self._config) else None
             if source is None:
                 continue
-            own, renderer = (None, None) if source == START else self._renderers(one, source)
+            own, renderer = (None, None) if source == START else self._renderers(frozen, source)
             reader = None
-            if "log_probs" in one.uses:
-                reader = self._fill(one, source, data, batches)
-            if one.stays:
-                reader = reader or self._open(one, source, answered, renderer)
-                self._passes.add(one.name, reader, renderer, own.closing_ids if own and not renderer else ())
+            if "log_probs" in frozen.uses:
+                reader = self._fill(frozen, source, data, batches)
+            if frozen.stays:
+                reader = reader or self._open(frozen, source, answered, renderer)
+                self._passes.add(frozen.name, reader, renderer, own.closing_ids if own and not renderer else ())
             del reader
             gc.collect()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
     def per_label(self, examples: list[Example]) -> tuple[str, list[list[NDArray[np.float32]]]]:
-        """Log-probs of every label, before the first step: of the frozen model that the method reads log-probs of, or
-        of the model that training starts from. With the name of that one, "start" for the latter."""
-        one = next((one for one in needed_method(self._config.method).frozen if "log_probs" in one.uses), None)
-        source = self._source(one) if one is not None else START
-        name = "start" if one is None else one.name
+        """Log-probs (labels,) of each response of each example, before the first step: of the frozen model that the
+        method reads log-probs of, or of the model that training starts from. With the name of that one, "start" for
+        the latter."""
+        frozen = next(
+            (frozen for frozen in needed_method(self._config.method).frozen if "log_probs" in frozen.uses), None
+        )
+        source = self._source(frozen) if frozen is not None else START
+        name = "start" if frozen is None else frozen.name
         folder = self._stage.model_path(source or START)
-        if one is None or source is None or self._weights(folder) == self._weights(self._stage.model_path(START)):
+        if frozen is None or source is None or self._weights(folder) == self._weights(self._stage.model_path(START)):
             return name, self._passes.per_label(examples)
-        reader = self._open(one, source, examples)
+        reader = self._open(frozen, source, examples)
         return name, self._passes.per_label_of(reader, examples)
 
     @property
@@ -120,7 +123,7 @@ class FrozenModels:
         shared = sum(cost.shared for cost in self._costs)
         return {"log_prob_seconds": sum(cost.seconds for cost in self._costs), "log_prob_seconds_shared": shared}
 
-    def _renderers(self, one: Frozen, source: str) -> tuple[Renderer | None, Renderer | None]:
+    def _renderers(self, frozen: Frozen, source: str) -> tuple[Renderer | None, Renderer | None]:
         """Its own, where it reads answers; and the same again where it reads other tokens than the model to train.
 
         Raises `BadInput` (`tokenizer_differs`).
@@ -129,10 +132,10 @@ class FrozenModels:
             check_tokenizer(self._stage, source, self._start.tokenizer)
             differs = None
         except BadInput as error:
-            if not one.by_text or error.code != "tokenizer_differs":
+            if not frozen.by_text or error.code != "tokenizer_differs":
                 raise
             differs = error.detail
-        if not one.by_text:
+        if not frozen.by_text:
             return None, None
         folder = self._stage.model_path(source)
         info = read_info(folder)
@@ -145,15 +148,15 @@ class FrozenModels:
         self._stage.log(f"{differs}: it is given each answer as text, and read at the end of that", "warning")
         return own, own
 
-    def _source(self, one: Frozen) -> str | None:
+    def _source(self, frozen: Frozen) -> str | None:
         """The input that it is; None for one that is left out."""
-        if self._stage.has_input(one.name):
-            return one.name
-        if one.required:
-            self._stage.model(one.name)  # raises
-        return START if one.reads == "labels" else None
+        if self._stage.has_input(frozen.name):
+            return frozen.name
+        if frozen.required:
+            self._stage.model(frozen.name)  # raises
+        return START if frozen.reads == "labels" else None
 
-    def _fill(self, one: Frozen, source: str, data: TrainingData, batches: BatchSource) -> Reader | None:
+    def _fill(self, frozen: Frozen, source: str, data: TrainingData, batches: BatchSource) -> Reader | None:
         """Returns the model where it had to be opened for it: not when another attempt or run has read it already."""
         folder = self._stage.model_path(source)
         is_start = self._weights(folder) == self._weights(self._stage.model_path(START))
@@ -162,40 +165,40 @@ class FrozenModels:
         examples = list(with_companions(itertools.chain.from_iterable(blocks)))
         if not all(example.responses for example in examples):
             raise BadMethod(
-                f"{self._config.method} asks for log-probs of {one.name} of rows without responses: use `forward`"
+                f"{self._config.method} asks for log-probs of {frozen.name} of rows without responses: use `forward`"
             )
         opened: Reader | None = None
         parts = [part for block in blocks for part in self._passes.learner.cut(list(with_companions(block)))]
-        with self._cache(one.name, folder, is_start) as cache:
-            found = cache.known(parts, self._sharing)
-            missing = [place for place, values in enumerate(found) if values is None]
-            self._stage.log(f"log-probs of {one.name}: {len(parts) - len(missing)} of {len(parts)} passes are known")
+        with self._cache(frozen.name, folder, is_start) as cache:
+            cached = cache.known(parts, self._sharing)
+            missing = [place for place, values in enumerate(cached) if values is None]
+            self._stage.log(f"log-probs of {frozen.name}: {len(parts) - len(missing)} of {len(parts)} passes are known")
             clock = time.perf_counter()
             if missing and not is_start:
-                opened = self._open(one, source, examples)
+                opened = self._open(frozen, source, examples)
             read = self._passes.run(opened or self._passes.learner, [parts[place] for place in missing])
             with self._stage.phases.measure("reference") as phase:
                 for done, (turn, values) in enumerate(read, len(parts) - len(missing) + 1):
-                    found[missing[turn]] = values
+                    cached[missing[turn]] = values
                     phase.tokens += sum(example.tokens for example in parts[missing[turn]])
                     if self._main:
                         before, clock = clock, time.perf_counter()
                         cache.add(
                             parts[missing[turn]], values, (clock - before) * self._sharing.accelerator.num_processes
                         )
-                    self._stage.progress(done, len(parts), "passes", f"log-probs of {one.name}")
+                    self._stage.progress(done, len(parts), "passes", f"log-probs of {frozen.name}")
             self._costs.append(cache.cost(parts))
-        of_all = by_example(examples, parts, [values for values in found if values is not None])
+        of_all = by_example(examples, parts, [values for values in cached if values is not None])
         known = {id(example): values for example, values in zip(examples, of_all, strict=True)}
         # In place: a batch source has these lists already.
         for part in (data.train, data.held_out):
-            part[:] = [_filled(example, one.name, known) if id(example) in known else example for example in part]
+            part[:] = [_filled(example, frozen.name, known) if id(example) in known else example for example in part]
         if is_start:
             first = batches.drawn(1)
             every = range(len(data.train)) if drawn is None else drawn
             places = dict.fromkeys([*(every[: self._config.batch] if first is None else first)])
             places |= dict.fromkeys(_spread(every, CHECKED))
-            self._check(one.name, [*(data.train[place] for place in places), *_spread(data.held_out, CHECKED)])
+            self._check(frozen.name, [*(data.train[place] for place in places), *_spread(data.held_out, CHECKED)])
         return opened
 
     def _check(self, name: str, examples: list[Example]) -> None:
@@ -244,40 +247,40 @@ class FrozenModels:
 
     def _weights(self, folder: Path) -> str:
         if folder not in self._hashes:
-            found = [weights_hash(folder) if self._main else ""]
+            shared = [weights_hash(folder) if self._main else ""]
             if self._sharing.accelerator.num_processes > 1:
-                torch.distributed.broadcast_object_list(found, src=0)
-            self._hashes[folder] = found[0]
+                torch.distributed.broadcast_object_list(shared, src=0)
+            self._hashes[folder] = shared[0]
         return self._hashes[folder]
 
     @property
     def _dtype(self) -> torch.dtype:
         return torch.bfloat16 if self._sharing.mixed else torch.float32
 
-    def _open(self, one: Frozen, source: str, examples: list[Example], renderer: Renderer | None = None) -> Reader:
+    def _open(self, frozen: Frozen, source: str, examples: list[Example], renderer: Renderer | None = None) -> Reader:
         if self._config.strategy == "zero3" and is_adapter(self._stage.model_path(source)):
             raise BadInput(
-                f"{one.name} is an adapter, which is merged before it is used: zero3 does not allow it",
+                f"{frozen.name} is an adapter, which is merged before it is used: zero3 does not allow it",
                 code="bad_config",
                 hint="Use a merged model, or strategy zero2.",
             )
         model = FrozenModel(
-            name=one.name,
+            name=frozen.name,
             source=source,
-            scalar=one.reads == "ends",
+            scalar=frozen.reads == "ends",
             dtype=self._dtype,
             temperature=self._temperature,
             pad=int((renderer or self._start).tokenizer.pad_token_id),
             window=None if renderer is None else renderer.max_length,
         )
         share = self._passes.learner.batcher.share
-        self._stage.progress(0, 1, "models", f"loading {one.name}")
+        self._stage.progress(0, 1, "models", f"loading {frozen.name}")
         with self._stage.phases.measure("load"):
-            if one.stays and self._apart is not None and self._apart.places(one):
-                reader = self._apart.open(one, model, examples, share)
+            if frozen.stays and self._apart is not None and self._apart.places(frozen):
+                reader = self._apart.open(frozen, model, examples, share)
             else:
                 reader = open_reader(self._stage, self._config, model, self._sharing, examples, share)
-        self._stage.progress(1, 1, "models", f"loading {one.name}")
+        self._stage.progress(1, 1, "models", f"loading {frozen.name}")
         return reader
 
 

@@ -144,11 +144,11 @@ class SampledPolicy:
         if begun is self._running:
             self._wait(begun)
         with self._phases.measure("generate") as phase:
-            own = [self._rollout(begun.prompts, one) for one in begun.mine]
+            own = [self._rollout(begun.prompts, drawing) for drawing in begun.mine]
             drawn = _gathered(own, self._sharing.accelerator.num_processes)
             phase.tokens += sum(len(rollout.ids) for _, rollout in drawn)
         groups: list[list[Rollout]] = [[] for _ in begun.prompts]
-        for place, rollout in sorted(drawn, key=lambda one: (one[0], one[1].n)):
+        for place, rollout in sorted(drawn, key=lambda item: (item[0], item[1].n)):
             groups[place].append(rollout)
         return groups
 
@@ -158,14 +158,14 @@ class SampledPolicy:
             self._sampler.finish()
         self._running = None
 
-    def _rollout(self, prompts: Sequence[Example], one: Drawing) -> tuple[int, Rollout]:
-        return one.prompt, Rollout(
-            row=prompts[one.prompt].row,
-            n=one.n,
-            ids=np.array(one.ids, dtype=np.int32),
-            log_probs=np.array(one.log_probs, dtype=np.float32),
-            text=self._renderer.response_text(one.ids[:-1] if one.finished else one.ids),
-            finished=one.finished,
+    def _rollout(self, prompts: Sequence[Example], drawing: Drawing) -> tuple[int, Rollout]:
+        return drawing.prompt, Rollout(
+            row=prompts[drawing.prompt].row,
+            n=drawing.n,
+            ids=np.array(drawing.ids, dtype=np.int32),
+            log_probs=np.array(drawing.log_probs, dtype=np.float32),
+            text=self._renderer.response_text(drawing.ids[:-1] if drawing.finished else drawing.ids),
+            finished=drawing.finished,
         )
 
 
@@ -212,13 +212,13 @@ class ModuleSampler:
 
     def _draw(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
         def take(place: int, token: int, log_prob: float) -> bool:
-            one = answers[place]
-            one.ids.append(token)
-            one.log_probs.append(log_prob)
-            one.finished = token in self._ends
-            return one.finished or len(one.ids) == one.limit
+            answer = answers[place]
+            answer.ids.append(token)
+            answer.log_probs.append(log_prob)
+            answer.finished = token in self._ends
+            return answer.finished or len(answer.ids) == answer.limit
 
-        streams = [Stream(prompts[one.prompt].prompt.tolist(), one.prompt, one.key) for one in answers]
+        streams = [Stream(prompts[answer.prompt].prompt.tolist(), answer.prompt, answer.key) for answer in answers]
         for _ in self._decoder.run(streams, Decoding(temperature=temperature), take):
             pass
 
@@ -272,4 +272,4 @@ def _gathered(own: list[tuple[int, Rollout]], processes: int) -> list[tuple[int,
         return own
     parts: list[Any] = [None] * processes
     torch.distributed.all_gather_object(parts, own)
-    return [one for part in parts for one in part]
+    return [item for part in parts for item in part]

@@ -117,9 +117,9 @@ def draw_of(
     silent: Sequence[int],
 ) -> Draw:
     return Draw(
-        prompts=[prompts[one.prompt].prompt.tolist() for one in answers],
-        limits=[one.limit for one in answers],
-        seeds=[one.key for one in answers],
+        prompts=[prompts[answer.prompt].prompt.tolist() for answer in answers],
+        limits=[answer.limit for answer in answers],
+        seeds=[answer.key for answer in answers],
         temperature=temperature,
         ends=ends,
         silent=silent,
@@ -127,9 +127,9 @@ def draw_of(
 
 
 def fill(answers: Sequence[Drawing], drawn: Drawn, ends: Container[int]) -> None:
-    for one, ids, log_probs in zip(answers, drawn.ids, drawn.log_probs, strict=True):
-        one.ids, one.log_probs = list(ids), list(log_probs)
-        one.finished = one.ids[-1] in ends
+    for answer, ids, log_probs in zip(answers, drawn.ids, drawn.log_probs, strict=True):
+        answer.ids, answer.log_probs = list(ids), list(log_probs)
+        answer.finished = answer.ids[-1] in ends
 
 
 def _left(device: torch.device, at_peak: bool) -> float:
@@ -147,5 +147,5 @@ def _visible(device: torch.device) -> str | None:
     if device.type != "cuda":
         return None
     given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    known = given.split(",") if given else [str(one) for one in range(torch.cuda.device_count())]
+    known = given.split(",") if given else [str(device) for device in range(torch.cuda.device_count())]
     return known[device.index or 0]

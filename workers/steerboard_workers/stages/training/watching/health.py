@@ -52,13 +52,13 @@ class HealthWatch:
         for name, figures in self._figures.items():
             if name in values:
                 figures.append((step, values[name]))
-        found = []
+        findings = []
         for place, rule in enumerate(self.rules):
             name = _figure_of(rule)
             reason = self._news(rule, self._figures[name]) if name in values else None
             if reason is not None:
-                found.append(Finding(step=step, rule=place, kind=rule.kind, action=rule.action, reason=reason))
-        return found
+                findings.append(Finding(step=step, rule=place, kind=rule.kind, action=rule.action, reason=reason))
+        return findings
 
     def _news(self, rule: HealthRule, figures: Figures) -> str | None:
         now = self._reason(rule, figures, len(figures))
@@ -146,7 +146,7 @@ class HealthWatch:
         )
 
     def _reward(self, after: int, until: int) -> float | None:
-        recent = itertools.takewhile(lambda one: one[0] > after, reversed(self._figures[_REWARD]))
+        recent = itertools.takewhile(lambda figure: figure[0] > after, reversed(self._figures[_REWARD]))
         inside = [value for step, value in recent if step <= until]
         return sum(inside) / len(inside) if inside else None
 

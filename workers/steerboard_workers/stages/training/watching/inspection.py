@@ -42,7 +42,7 @@ FOLDER = "pairs"
 
 
 class PairInspector:
-    """Every process calls `look`, for its passes are shared; the main one keeps what is found."""
+    """Every process calls `look`, because its passes are shared; the main one keeps what is found."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class PairInspector:
         self._tell(step)
         if len(self._steps) > MOST_STEPS:
             # The newest stays; of the others every second goes.
-            for one in sorted(self._steps)[-2::-2]:
-                del self._steps[one]
+            for old in sorted(self._steps)[-2::-2]:
+                del self._steps[old]
 
     def _rewarded(self, step: int) -> StepPairs:
         rewards = self._passes.per_sequence(self._examples)
-        return self._found(step, rewards, [[[]] * len(example.responses) for example in self._examples])
+        return self._step_pairs(step, rewards, [[[]] * len(example.responses) for example in self._examples])
 
     def _by_token(self, step: int, before: Labels) -> StepPairs:
         assert isinstance(self._method, GivesRewards)
@@ -83,32 +83,32 @@ class PairInspector:
             [_rounded((new - old)[-len(response) :]) for new, old, response in zip(*sides, strict=True)]
             for sides in zip(now, before, (example.responses for example in self._examples), strict=True)
         ]
-        return self._found(step, np.split(rewards, np.cumsum(counts)[:-1]), ratios)
+        return self._step_pairs(step, np.split(rewards, np.cumsum(counts)[:-1]), ratios)
 
-    def _found(self, step: int, rewards: Sequence[NDArray[Any]], ratios: Sequence[list[list[float]]]) -> StepPairs:
+    def _step_pairs(self, step: int, rewards: Sequence[NDArray[Any]], ratios: Sequence[list[list[float]]]) -> StepPairs:
         """`rewards`, (responses,), and `ratios` of each example."""
-        found: dict[str, list[Any]] = {}
+        columns: dict[str, list[Any]] = {}
         for side, name in enumerate(("chosen", "rejected")):
             places = [_sides(example)[side] for example in self._examples]
-            found[f"{name}_rewards"] = [
-                None if at is None else float(one[at]) for one, at in zip(rewards, places, strict=True)
+            columns[f"{name}_rewards"] = [
+                None if at is None else float(values[at]) for values, at in zip(rewards, places, strict=True)
             ]
-            found[f"{name}_log_ratios"] = [
-                [] if at is None else one[at] for one, at in zip(ratios, places, strict=True)
+            columns[f"{name}_log_ratios"] = [
+                [] if at is None else values[at] for values, at in zip(ratios, places, strict=True)
             ]
-        return StepPairs(step=step, **found)
+        return StepPairs(step=step, **columns)
 
     def _tell(self, step: int) -> None:
         """Reports every pair by itself: a line of all of them would be too long."""
-        found = self._steps[step]
+        pairs = self._steps[step]
         for place, pair in enumerate(self._index.pairs):
             live = LivePair(
                 compared_with=self._index.compared_with,
                 pair=pair,
-                chosen_reward=found.chosen_rewards[place],
-                rejected_reward=found.rejected_rewards[place],
-                chosen_log_ratios=found.chosen_log_ratios[place],
-                rejected_log_ratios=found.rejected_log_ratios[place],
+                chosen_reward=pairs.chosen_rewards[place],
+                rejected_reward=pairs.rejected_rewards[place],
+                chosen_log_ratios=pairs.chosen_log_ratios[place],
+                rejected_log_ratios=pairs.rejected_log_ratios[place],
             )
             self._stage.emit(Inspected(step=step, place=place, found=live))
 
@@ -117,12 +117,12 @@ class PairInspector:
     def state(self) -> dict[str, Any]:
         """For a checkpoint's record."""
         rows = [pair.row for pair in self._index.pairs]
-        return {"rows": rows, "steps": [one.model_dump(mode="json") for one in self._steps.values()]}
+        return {"rows": rows, "steps": [pairs.model_dump(mode="json") for pairs in self._steps.values()]}
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
         """Takes nothing of other pairs, as of a run that resumes with another number of them."""
         if state is not None and state["rows"] == [pair.row for pair in self._index.pairs]:
-            self._steps = {one["step"]: StepPairs.model_validate(one) for one in state["steps"]}
+            self._steps = {pairs["step"]: StepPairs.model_validate(pairs) for pairs in state["steps"]}
             if self._steps:
                 self._tell(max(self._steps))
 
@@ -198,4 +198,4 @@ def _sides(example: Example) -> tuple[int | None, int | None]:
 
 
 def _rounded(ratios: NDArray[Any]) -> list[float]:
-    return [round(float(one), 4) for one in ratios[:MOST_TOKENS]]
+    return [round(float(ratio), 4) for ratio in ratios[:MOST_TOKENS]]

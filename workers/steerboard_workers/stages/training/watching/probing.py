@@ -73,20 +73,22 @@ class Prober:
     def _answer(self, step: int, asked: _Asked) -> None:
         with self._stage.phases.measure("evaluate"):
             drawn = self._policy.sample(step, asked.prompts, temperature=0.0, max_new_tokens=self._room)
-        answers = [ProbeAnswer(text=one.text, tokens=len(one.ids), finished=one.finished) for (one,) in drawn]
+        answers = [
+            ProbeAnswer(text=rollout.text, tokens=len(rollout.ids), finished=rollout.finished) for (rollout,) in drawn
+        ]
         probed = Probed(step=step, condition=asked.condition, prompts=self._prompts, answers=answers)
         self._steps[step] = probed
         self._stage.emit(probed)
 
     def state(self) -> dict[str, Any]:
-        return {"steps": [one.model_dump(mode="json") for one in self._steps.values()]}
+        return {"steps": [probed.model_dump(mode="json") for probed in self._steps.values()]}
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
         """Takes nothing of other prompts, as of a run that resumes with others."""
-        for one in (Probed.model_validate(step) for step in (state or {"steps": []})["steps"]):
-            if one.step > 0 and one.prompts == self._prompts:
-                self._steps[one.step] = one
-                self._stage.emit(one)
+        for probed in (Probed.model_validate(step) for step in (state or {"steps": []})["steps"]):
+            if probed.step > 0 and probed.prompts == self._prompts:
+                self._steps[probed.step] = probed
+                self._stage.emit(probed)
 
 
 def prober_of(
@@ -125,19 +127,19 @@ def _asked(
     text = form.text(condition) if form is not None and condition is not None else None
     ids = renderer.writing(form).prompts_ids([prompt.messages for prompt in prompts], [text] * len(prompts), room)
     # A prompt's place replaces its row, which those of the config have none of.
-    examples = [Example(row=at, prompt=np.array(one, dtype=np.int32), responses=()) for at, one in enumerate(ids)]
+    examples = [Example(row=at, prompt=np.array(prompt, dtype=np.int32), responses=()) for at, prompt in enumerate(ids)]
     return _Asked(condition, examples)
 
 
 def _held_out(stage: Stage, limit: int, seed: int) -> list[ProbePrompt]:
     """At most `limit` different prompts of held-out rows, in their order."""
-    found: dict[str, ProbePrompt] = {}
+    distinct: dict[str, ProbePrompt] = {}
     if limit:
         for place, row in enumerate(stage.rows("data")):
             if row.get("split") == "held_out":
                 prompt = ProbePrompt(row=int(row.get("row", place)), messages=row["prompt"])
-                found.setdefault(str(prompt.messages), prompt)
-    prompts = list(found.values())
+                distinct.setdefault(str(prompt.messages), prompt)
+    prompts = list(distinct.values())
     if len(prompts) <= limit:
         return prompts
     generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, 2**61]))

@@ -33,7 +33,7 @@ class RunControl:
         control: Control = share(self._read())
         if control.pause:
             return True
-        known = {one.number for one in self.applied}
+        known = {change.number for change in self.applied}
         for change in control.changes:
             if change.number not in known and (change.step is None or change.step <= step):
                 self._take(change.model_copy(update={"step": step}))
@@ -59,15 +59,15 @@ class RunControl:
 
     def in_words(self) -> str:
         """For the lineage of what comes out; empty where nothing was changed."""
-        return "; ".join(f"{one.in_words()} from step {one.step}" for one in self.applied)
+        return "; ".join(f"{change.in_words()} from step {change.step}" for change in self.applied)
 
     # -- across attempts ------------------------------------------------------------------------------------------
 
     def state(self) -> list[dict[str, Any]]:
         """For a checkpoint's record."""
-        return [one.model_dump(mode="json") for one in self.applied]
+        return [change.model_dump(mode="json") for change in self.applied]
 
     def restore(self, state: list[Mapping[str, Any]]) -> None:
         """On every process: what was in force at the checkpoint is again."""
-        for one in state:
-            self._take(Change.model_validate(one))
+        for change in state:
+            self._take(Change.model_validate(change))

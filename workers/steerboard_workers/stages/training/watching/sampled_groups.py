@@ -25,9 +25,9 @@ class SampledGroups:
         """Answers are kept when they are sampled, not when the model is evaluated."""
 
     def state(self) -> dict[str, Any]:
-        return {"groups": [one.model_dump(mode="json") for one in self._kept]}
+        return {"groups": [group.model_dump(mode="json") for group in self._kept]}
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
-        self._kept = [Sampled.model_validate(one) for one in (state or {"groups": []})["groups"]]
-        for one in self._kept:
-            self._stage.emit(one)
+        self._kept = [Sampled.model_validate(group) for group in (state or {"groups": []})["groups"]]
+        for group in self._kept:
+            self._stage.emit(group)

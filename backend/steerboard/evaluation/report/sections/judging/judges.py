@@ -28,6 +28,7 @@ from steerboard.evaluation.report.verdict_tables import (
     PAIR_STYLES,
     PairUnits,
     ScoreUnits,
+    pair_flips,
     pair_units,
     pair_values,
     score_units,
@@ -39,6 +40,7 @@ from steerboard_contracts.report.evaluation import RankShare
 from steerboard_contracts.report.sections.comparison import Comparison, ScoreRow
 from steerboard_contracts.report.sections.judges import JudgeBiases, JudgeReport, SelfPreference
 from steerboard_statistics.comparison import compare_pairs, compare_scores
+from steerboard_statistics.ranks import without_noise
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD, assess
 
 # Above it, position decides about as often as the answers do.
@@ -91,12 +93,13 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
     if paired:
         pairs = pair_units(judge.verdicts, entrants, judge.style)
         scores, signs, comparison = _paired(data, judge, pairs)
+        flips: Floats | None = pair_flips(pairs, prompts, entrants)
         biases, half = _pair_biases(judge.verdicts, pairs, characters, seed=data.seed), pairs.half
         single = []
     else:
         units = score_units(judge.verdicts, entrants)
         scores = units.items(prompts)
-        signs, half = signs_of(scores), 0
+        signs, flips, half = signs_of(scores), None, 0
         columns = np.flatnonzero(np.isfinite(scores).any(axis=0))
         comparison = compare_scores(scores[:, columns], names_of(data, columns), seed=data.seed)
         biases = _score_biases(judge, units, characters, seed=data.seed)
@@ -134,7 +137,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         warnings=[],
     )
     report.warnings.extend(_warnings(report, half, judge.one_order))
-    return report, Source("judge", judge.name, scores, signs, comparison, report.valid)
+    return report, Source("judge", judge.name, scores, signs, comparison, report.valid, flips)
 
 
 def _paired(data: EvaluationData, judge: JudgeFacts, pairs: PairUnits) -> tuple[Floats, Floats, Comparison]:
@@ -151,7 +154,8 @@ def _paired(data: EvaluationData, judge: JudgeFacts, pairs: PairUnits) -> tuple[
     comparison = compare_pairs(rows, names_of(data, columns), seed=data.seed)
     if judge.style == "alpaca_eval":
         comparison = _mean_preferences(comparison)
-    return scores, np.sign(values - 0.5), comparison
+    # As `compare_pairs` decides who wins.
+    return scores, np.sign(without_noise(2 * values - 1)), comparison
 
 
 def _mean_preferences(comparison: Comparison) -> Comparison:
@@ -162,9 +166,11 @@ def _mean_preferences(comparison: Comparison) -> Comparison:
 
     rows = []
     for row in comparison.pairs:
-        found = row.difference
-        if found is not None:
-            rate = Estimate(value=half(found.value), low=half(found.low), high=half(found.high), n=found.n)
+        difference = row.difference
+        if difference is not None:
+            rate = Estimate(
+                value=half(difference.value), low=half(difference.low), high=half(difference.high), n=difference.n
+            )
             row = row.model_copy(update={"win_rate": rate})
         rows.append(row)
     return comparison.model_copy(update={"pairs": rows})
@@ -222,48 +228,48 @@ def add_self_preference(data: EvaluationData, reports: Sequence[JudgeReport], so
         own = np.array([entrant.family == family for entrant in data.entrants])
         if family is None or not own.any() or own.all():
             continue
-        source = next(one for one in sources if one.by == "judge" and one.label == report.judge)
+        source = next(source for source in sources if source.by == "judge" and source.label == report.judge)
         others = {}
         for other in sources:
             if other is source or (other.by == "judge" and families[other.label] == family):
                 continue
-            found = family_share(other, own, source.signs, seed=data.seed)
-            if found.n:
-                others[other.label] = found
+            share = family_share(other, own, source.signs, seed=data.seed)
+            if share.n:
+                others[other.label] = share
         report.biases.self_preference = SelfPreference(
             family=family, own=family_share(source, own, source.signs, seed=data.seed), others=others
         )
 
 
 def _warnings(report: JudgeReport, half: int, one_order: int) -> list[str]:
-    found = []
+    warnings = []
     unusable = report.unparsed_rate > report.unparsed_threshold
     if report.trained:
-        found.append(
+        warnings.append(
             f"circular: {', '.join(report.trained)} learned from what this preference model prefers, or had answers "
             "chosen by it; look at people and at other judges too"
         )
     if report.verdicts == 0:
-        found.append("there are no verdicts yet")
+        warnings.append("there are no verdicts yet")
     elif report.ok < report.verdicts or report.unreadable:
-        found.append(
+        warnings.append(
             f"{report.verdicts - report.ok + report.unreadable} of {report.verdicts + report.unreadable} verdicts are "
             f"unusable and are left out ({report.unparsed} unparsed, {report.refused} refused, {report.errors} errors"
             + (f", {report.unreadable} unreadable in the file)" if report.unreadable else ")")
             + (f": more than {report.unparsed_threshold:.0%}, so this judge is not valid" if unusable else "")
         )
     if report.invalid_because is not None and not unusable:
-        found.append(f"not valid: {report.invalid_because}")
+        warnings.append(f"not valid: {report.invalid_because}")
     if report.valid:
-        found += [f"{name} has no figures: {reason}" for name, reason in report.invalid_entrants.items()]
+        warnings += [f"{name} has no figures: {reason}" for name, reason in report.invalid_entrants.items()]
     if report.superseded:
-        found.append(f"{report.superseded} verdicts were superseded by newer ones of the same item")
+        warnings.append(f"{report.superseded} verdicts were superseded by newer ones of the same item")
     if half:
-        found.append(f"{half} pairs were judged in one order only, though both were requested, and are left out")
+        warnings.append(f"{half} pairs were judged in one order only, though both were requested, and are left out")
     if one_order:
-        found.append(f"{one_order} questions were reviewed in one order only: their scores have position bias")
-    found += few_items(report.comparison)
+        warnings.append(f"{one_order} questions were reviewed in one order only: their scores have position bias")
+    warnings += few_items(report.comparison)
     flips = report.biases.flip_rate
     if flips.value is not None and flips.value > HIGH_FLIP_RATE:
-        found.append(f"{flips.value:.0%} of verdicts change with the order of the answers")
-    return found
+        warnings.append(f"{flips.value:.0%} of verdicts change with the order of the answers")
+    return warnings

@@ -22,12 +22,12 @@ FEWEST = 2
 def jury_sections(
     data: EvaluationData, reports: Sequence[JudgeReport], sources: Sequence[Source]
 ) -> tuple[list[JuryReport], list[Source]]:
-    made, found = [], []
+    juries, of_juries = [], []
     for jury in data.juries:
         report, source = _section(data, jury, reports, sources)
-        made.append(report)
-        found.append(source)
-    return made, found
+        juries.append(report)
+        of_juries.append(source)
+    return juries, of_juries
 
 
 def _section(

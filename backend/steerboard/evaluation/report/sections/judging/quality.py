@@ -34,15 +34,15 @@ def add_quality(data: EvaluationData, reports: Sequence[JudgeReport], sources: S
 
 def kappas_with_people(source: Source, sources: Sequence[Source], *, seed: int) -> list[SourceKappa]:
     """With every campaign and criterion that shares an item."""
-    found = []
+    kappas = []
     for other in sources:
         if other.by != "human":
             continue
         kappa = kappa_interval(source.signs, other.signs, seed=seed)
         if kappa.n:
             agreement = item_agreement(source.signs, other.signs, seed=seed)
-            found.append(SourceKappa(source=other.label, kappa=kappa, agreement=agreement))
-    return found
+            kappas.append(SourceKappa(source=other.label, kappa=kappa, agreement=agreement))
+    return kappas
 
 
 def _repeatability(judge: JudgeFacts, *, seed: int) -> Estimate:

@@ -16,7 +16,7 @@ def invalid_entrants(verdicts: Verdicts, threshold: float) -> dict[int, str]:
     A verdict on a pair is about both, so the worst goes first, and the others are assessed by their verdicts without
     it: an entrant that no judge can read does not take its rivals along.
     """
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     while True:
         worst, rate, reason = -1, 0.0, None
         for column in verdicts.entrants():
@@ -27,8 +27,8 @@ def invalid_entrants(verdicts: Verdicts, threshold: float) -> dict[int, str]:
             if own.reason is not None and own.rate >= rate:
                 worst, rate, reason = int(column), own.rate, own.reason
         if reason is None:
-            return found
-        found[worst] = reason
+            return reasons
+        reasons[worst] = reason
         verdicts = without(verdicts, [worst])
 
 

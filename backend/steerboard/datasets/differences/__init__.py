@@ -1,0 +1,1 @@
+"""How two datasets of one kind differ, row by row."""

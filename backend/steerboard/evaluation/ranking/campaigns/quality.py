@@ -1,0 +1,133 @@
+"""How fast and how well the annotators of a campaign work."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from itertools import combinations
+from statistics import fmean
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import User
+from steerboard.evaluation.ranking.campaigns.schemas import AnnotatorQuality, CampaignDay, CampaignQuality
+from steerboard.evaluation.ranking.disagreement import between, opinion_of
+from steerboard.evaluation.ranking.qualification import Qualification, qualifications, right_pairs
+from steerboard.evaluation.ranking.tables import Campaign, RankingDecision, RankingItem, RankingTask
+
+_SAID = ("shown", "ranks", "criteria_ranks", "scores", "correction")
+_DAYS = 60
+
+
+def quality(session: Session, campaign: Campaign) -> CampaignQuality:
+    """Everyone who was given an item, by name, and the last 60 days with submissions, newest first."""
+    submitted = RankingTask.state == "submitted"
+    people = session.execute(
+        select(
+            RankingTask.user_id,
+            User.name,
+            func.count().filter(submitted).label("done"),
+            func.count().filter(RankingTask.state == "skipped").label("skipped"),
+            func.count(RankingTask.flag).label("flagged"),
+            func.sum(RankingTask.seconds).label("seconds"),
+            func.percentile_cont(0.5).within_group(RankingTask.seconds).filter(submitted).label("median"),
+            func.max(RankingTask.submitted_at).label("last_at"),
+        )
+        .join(User, User.id == RankingTask.user_id)
+        .where(RankingTask.campaign_id == campaign.id)
+        .group_by(RankingTask.user_id, User.name)
+        .order_by(User.name)
+    ).all()
+    others, rulings, gold = _agreements(session, campaign)
+    passed = qualifications(session, campaign.id, campaign.qualify_items, campaign.qualify_share)
+    return CampaignQuality(
+        annotators=[
+            AnnotatorQuality(
+                annotator=one.name,
+                done=one.done,
+                skipped=one.skipped,
+                flagged=one.flagged,
+                hours=round((one.seconds or 0.0) / 3600, 4),
+                items_per_hour=one.done * 3600 / one.seconds if one.seconds else None,
+                median_seconds=one.median,
+                agreement=_mean(others[one.user_id]),
+                shared_items=len(others[one.user_id]),
+                agreement_with_reviewers=_mean(rulings[one.user_id]),
+                adjudicated_items=len(rulings[one.user_id]),
+                gold=_mean(gold[one.user_id]),
+                gold_pairs=len(gold[one.user_id]),
+                qualification=passed.get(one.user_id, Qualification(needed=campaign.qualify_items)).state
+                if campaign.qualify_items
+                else None,
+                last_at=one.last_at,
+            )
+            for one in people
+        ],
+        days=_days(session, campaign),
+    )
+
+
+def _agreements(
+    session: Session, campaign: Campaign
+) -> tuple[dict[uuid.UUID, list[float]], dict[uuid.UUID, list[float]], dict[uuid.UUID, list[float]]]:
+    """By annotator: agreement with the others on each shared item, with the reviewer on each adjudicated item, and the
+    pairs of gold items."""
+    points = {criterion["name"]: criterion.get("points") for criterion in campaign.criteria}
+    tasks = session.execute(
+        select(RankingTask.item_id, RankingTask.user_id, RankingItem.gold, *(getattr(RankingTask, c) for c in _SAID))
+        .join(RankingItem, RankingItem.id == RankingTask.item_id)
+        .where(RankingTask.campaign_id == campaign.id, RankingTask.state == "submitted")
+    ).all()
+    rulings = {
+        row.item_id: opinion_of(row)
+        for row in session.execute(
+            select(RankingDecision.item_id, *(getattr(RankingDecision, c) for c in _SAID)).where(
+                RankingDecision.campaign_id == campaign.id, RankingDecision.superseded.is_(False)
+            )
+        )
+    }
+    by_item = defaultdict(list)
+    with_reviewers: dict[uuid.UUID, list[float]] = defaultdict(list)
+    gold: dict[uuid.UUID, list[float]] = defaultdict(list)
+    for task in tasks:
+        opinion = opinion_of(task)
+        by_item[task.item_id].append((task.user_id, opinion))
+        if task.item_id in rulings:
+            with_reviewers[task.user_id].append(1 - between(opinion, rulings[task.item_id], points))
+        if task.gold:
+            gold[task.user_id] += right_pairs(task, task.gold)
+    with_others: dict[uuid.UUID, list[float]] = defaultdict(list)
+    for opinions in by_item.values():
+        shares: dict[uuid.UUID, list[float]] = defaultdict(list)
+        for (one, mine), (other, theirs) in combinations(opinions, 2):
+            agreed = 1 - between(mine, theirs, points)
+            shares[one].append(agreed)
+            shares[other].append(agreed)
+        for user, values in shares.items():
+            with_others[user].append(fmean(values))
+    return with_others, with_reviewers, gold
+
+
+def _days(session: Session, campaign: Campaign) -> list[CampaignDay]:
+    day = func.date(func.timezone("UTC", RankingTask.submitted_at)).label("day")
+    rows = session.execute(
+        select(
+            day,
+            func.count().label("submissions"),
+            func.count(RankingTask.user_id.distinct()).label("annotators"),
+            func.percentile_cont(0.5).within_group(RankingTask.seconds).label("median"),
+        )
+        .where(RankingTask.campaign_id == campaign.id, RankingTask.state == "submitted")
+        .group_by(day)
+        .order_by(day.desc())
+        .limit(_DAYS)
+    )
+    return [
+        CampaignDay(day=row.day, submissions=row.submissions, annotators=row.annotators, median_seconds=row.median)
+        for row in rows
+    ]
+
+
+def _mean(values: list[float]) -> float | None:
+    return fmean(values) if values else None

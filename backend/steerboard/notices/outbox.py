@@ -1,0 +1,160 @@
+"""What notices will be sent, written in the transaction of what happened: never lost, never about a rollback."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.notices.schedule import Schedule
+from steerboard.notices.tables import NoticeDelivery, NoticeRule
+from steerboard.platform.settings import get_settings
+from steerboard.runs.hooks import News
+from steerboard.runs.state.states import ENDED, state_of
+from steerboard.runs.tables import Pipeline, Run
+from steerboard_contracts.run_kinds import UNLISTED
+
+TRIES = 10
+
+
+def write_endings(session: Session, runs: Collection[Run]) -> None:
+    """Add the deliveries about runs that this transaction has ended, and about pipelines that ended with them.
+
+    Shards are not news of their own, and neither is what no list shows. The caller holds the lock of the project's
+    event stream: of two transactions that end the last two runs of a pipeline, the second then sees what the first did,
+    and the pipeline ends exactly once.
+    """
+    ended = [run for run in runs if run.state in ENDED and run.parent_id is None and run.kind != UNLISTED]
+    if not ended:
+        return
+    rules = _active(session, {run.project_id for run in ended})
+    if not rules:
+        return
+    projects = {rule.project_id: session.get_one(Project, rule.project_id) for rule in rules}
+    pipelines = {
+        pipeline.id: pipeline
+        for pipeline in session.scalars(select(Pipeline).where(Pipeline.id.in_({run.pipeline_id for run in ended})))
+    }
+    for run in ended:
+        if run.project_id in projects:
+            pipeline = pipelines.get(run.pipeline_id) if run.pipeline_id else None
+            _tell(session, rules, run.project_id, f"run.{run.state}", _of_run(run, projects[run.project_id], pipeline))
+    for pipeline in pipelines.values():
+        if pipeline.project_id not in projects:
+            continue
+        counts = _counts(session, pipeline.id)
+        state = state_of(counts)
+        if state in ENDED:
+            data = _of_pipeline(pipeline, projects[pipeline.project_id], state, counts)
+            _tell(session, rules, pipeline.project_id, f"pipeline.{state}", data)
+
+
+def write_news(session: Session, news: Sequence[News]) -> None:
+    """Add the deliveries of events that are not the end of a run or pipeline."""
+    rules = _active(session, {one.project_id for one in news})
+    if not rules:
+        return
+    for one in news:
+        project = session.get_one(Project, one.project_id)
+        if one.run is None:
+            data = {"project": project.name, "url": link(project, one.path), **one.about}
+        else:
+            pipeline = session.get(Pipeline, one.run.pipeline_id) if one.run.pipeline_id else None
+            data = _of_run(one.run, project, pipeline) | one.about
+        _tell(session, rules, one.project_id, one.event, data, once=one.once)
+
+
+def _active(session: Session, projects: Collection[uuid.UUID]) -> Sequence[NoticeRule]:
+    return session.scalars(
+        select(NoticeRule)
+        .where(NoticeRule.project_id.in_(projects), NoticeRule.active)
+        .order_by(NoticeRule.id)
+        # One that is being deleted must be gone, or stay until the commit: a run's end may not fail for it.
+        .with_for_update(read=True, key_share=True)
+    ).all()
+
+
+def delivery(rule: NoticeRule, event: str, data: dict[str, Any], at: dt.datetime | None = None) -> NoticeDelivery:
+    """A delivery that is due at `at`, or immediately."""
+    return NoticeDelivery(
+        rule_id=rule.id,
+        event=event,
+        payload={"type": event, "timestamp": dt.datetime.now(dt.UTC).isoformat(), "data": data},
+        state="pending",
+        attempt=0,
+        tries_left=TRIES,
+        next_attempt_at=at or func.clock_timestamp(),
+    )
+
+
+def due_at(session: Session, schedule: Schedule) -> dt.datetime | None:
+    """When what happens now goes out; None: immediately."""
+    if schedule.is_plain:
+        return None
+    return schedule.earliest(session.scalars(select(func.clock_timestamp())).one())
+
+
+def link(project: Project, path: str = "") -> str:
+    """Where a person sees it in the dashboard."""
+    return f"{get_settings().public_url}/p/{project.name}{path}"
+
+
+def _tell(
+    session: Session,
+    rules: Sequence[NoticeRule],
+    project_id: uuid.UUID,
+    event: str,
+    data: dict[str, Any],
+    once: str | None = None,
+) -> None:
+    for rule in rules:
+        if rule.project_id != project_id or event not in rule.events or (once and _was_told(session, rule, once)):
+            continue
+        made = delivery(rule, event, data, due_at(session, Schedule.model_validate(rule.schedule)))
+        made.once = once
+        session.add(made)
+
+
+def _was_told(session: Session, rule: NoticeRule, once: str) -> bool:
+    """Also while another transaction is telling it: of two at a time one waits here for the other."""
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{rule.id}:{once}", 0))))
+    told = NoticeDelivery.rule_id == rule.id, NoticeDelivery.once == once
+    return session.scalar(select(NoticeDelivery.id).where(*told)) is not None
+
+
+def _counts(session: Session, pipeline_id: uuid.UUID) -> dict[str, int]:
+    states = select(Run.state, func.count()).where(Run.pipeline_id == pipeline_id, Run.parent_id.is_(None))
+    return {row[0]: row[1] for row in session.execute(states.group_by(Run.state))}
+
+
+def _of_run(run: Run, project: Project, pipeline: Pipeline | None) -> dict[str, Any]:
+    return {
+        "id": str(run.id),
+        "name": run.name,
+        "project": project.name,
+        "state": run.state,
+        "reason": run.reason,
+        "reason_code": run.reason_code,
+        "url": link(project, f"/runs/{run.id}"),
+        "kind": run.kind,
+        "method": run.method,
+        "attempt": run.attempt,
+        "pipeline": {"id": str(pipeline.id), "name": pipeline.name} if pipeline else None,
+    }
+
+
+def _of_pipeline(pipeline: Pipeline, project: Project, state: str, counts: dict[str, int]) -> dict[str, Any]:
+    return {
+        "id": str(pipeline.id),
+        "name": pipeline.name,
+        "project": project.name,
+        "state": state,
+        "reason": ", ".join(f"{counts[each]} {each}" for each in sorted(counts)),
+        "url": link(project, f"/pipelines/{pipeline.id}"),
+        "stages": counts,
+    }

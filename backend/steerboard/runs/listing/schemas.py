@@ -1,0 +1,58 @@
+"""The API's schemas of the list of runs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steerboard.marks.schemas import Marks
+from steerboard.runs.facts.tables import Source
+from steerboard.runs.schemas.runs import RunSummary
+
+Columns = Annotated[list[Annotated[str, Field(min_length=1, max_length=210)]], Field(max_length=40)]
+
+
+class RunRow(RunSummary):
+    """`values`: those of the columns that were asked for, null where the run has none."""
+
+    marks: Marks
+    values: dict[str, float | str | None]
+
+
+class ColumnName(BaseModel):
+    """What runs can be filtered by. `name` is what a filter calls it; `sortable` fields are columns too, and of a
+    metric also `name.min`, `name.max` and, where `better` is known, `name.best`."""
+
+    name: str
+    source: Source | Literal["run"]
+    about: str = ""
+    numbers: bool
+    sortable: bool
+    better: Literal["low", "high"] | None = None
+
+
+class ViewQuery(BaseModel):
+    """What of the list a view shows."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    filter: Annotated[str, Field(max_length=2000)] = ""
+    sort: Annotated[str, Field(max_length=210)] = "-created"
+    columns: Columns = []
+
+
+class ViewIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    query: ViewQuery
+
+
+class View(BaseModel):
+    id: uuid.UUID
+    name: str
+    query: ViewQuery
+    created_by: str
+    created_at: dt.datetime

@@ -1,0 +1,1 @@
+"""The client with `await`; `_sync` is generated from it."""

@@ -1,0 +1,127 @@
+"""Evaluations: models answer the same prompts, people and judges compare them, a gate decides."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from steerboard_client._async.connection import Connection
+from steerboard_client._async.datasets import Dataset
+from steerboard_client._async.models import Model
+from steerboard_client._async.pipelines import gate_body
+from steerboard_client.errors import BadInput, RunFailed, WaitTimeout
+from steerboard_client.schemas import EvaluationDetail, EvaluationReport, GateVerdict
+from steerboard_client.wire import path_of
+
+_POLL_SECONDS = 1.0
+
+
+class Evaluation:
+    """One evaluation. `info` is as of the last call; `refresh` renews it."""
+
+    def __init__(self, connection: Connection, info: EvaluationDetail) -> None:
+        self._connection = connection
+        self.info = info
+
+    @property
+    def id(self) -> str:
+        return str(self.info.id)
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def state(self) -> str:
+        return self.info.state
+
+    @property
+    def url(self) -> str:
+        """Its page in the dashboard."""
+        return f"{self._connection.url}/p/{self._connection.project}/evaluations/{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<Evaluation {self.name}: {self.state}>"
+
+    async def refresh(self) -> Evaluation:
+        self.info = await self._connection.load(EvaluationDetail, path_of("evaluations", self.id))
+        return self
+
+    async def wait(self, *, timeout: float | None = None, check: bool = True) -> Evaluation:
+        """Until all answers, rewards and verdicts that were asked for are there. Raises `RunFailed` unless `check` is
+        false, and `WaitTimeout` after `timeout` seconds."""
+        began = time.monotonic()
+        while await self._is_under_way():
+            if timeout is not None and time.monotonic() - began > timeout:
+                raise WaitTimeout(f"{self.name} has not ended after {timeout:g} s; it continues.")
+            await asyncio.sleep(_POLL_SECONDS)
+        if check and (self.state == "failed" or self.info.unfinished):
+            raise RunFailed(f"{self.name} is not complete: {'; '.join(self.info.unfinished)}", hint=f"See {self.url}")
+        return self
+
+    async def _is_under_way(self) -> bool:
+        await self.refresh()
+        parts: list[Any] = [*self.info.entrants, *self.info.reward_assessments, *self.info.judges]
+        open_ = ("pending", "queued", "running", "paused")
+        return bool(self.info.contamination.waiting) or any(getattr(one, "state", None) in open_ for one in parts)
+
+    async def report(self) -> EvaluationReport:
+        return await self._connection.load(EvaluationReport, f"{path_of('evaluations', self.id)}/report")
+
+    async def gate(self, rules: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> GateVerdict:
+        """Holds rules against the report: `[{"metric": "win_rate", "entrant": ..., "op": ">", "value": 0.5}]`."""
+        verdict = await self._connection.post(f"{path_of('evaluations', self.id)}/gate", gate_body(rules))
+        return GateVerdict.model_validate(verdict)
+
+    async def rank_link(self, *, annotator: str | None = None, campaign: str | None = None, **settings: Any) -> str:
+        """A link that signs an annotator in and shows the answers blind. Without `campaign`, one is begun; `settings`
+        are those of the campaign, such as `entrants`, `overlap`, `limit` and `instructions`."""
+        path = path_of("evaluations", self.id, "campaigns")
+        if campaign is None:
+            campaign = (await self._connection.post(path, settings))["id"]
+        elif settings:
+            raise BadInput("settings are those of a new campaign", code="bad_settings", hint="Give no campaign.")
+        made = await self._connection.post(f"{path}/{path_of(campaign)}/annotators", {"name": annotator})
+        return str(made["link"])
+
+
+async def find(connection: Connection, ref: str) -> Evaluation:
+    return Evaluation(connection, await connection.load(EvaluationDetail, path_of("evaluations", ref)))
+
+
+async def create(
+    connection: Connection,
+    name: str,
+    prompts: Any,
+    entrants: Sequence[Any],
+    rewards: Sequence[Any],
+    settings: Mapping[str, Any],
+) -> Evaluation:
+    body = {
+        "name": name,
+        "prompts": _prompts(prompts),
+        "entrants": [_entrant(one) for one in entrants],
+        "rewards": [one.id if isinstance(one, Model) else str(one) for one in rewards],
+        **settings,
+    }
+    made = await connection.post("evaluations", body)
+    return await find(connection, str(made["id"]))
+
+
+def _prompts(prompts: Any) -> dict[str, Any]:
+    """Held-out rows of a dataset, or what the API takes."""
+    if isinstance(prompts, Mapping):
+        return dict(prompts)
+    return {"dataset": prompts.id if isinstance(prompts, Dataset) else str(prompts), "split": "held_out"}
+
+
+def _entrant(entrant: Any) -> dict[str, Any]:
+    """A model, its name, or `{"model": ..., "score": 5.0, "decoding": {...}}`."""
+    if isinstance(entrant, Mapping):
+        given = dict(entrant)
+        if isinstance(given.get("model"), Model):
+            given["model"] = given["model"].id
+        return given
+    return {"model": entrant.id if isinstance(entrant, Model) else str(entrant)}

@@ -1,0 +1,127 @@
+"""A project of a server: where everything begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from steerboard_client._sync.connection import Connection
+from steerboard_client._sync.datasets import Dataset, Kind, upload
+from steerboard_client._sync.datasets import find as find_dataset
+from steerboard_client._sync.evaluations import Evaluation, create
+from steerboard_client._sync.evaluations import find as find_evaluation
+from steerboard_client._sync.models import Model
+from steerboard_client._sync.models import find as find_model
+from steerboard_client._sync.pipelines import Pipeline, launch
+from steerboard_client._sync.pipelines import find as find_pipeline
+from steerboard_client._sync.runs import Run, start
+from steerboard_client._sync.runs import find as find_run
+from steerboard_client.address import address_of
+from steerboard_client.schemas import DatasetOut, EvaluationOut, ModelOut, PipelineSummary, RunRow
+
+
+class Board:
+    """One project of a Steerboard server. Close it, or use it as a context."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def __enter__(self) -> Board:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __repr__(self) -> str:
+        return f"<Board {self.connection.project} at {self.connection.url}>"
+
+    def dataset(self, name: str) -> Dataset:
+        """By name or id."""
+        return find_dataset(self.connection, name)
+
+    def datasets(self, *, limit: int | None = 50, **filters: Any) -> list[DatasetOut]:
+        """The newest first; `filters` are those of the API, such as `kind`, `search` and `tag`."""
+        return [DatasetOut.model_validate(one) for one in self.connection.items("datasets", limit, **filters)]
+
+    def upload_dataset(
+        self,
+        name: str,
+        data: Any,
+        *,
+        kind: Kind | None = None,
+        mapping: Mapping[str, str] | None = None,
+        bad_rows: Literal["refuse", "skip"] = "refuse",
+    ) -> Dataset:
+        """`data`: a file's path, a frame of pandas or polars, an Arrow table, a `Dataset`, or dicts. The kind
+        is recognised by the columns unless given; `mapping` is {field: column}."""
+        return upload(self.connection, name, data, kind, mapping, bad_rows)
+
+    def model(self, name: str) -> Model:
+        """By name, id, `PIPELINE.STAGE` or `@production`."""
+        return find_model(self.connection, name)
+
+    def models(self, *, limit: int | None = 50, **filters: Any) -> list[ModelOut]:
+        """The newest first; `filters` are those of the API, such as `role`, `search` and `tag`."""
+        return [ModelOut.model_validate(one) for one in self.connection.items("models", limit, **filters)]
+
+    def launch(
+        self, recipe: str | Path, *, reuse: bool = True, from_stage: str | None = None, **settings: Any
+    ) -> Pipeline:
+        """Starts a recipe: a shipped one by name, a file, or YAML. Inputs and fields are keywords; `sft__lr=1e-5` is a
+        stage's. Handles may be given as inputs."""
+        return launch(self.connection, recipe, reuse, from_stage, settings)
+
+    def pipeline(self, name: str) -> Pipeline:
+        return find_pipeline(self.connection, name)
+
+    def pipelines(self, *, limit: int | None = 50, **filters: Any) -> list[PipelineSummary]:
+        """The newest first."""
+        found = self.connection.items("pipelines", limit, **filters)
+        return [PipelineSummary.model_validate(one) for one in found]
+
+    def start(
+        self, kind: str, *, name: str | None = None, reuse: bool = True, pool: str = "default", **settings: Any
+    ) -> Run:
+        """Starts one run: of a kind such as `generate`, or by a training method such as `dpo`. Inputs, such as `model`
+        and `data`, and fields of its config are keywords."""
+        return start(self.connection, kind, name, reuse, pool, settings)
+
+    def run(self, ref: str) -> Run:
+        """By id, or `PIPELINE.STAGE`."""
+        return find_run(self.connection, ref)
+
+    def runs(self, *, limit: int | None = 50, **filters: Any) -> list[RunRow]:
+        """The newest first; `filter="eval_loss < 1.2 tag:keep"` as in the dashboard."""
+        return [RunRow.model_validate(one) for one in self.connection.items("runs", limit, **filters)]
+
+    def evaluate(
+        self, name: str, *, prompts: Any, entrants: Sequence[Any], rewards: Sequence[Any] = (), **settings: Any
+    ) -> Evaluation:
+        """Begins an evaluation. `prompts`: a dataset, whose held-out rows are asked, or `{"set": NAME}`; `entrants`:
+        models, names, or `{"model": ..., "score": 5.0}`; `rewards`: reward models."""
+        return create(self.connection, name, prompts, entrants, rewards, settings)
+
+    def evaluation(self, name: str) -> Evaluation:
+        return find_evaluation(self.connection, name)
+
+    def evaluations(self, *, limit: int | None = 50, **filters: Any) -> list[EvaluationOut]:
+        """The newest first."""
+        found = self.connection.items("evaluations", limit, **filters)
+        return [EvaluationOut.model_validate(one) for one in found]
+
+
+def connect(
+    url: str | None = None, token: str | None = None, *, project: str | None = None, timeout: float = 60.0
+) -> Board:
+    """The board of a project: at `url` with `token`, else of STEERBOARD_URL and STEERBOARD_TOKEN, else as the command
+    line signed in on this machine. Raises `ServerUnreachable` (`no_server`) and `BadInput`."""
+    where, with_token = address_of(url, token)
+    return Board(Connection(where, with_token, project or os.environ.get("STEERBOARD_PROJECT", "default"), timeout))

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { labelOf, textsOfSample, withTexts } from "./editedSample";
+
+const pair = {
+  prompt: [
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "Yes?" },
+    { role: "user", content: "Why?" },
+  ],
+  chosen: "a",
+  rejected: "b",
+  margin: 1.5,
+  source: "x",
+};
+
+test("every text of a sample can be edited, and the rest stays", () => {
+  const texts = textsOfSample(pair);
+  expect(Object.keys(texts)).toEqual([
+    "prompt.0.content",
+    "prompt.1.content",
+    "prompt.2.content",
+    "chosen",
+    "rejected",
+    "margin",
+  ]);
+  expect(withTexts(pair, texts)).toEqual(pair);
+  expect(withTexts(pair, { ...texts, "prompt.2.content": "How?", chosen: "c", margin: "2" })).toEqual({
+    ...pair,
+    prompt: [...pair.prompt.slice(0, 2), { role: "user", content: "How?" }],
+    chosen: "c",
+    margin: 2,
+  });
+});
+
+test("an empty number is left out, and any other text is sent to be refused", () => {
+  expect(withTexts(pair, { ...textsOfSample(pair), margin: " " })).not.toHaveProperty("margin");
+  expect(withTexts(pair, { ...textsOfSample(pair), margin: "much" }).margin).toBe("much");
+});
+
+test("a turn is called by its number and role where there are several", () => {
+  expect(labelOf("prompt.1.content", pair)).toBe("turn 2: assistant");
+  expect(labelOf("prompt.0.content", { prompt: [{ role: "user", content: "Hi" }] })).toBe("prompt");
+  expect(labelOf("chosen", pair)).toBe("chosen");
+});

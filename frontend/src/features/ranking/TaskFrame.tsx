@@ -1,0 +1,128 @@
+import { useDisclosure } from "@mantine/hooks";
+import { useEffect, useState, type ReactNode } from "react";
+import type { Schemas } from "../../api/client";
+import type { Task } from "../../api/evaluation/ranking";
+import { Help, SkipDialog, type KeyHelp } from "./dialogs";
+import { Prompt } from "./Prompt";
+import { TaskBar } from "./TaskBar";
+import { useTaskKeys } from "./useTaskKeys";
+import type { Queue } from "./work/useQueue";
+import { useWork } from "./work/useWork";
+import type { Work } from "./work/work";
+
+export interface TaskProperties {
+  project: string;
+  task: Task;
+  queue: Pick<Queue, "submit"> & Partial<Pick<Queue, "skip" | "undo" | "mayUndo">>;
+  instructions: string;
+  /** The work is kept in this browser only: a reviewer holds no item. */
+  local?: boolean;
+}
+
+type Annotation = Partial<
+  Pick<Schemas["Submit"], "ranks" | "criteria_ranks" | "scores" | "both_bad" | "correction">
+>;
+
+export interface AtWork {
+  work: Work;
+  change: (next: Partial<Work>) => void;
+  /** Hands the item in, with the comment and the flag. */
+  send: (annotation: Annotation) => void;
+  /** Seconds spent, of an item that ends now. */
+  end: () => number;
+}
+
+/** The annotator's work on one item. */
+export function useAtWork({ project, task, queue, local }: TaskProperties): AtWork {
+  const { work, change, end } = useWork(project, task, { local });
+  return {
+    work,
+    change,
+    end,
+    send: (annotation) =>
+      queue.submit(task, {
+        ranks: null,
+        criteria_ranks: {},
+        scores: {},
+        both_bad: false,
+        correction: null,
+        ...annotation,
+        comment: work.comment.trim() || null,
+        flag: work.flag.trim() || null,
+        seconds: end(),
+      }),
+  };
+}
+
+interface Properties extends TaskProperties {
+  at: AtWork;
+  label: string;
+  /** How many answers share the room. */
+  columns: number;
+  children: ReactNode;
+  above?: ReactNode;
+  deck: ReactNode;
+  submit?: { label: string; ready: boolean };
+  onSubmit: () => void;
+  press: (key: string, target: EventTarget | null) => boolean;
+  help: KeyHelp;
+}
+
+/** What every task has: the prompt, room for the answers, and the bar with its keys and dialogs. */
+export function TaskFrame(properties: Properties) {
+  const { task, queue, at, onSubmit } = properties;
+  const [helping, help] = useDisclosure();
+  const [skipping, skip] = useDisclosure();
+  const [noting, note] = useDisclosure(!!at.work.comment || !!at.work.flag);
+  const [writing, setWriting] = useState(false);
+  useEffect(() => {
+    if (writing) document.getElementById("rank-comment")?.focus();
+  }, [writing]);
+  const toggleNote = () => {
+    setWriting(!noting);
+    note.toggle();
+  };
+  useTaskKeys({
+    off: helping || skipping,
+    submit: onSubmit,
+    undo: () => void queue.undo?.(),
+    skip: queue.skip ? skip.open : () => undefined,
+    help: help.open,
+    note: toggleNote,
+    press: properties.press,
+  });
+  return (
+    <div className="rank-task" data-local={properties.local || undefined}>
+      <Prompt messages={task.prompt.messages} />
+      <div className="rank-room" data-count={properties.columns} data-task={task.task_type}>
+        <div className="rank-answers">{properties.children}</div>
+      </div>
+      <TaskBar
+        label={properties.label}
+        above={properties.above}
+        deck={properties.deck}
+        submit={properties.submit}
+        onSubmit={onSubmit}
+        onUndo={queue.undo && (() => void queue.undo?.())}
+        mayUndo={queue.mayUndo ?? false}
+        onSkip={queue.skip && skip.open}
+        onHelp={help.open}
+        noting={noting}
+        onNote={toggleNote}
+        work={at.work}
+        onChange={at.change}
+      />
+      <Help
+        opened={helping}
+        onClose={help.close}
+        instructions={properties.instructions}
+        help={properties.help}
+      />
+      <SkipDialog
+        opened={skipping}
+        onClose={skip.close}
+        onSkip={(reason) => queue.skip?.(task, { reason, seconds: at.end() })}
+      />
+    </div>
+  );
+}

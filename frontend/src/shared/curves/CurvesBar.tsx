@@ -1,0 +1,68 @@
+import { Group, Input, SegmentedControl, Slider, Switch, TextInput } from "@mantine/core";
+import { IconSearch } from "@tabler/icons-react";
+import type { AxisName } from "./axes";
+import { type CurveSettings, MOST_SMOOTHING } from "./curveSettings";
+
+/** What holds for all charts below it. */
+export function CurvesBar({
+  settings,
+  axes,
+  axis,
+  search,
+  onSearch,
+  onChange,
+}: {
+  settings: CurveSettings;
+  axes: { name: AxisName; title: string }[];
+  axis: AxisName;
+  search: string;
+  onSearch: (words: string) => void;
+  onChange: (some: Partial<CurveSettings>) => void;
+}) {
+  return (
+    <Group gap="lg" mb="md" align="center">
+      <TextInput
+        aria-label="Search metrics"
+        placeholder="Search metrics"
+        leftSection={<IconSearch size={16} />}
+        value={search}
+        onChange={(event) => onSearch(event.currentTarget.value)}
+        w={{ base: "100%", xs: 220 }}
+      />
+      <Group gap="xs" wrap="nowrap">
+        <Input.Label component="span" size="sm">
+          Smoothing
+        </Input.Label>
+        <Slider
+          w={140}
+          min={0}
+          max={MOST_SMOOTHING}
+          step={0.01}
+          label={(value) => value.toFixed(2)}
+          thumbLabel="Smoothing"
+          value={settings.smoothing}
+          onChange={(smoothing) => onChange({ smoothing })}
+        />
+      </Group>
+      {axes.length > 1 && (
+        <SegmentedControl
+          size="xs"
+          aria-label="Horizontal axis"
+          value={axis}
+          onChange={(name) => onChange({ axis: name as AxisName })}
+          data={axes.map(({ name, title }) => ({ value: name, label: title }))}
+        />
+      )}
+      <Switch
+        label="log y"
+        checked={settings.logY}
+        onChange={(event) => onChange({ logY: event.currentTarget.checked })}
+      />
+      <Switch
+        label="log x"
+        checked={settings.logX}
+        onChange={(event) => onChange({ logX: event.currentTarget.checked })}
+      />
+    </Group>
+  );
+}

@@ -1,0 +1,124 @@
+"""How far a pipeline is, and how long its rest takes from what equal stages took before."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from api_world import ApiWorld
+from sqlalchemy import func, select
+
+from steerboard.platform.database import new_id, transaction
+from steerboard.runs.tables import Pipeline, Run, WorkerRow
+
+
+def outlook(world: ApiWorld, pipeline: str) -> Any:
+    return world.get(f"pipelines/{pipeline}/outlook")
+
+
+def edit(world: ApiWorld, pipeline: str, stage: str, **values: Any) -> None:
+    """`seconds` it took, or `running_for` so many."""
+    with transaction(world.sessions) as session:
+        run = session.scalars(
+            select(Run)
+            .join(Pipeline, Pipeline.id == Run.pipeline_id)
+            .where(Pipeline.name == pipeline, Run.name == stage)
+        ).one()
+        now = session.scalar(select(func.clock_timestamp()))
+        assert now is not None
+        if (seconds := values.pop("seconds", None)) is not None:
+            run.ended_at, run.started_at = now, now - dt.timedelta(seconds=seconds)
+        if (seconds := values.pop("running_for", None)) is not None:
+            run.started_at = now - dt.timedelta(seconds=seconds)
+        for key, value in values.items():
+            setattr(run, key, value)
+
+
+def finished(world: ApiWorld, name: str, **seconds: float) -> None:
+    world.start(reuse=False)
+    for _ in seconds:
+        world.work()
+    for stage, took in seconds.items():
+        edit(world, name, stage, seconds=took)
+
+
+def test_the_first_pipeline_of_a_recipe_has_no_estimate_and_says_for_which_stages(world: ApiWorld) -> None:
+    world.start()
+    assert outlook(world, "small-1") == {
+        "stages": 3,
+        "ended": 0,
+        "share": 0.0,
+        "seconds_left": None,
+        "unknown": ["chosen", "sft", "reward"],
+        "running": [],
+    }
+
+
+def test_the_rest_takes_as_long_as_the_same_stages_took_before(world: ApiWorld) -> None:
+    finished(world, "small-1", chosen=10, sft=60, reward=30)
+    world.start(reuse=False)
+    assert outlook(world, "small-2")["seconds_left"] == pytest.approx(100)
+    world.work()
+    found = outlook(world, "small-2")
+    assert (found["ended"], found["unknown"]) == (1, [])
+    assert (found["share"], found["seconds_left"]) == (pytest.approx(0.1), pytest.approx(90))
+
+
+def test_a_stage_under_way_counts_by_its_time(world: ApiWorld) -> None:
+    finished(world, "small-1", chosen=10, sft=60, reward=30)
+    world.start(reuse=False)
+    world.work()
+    claim = world.claim()
+    edit(world, "small-2", "sft", running_for=15, progress={"done": 99, "total": 100, "unit": "steps", "phase": "x"})
+    found = outlook(world, "small-2")
+    assert found["running"] == [str(claim.run_id)]
+    assert found["seconds_left"] == pytest.approx(75, abs=2)
+    assert found["share"] == pytest.approx(0.25, abs=0.02)
+    edit(world, "small-2", "sft", running_for=600)
+    assert outlook(world, "small-2")["share"] == pytest.approx((10 + 0.95 * 60) / 100)
+
+
+def test_a_stage_that_never_ran_before_counts_by_its_progress(world: ApiWorld) -> None:
+    finished(world, "small-1", chosen=10)
+    edit(world, "small-1", "sft", name="former")
+    world.start("reward.epochs=2", reuse=False)
+    world.post("pipelines/small-1/cancel")
+    world.work()
+    world.claim()
+    edit(world, "small-2", "sft", running_for=30, progress={"done": 1, "total": 20, "unit": "steps", "phase": "x"})
+    assert outlook(world, "small-2")["unknown"] == ["sft", "reward"]
+    edit(world, "small-2", "sft", running_for=30, progress={"done": 5, "total": 20, "unit": "steps", "phase": "x"})
+    found = outlook(world, "small-2")
+    assert (found["unknown"], found["seconds_left"]) == (["reward"], None)
+    assert 1 / 3 < found["share"] < 1 / 2
+
+
+def test_more_workers_shorten_the_rest_down_to_its_longest_chain(world: ApiWorld) -> None:
+    text = """\
+name: wide
+inputs:
+  base: {type: model}
+  data: {type: dataset, kind: preferences}
+stages:
+  first: {run: train, method: reward_model, model: $base, data: $data}
+  second: {run: train, method: reward_model, model: $base, data: $data, seed: 1}
+  third: {run: train, method: reward_model, model: $base, data: $data, seed: 2}
+"""
+    world.start(text=text, reuse=False)
+    for stage, took in (("first", 40), ("second", 20), ("third", 20)):
+        world.work()
+        edit(world, "wide-1", stage, seconds=took)
+    world.start(text=text, reuse=False)
+    assert outlook(world, "wide-2")["seconds_left"] == pytest.approx(80)
+    with transaction(world.sessions) as session:
+        for n in range(4):
+            session.add(WorkerRow(id=new_id(), name=f"w{n}", pool="default", host="h", pid=n, devices={"ids": []}))
+    assert outlook(world, "wide-2")["seconds_left"] == pytest.approx(40)
+
+
+def test_other_recipes_and_projects_say_nothing(world: ApiWorld) -> None:
+    finished(world, "small-1", chosen=10, sft=60, reward=30)
+    world.start("name=other", reuse=False)
+    assert outlook(world, "other-1")["unknown"] == ["chosen", "sft", "reward"]
+    assert world.get("pipelines/small-9/outlook", status=404)["code"] == "not_found"
