@@ -129,16 +129,17 @@ def test_votes_of_an_arena_become_ratings_a_file_and_pairs(
         reader.endpoint(name, chat_server.url)
     reader.post("arenas", {"name": "weekly", "entrants": [{"endpoint": name} for name in names]})
     for number in range(6):
-        vote(reader, f"Question {number}?", number)
+        vote(reader, f"Question {number}?", "ab"[number % 2])
+    vote(reader, "Question 6?", "tie")  # Sides are drawn: a model that wins nothing at all would have no rating.
     printed = reader.shell(*blocks)
-    assert "weekly\topen\t6\t2" in printed
+    assert "weekly\topen\t7\t2" in printed
     assert "Made weekly-preferences-1: 6 pairs" in printed
     board = json.loads(reader.shell("steerboard arena leaderboard weekly --json"))
     assert json.loads(reader.shell("steerboard figures battles.jsonl --json"))["models"] == board["models"]
     assert {model["model"] for model in board["models"]} == set(names)
 
 
-def vote(reader: Reader, question: str, number: int) -> None:
+def vote(reader: Reader, question: str, verdict: str) -> None:
     battle = reader.post("arenas/weekly/battles", {"prompt": question})
 
     def has_answers() -> bool:
@@ -147,4 +148,4 @@ def vote(reader: Reader, question: str, number: int) -> None:
         return states == {"succeeded"}
 
     wait_until(has_answers, pause=0.1)
-    reader.post(f"battles/{battle['id']}/vote", {"verdict": "ab"[number % 2], "submission": f"vote-{number}"})
+    reader.post(f"battles/{battle['id']}/vote", {"verdict": verdict, "submission": str(battle["id"])})

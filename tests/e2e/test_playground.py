@@ -10,13 +10,13 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 
 def columns_of(page: Page) -> list[tuple[str, float]]:
-    """(text, reward) of each column, once all were scored."""
+    """(text, reward) of each column, once all were scored; "" for an empty answer."""
     columns = page.get_by_role("article")
     columns.first.wait_for()
     expect(columns.locator("[data-reward]")).to_have_count(columns.count())
     return [
         (
-            column.locator("pre.text").inner_text(),
+            "".join(column.locator("pre.text").all_inner_texts()),
             float(column.locator("[data-reward]").get_attribute("data-reward") or 0),
         )
         for column in columns.all()

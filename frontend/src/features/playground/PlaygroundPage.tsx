@@ -162,7 +162,10 @@ function Asked({ project, models, onSearchModel, endpoints, comparison, wanted }
         {draft.columns.map((column, place) => {
           const answer = comparison?.columns[place];
           const fits =
-            answer && targetOf(answer) === column.target && (answer.score ?? null) === column.score;
+            answer &&
+            targetOf(answer) === column.target &&
+            (answer.score ?? null) === column.score &&
+            (answer.decoding.guidance ?? 1) === column.guidance;
           return (
             <AnswerColumn
               key={column.key}
