@@ -17,12 +17,14 @@ _LINE_SECONDS = 10.0
 class Display(Protocol):
     def show(self, runs: Sequence[RunDetail | RunSummary]) -> None: ...
 
+    def say(self, line: str) -> None: ...
+
     def close(self) -> None: ...
 
 
-def display_for(progress: bool) -> Display:
+def display_for(progress: bool, log: bool = False) -> Display:
     if not progress:
-        return _Nothing()
+        return _Log() if log else _Nothing()
     try:
         return _Bars()
     except ImportError:
@@ -54,8 +56,16 @@ class _Nothing:
     def show(self, runs: Sequence[RunDetail | RunSummary]) -> None:
         pass
 
+    def say(self, line: str) -> None:
+        pass
+
     def close(self) -> None:
         pass
+
+
+class _Log(_Nothing):
+    def say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
 
 
 class _Bars:
@@ -77,11 +87,14 @@ class _Bars:
                 self._tasks[run.id] = self._bars.add_task(run.name, total=1.0, doing="")
             self._bars.update(self._tasks[run.id], completed=share_of(run), doing=doing(run))
 
+    def say(self, line: str) -> None:
+        self._bars.console.print(line, markup=False, highlight=False)
+
     def close(self) -> None:
         self._bars.stop()
 
 
-class _Lines:
+class _Lines(_Log):
     """A line on standard error when a state changes, and every ten seconds."""
 
     def __init__(self) -> None:
@@ -93,7 +106,4 @@ class _Lines:
             moves = run.state == "running" and time.monotonic() - at > _LINE_SECONDS
             if run.state != state or moves:
                 self._shown[run.id] = (run.state, time.monotonic())
-                print(f"{run.name}: {doing(run)}", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        pass
+                self.say(f"{run.name}: {doing(run)}")

@@ -4610,6 +4610,34 @@ class UnusedColumn(Schema):
     name: str
 
 
+class UploadCreate(Schema):
+    """
+    A file that comes in parts.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    file_name: Annotated[str, Field(max_length=255, min_length=1, pattern="^[^\\x00-\\x1f/\\\\]+$")]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0)]
+
+
+class UploadOut(Schema):
+    """
+    Every part has `part_size` bytes, except the last one.
+    """
+
+    file_name: str
+    id: UUID
+    missing: Annotated[
+        list[int],
+        Field(description="Numbers of the parts that have not come yet, from 0."),
+    ]
+    part_size: int
+    size: int
+
+
 class VariantRow(Schema):
     """
     `stage`: whose figure it is; `stages`: all that are not the same in every variant. `behind`: how far the best is

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 import polars as pl
@@ -55,6 +55,29 @@ def test_rows_travel_as_frames_and_come_back_alike(board: sb.Board, tmp_path: Pa
     file = again.download(tmp_path / "rows.jsonl.gz")
     assert len(board.upload_dataset("from-file", file)) == 9
     assert "from-file" in [one.name for one in board.datasets(kind=["instructions"])]
+
+
+def test_an_upload_that_broke_off_continues_with_the_missing_parts(
+    board: sb.Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"prompt": f"Name {number}.", "response": "x" * 20_000} for number in range(900)]  # three parts
+    sent: list[str] = []
+    post = board.connection.post
+
+    def post_until_it_breaks(path: str, body: Any = None, **options: Any) -> Any:
+        if "/parts/" in path:
+            if len(sent) == 2:
+                raise sb.ServerUnreachable("The connection broke.")
+            sent.append(path)
+        return post(path, body, **options)
+
+    monkeypatch.setattr(board.connection, "post", post_until_it_breaks)
+    with pytest.raises(sb.ServerUnreachable):
+        board.upload_dataset("in-parts", rows)
+    first = [path.rpartition("/")[2] for path in sent]
+    sent.clear()
+    assert len(board.upload_dataset("in-parts", rows)) == 900
+    assert (first, [path.rpartition("/")[2] for path in sent]) == (["0", "1"], ["2"])
 
 
 def test_rows_that_cannot_be_imported_are_refused_with_their_code(board: sb.Board) -> None:

@@ -66,6 +66,21 @@ class ImportEnded(BadInput):
     title = "The import has ended"
 
 
+class UploadDiffers(BadInput):
+    """A file is not the one that was announced."""
+
+    code = "upload_differs"
+    title = "The file is not the one that was announced"
+
+
+class UploadIncomplete(BadInput):
+    """Parts of an announced file have not come yet, or no more: unfinished uploads are kept for a day."""
+
+    code = "upload_incomplete"
+    status = 409
+    title = "Parts of the file are missing"
+
+
 class ImportFileGone(BadInput):
     """Files of finished and of long abandoned imports are removed."""
 

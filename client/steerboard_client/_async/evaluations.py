@@ -9,10 +9,11 @@ from typing import Any
 
 from steerboard_client._async.connection import Connection
 from steerboard_client._async.datasets import Dataset
+from steerboard_client._async.datasets import find as find_dataset
 from steerboard_client._async.models import Model
 from steerboard_client._async.pipelines import gate_body
 from steerboard_client.errors import BadInput, RunFailed, WaitTimeout
-from steerboard_client.schemas import EvaluationDetail, EvaluationReport, GateVerdict
+from steerboard_client.schemas import CampaignOut, EvaluationDetail, EvaluationReport, GateVerdict
 from steerboard_client.wire import path_of
 
 _POLL_SECONDS = 1.0
@@ -85,6 +86,19 @@ class Evaluation:
             raise BadInput("settings are those of a new campaign", code="bad_settings", hint="Give no campaign.")
         made = await self._connection.post(f"{path}/{path_of(campaign)}/annotators", {"name": annotator})
         return str(made["link"])
+
+    async def campaigns(self) -> list[CampaignOut]:
+        """What people rank, and how far they are: `done_items` of `items`."""
+        page = await self._connection.get(path_of("evaluations", self.id, "campaigns"))
+        return [CampaignOut.model_validate(one) for one in page["items"]]
+
+    async def preferences(self, name: str, **settings: Any) -> Dataset:
+        """A new dataset of preference pairs from its rankings and verdicts, called `name` and a number. `settings` are
+        those of the API, such as `sources`, `pairs`, `votes` and `min_agreement`."""
+        path = f"{path_of('evaluations', self.id)}/preferences"
+        return await find_dataset(
+            self._connection, (await self._connection.post(path, {"name": name, **settings}))["id"]
+        )
 
 
 async def find(connection: Connection, ref: str) -> Evaluation:

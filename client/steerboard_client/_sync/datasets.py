@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from steerboard_client import frames
 from steerboard_client._sync.connection import Connection
@@ -108,5 +110,17 @@ def find(connection: Connection, name: str) -> Dataset:
     return Dataset(connection, connection.load(DatasetOut, path_of("datasets", name)))
 
 
-def _send(connection: Connection, name: str, file_name: str, file: Any) -> Any:
-    return connection.post("imports", data={"name": name}, files={"file": (file_name, file)}, timeout=None)
+def _send(connection: Connection, name: str, file_name: str, file: IO[bytes]) -> Any:
+    """In parts: sent again after a broken connection, by this process or a later one, an upload continues."""
+    file.seek(0)
+    digest = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        digest.update(chunk)
+    announced = {"file_name": file_name[-255:], "size": file.tell(), "sha256": digest.hexdigest()}
+    upload = connection.post("imports/uploads", announced)
+    for number in upload["missing"]:
+        file.seek(number * upload["part_size"])
+        part = file.read(upload["part_size"])
+        path = path_of("imports", "uploads", upload["id"], "parts", str(number))
+        connection.post(path, files={"file": (file_name, io.BytesIO(part))}, timeout=None)
+    return connection.post("imports", data={"name": name, "upload": upload["id"]}, timeout=None)

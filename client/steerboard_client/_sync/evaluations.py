@@ -8,10 +8,11 @@ from typing import Any
 
 from steerboard_client._sync.connection import Connection
 from steerboard_client._sync.datasets import Dataset
+from steerboard_client._sync.datasets import find as find_dataset
 from steerboard_client._sync.models import Model
 from steerboard_client._sync.pipelines import gate_body
 from steerboard_client.errors import BadInput, RunFailed, WaitTimeout
-from steerboard_client.schemas import EvaluationDetail, EvaluationReport, GateVerdict
+from steerboard_client.schemas import CampaignOut, EvaluationDetail, EvaluationReport, GateVerdict
 from steerboard_client.wire import path_of
 
 _POLL_SECONDS = 1.0
@@ -84,6 +85,17 @@ class Evaluation:
             raise BadInput("settings are those of a new campaign", code="bad_settings", hint="Give no campaign.")
         made = self._connection.post(f"{path}/{path_of(campaign)}/annotators", {"name": annotator})
         return str(made["link"])
+
+    def campaigns(self) -> list[CampaignOut]:
+        """What people rank, and how far they are: `done_items` of `items`."""
+        page = self._connection.get(path_of("evaluations", self.id, "campaigns"))
+        return [CampaignOut.model_validate(one) for one in page["items"]]
+
+    def preferences(self, name: str, **settings: Any) -> Dataset:
+        """A new dataset of preference pairs from its rankings and verdicts, called `name` and a number. `settings` are
+        those of the API, such as `sources`, `pairs`, `votes` and `min_agreement`."""
+        path = f"{path_of('evaluations', self.id)}/preferences"
+        return find_dataset(self._connection, (self._connection.post(path, {"name": name, **settings}))["id"])
 
 
 def find(connection: Connection, ref: str) -> Evaluation:

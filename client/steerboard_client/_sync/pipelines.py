@@ -54,10 +54,12 @@ class Pipeline:
         self.refresh()
         return self.info.runs
 
-    def wait(self, *, timeout: float | None = None, progress: bool = True, check: bool = True) -> Pipeline:
-        """Until every stage has ended. Raises `RunFailed` (with the failed stage's code) unless `check` is false, and
-        `WaitTimeout` after `timeout` seconds."""
-        until_ended(self, timeout, progress)
+    def wait(
+        self, *, timeout: float | None = None, progress: bool = True, log: bool = False, check: bool = True
+    ) -> Pipeline:
+        """Until every stage has ended, with the stages' logs if `log` is true. Raises `RunFailed` (with the failed
+        stage's code) unless `check` is false, and `WaitTimeout` after `timeout` seconds."""
+        until_ended(self, self._connection, timeout, progress, log)
         self.refresh()
         if check and self.state != "succeeded":
             broken = next((run for run in self.info.runs if run.state == "failed"), None)

@@ -1937,8 +1937,8 @@ export interface paths {
         put?: never;
         /**
          * Create Import
-         * @description Upload one file of a format that `imports/formats` lists, or name a hub dataset. An unusable file is refused
-         *     immediately.
+         * @description Upload one file of a format that `imports/formats` lists, or name an upload in parts or a hub dataset. An unusable
+         *     file is refused immediately.
          */
         post: operations["create_import"];
         delete?: never;
@@ -1961,6 +1961,47 @@ export interface paths {
         get: operations["list_formats"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Announce Upload
+         * @description Announce a file that comes in parts. Announced again, it continues: `missing` lists the parts to send. Unfinished
+         *     uploads are kept for a day.
+         */
+        post: operations["announce_upload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/uploads/{upload}/parts/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upload Part
+         * @description Send one part of an announced file.
+         */
+        post: operations["upload_part"];
         delete?: never;
         options?: never;
         head?: never;
@@ -14863,6 +14904,40 @@ export interface components {
             name: string;
         };
         /**
+         * UploadCreate
+         * @description A file that comes in parts.
+         */
+        UploadCreate: {
+            /** File Name */
+            file_name: string;
+            /** Sha256 */
+            sha256: string;
+            /** Size */
+            size: number;
+        };
+        /**
+         * UploadOut
+         * @description Every part has `part_size` bytes, except the last one.
+         */
+        UploadOut: {
+            /** File Name */
+            file_name: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Missing
+             * @description Numbers of the parts that have not come yet, from 0.
+             */
+            missing: number[];
+            /** Part Size */
+            part_size: number;
+            /** Size */
+            size: number;
+        };
+        /**
          * VariantRow
          * @description `stage`: whose figure it is; `stages`: all that are not the same in every variant. `behind`: how far the best is
          *     ahead, as the mean of the differences by prompt, and `p_holm` of Wilcoxon's test on them with Holm over all pairs of
@@ -23086,6 +23161,11 @@ export interface operations {
                     hub?: string | null;
                     /** Name */
                     name?: string | null;
+                    /**
+                     * Upload
+                     * @description Instead of a file: the id of an upload that came in parts.
+                     */
+                    upload?: string | null;
                 };
             };
         };
@@ -23186,6 +23266,144 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    announce_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UploadCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    upload_part: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload: string;
+                number: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };

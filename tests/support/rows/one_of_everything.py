@@ -15,7 +15,7 @@ from steerboard.accounts.tables import Project
 from steerboard.arena import tables as arena
 from steerboard.datasets import tables as datasets
 from steerboard.datasets.collections.tables import Collection, CollectionRow
-from steerboard.datasets.imports.tables import Import
+from steerboard.datasets.imports.tables import Import, ImportUpload
 from steerboard.datasets.review.tables import RowChange, RowComment, RowFlag
 from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
@@ -120,6 +120,8 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     )
     session.add(upload)
     made.refs["hash"] = [upload.hash]
+    parts = ImportUpload(file_name="rows.jsonl", size=2, sha256=file["sha256"], **common)
+    made.add(session, "upload", parts)
     served = ModelEndpoint(project_id=project.id, name=f"{who}-served", base_url="http://127.0.0.1:1/v1", model="m")
     made.add(session, "endpoint", served, name=True)
     pipeline = runs.Pipeline(name=f"{who}-pipeline", recipe={}, recipe_text="", settings={}, **common)

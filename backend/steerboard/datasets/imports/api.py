@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import BackgroundTasks, Depends, Query, Request
+from fastapi import BackgroundTasks, Depends, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
-from steerboard.datasets.imports import preview, service
+from steerboard.datasets.imports import parts, preview, service
 from steerboard.datasets.imports.bad_rows import as_csv, as_json, bad_rows
 from steerboard.datasets.imports.files import ImportFiles
 from steerboard.datasets.imports.readable import FORMATS_OUT
-from steerboard.datasets.imports.schemas import ImportChange, ImportFormats, ImportOptionsOut, ImportOut, ImportPreview
+from steerboard.datasets.imports.schemas import (
+    ImportChange,
+    ImportFormats,
+    ImportOptionsOut,
+    ImportOut,
+    ImportPreview,
+    UploadCreate,
+    UploadOut,
+    UploadPart,
+)
 from steerboard.datasets.imports.sources import import_sources_of
 from steerboard.datasets.imports.tables import Import
 from steerboard.datasets.imports.uploads import Form, Write, checked, form_body, uploaded
@@ -27,12 +36,13 @@ router = Router(prefix="/imports", tags=["imports"])
 Read = Annotated[Access, Depends(AccessTo("read"))]
 
 
-class ImportUpload(BaseModel):
+class NewImport(BaseModel):
     """The form fields besides the file. Without `name`, one is derived from the file's."""
 
     model_config = ConfigDict(extra="forbid")
 
     hub: str | None = Field(default=None, description="Instead of a file: org/name, org/name@revision:split.")
+    upload: str | None = Field(default=None, description="Instead of a file: the id of an upload that came in parts.")
     name: str | None = None
 
 
@@ -41,6 +51,10 @@ def _files(request: Request) -> ImportFiles:
 
 
 Files = Annotated[ImportFiles, Depends(_files)]
+
+
+def _most(request: Request) -> int:
+    return int(request.app.state.settings.max_upload_mb) << 20
 
 
 def _wake(request: Request) -> None:
@@ -54,20 +68,32 @@ def _wake(request: Request) -> None:
     "",
     status_code=201,
     responses=problems(409, 413),
-    openapi_extra=form_body(ImportUpload, file_needed=False),
+    openapi_extra=form_body(NewImport, file_needed=False),
 )
-def create_import(request: Request, session: Db, access: Write, form: Form, files: Files) -> ImportOut:
-    """Upload one file of a format that `imports/formats` lists, or name a hub dataset. An unusable file is refused
-    immediately."""
-    given = checked(ImportUpload, form)
-    upload = uploaded(form)
-    if upload is not None and given.hub is None:
-        row = service.create_from_upload(session, access.project, files, upload, given.name, access.actor)
-    elif upload is None and given.hub is not None:
-        most = request.app.state.settings.max_upload_mb << 20
-        row = service.create_from_hub(session, access.project, files, given.hub, given.name, access.actor, most)
+def create_import(
+    request: Request, session: Db, access: Write, form: Form, files: Files, afterwards: BackgroundTasks
+) -> ImportOut:
+    """Upload one file of a format that `imports/formats` lists, or name an upload in parts or a hub dataset. An
+    unusable file is refused immediately."""
+    given = checked(NewImport, form)
+    file = uploaded(form)
+    if sum(one is not None for one in (file, given.hub, given.upload)) != 1:
+        raise InvalidRequest(
+            "give one of a file, an upload and a hub name", hint="Send `file`, `upload` = ID or `hub` = org/name."
+        )
+    if given.hub is not None:
+        row = service.create_from_hub(
+            session, access.project, files, given.hub, given.name, access.actor, _most(request)
+        )
+    elif given.upload is not None:
+        upload = parts.get_upload(session, access.project, given.upload, access.identity, lock=True)
+        with parts.whole(files, upload) as source:
+            row = service.create_from_upload(session, access.project, files, source, given.name, access.actor)
+        session.delete(upload)
+        afterwards.add_task(files.remove, upload.id)
     else:
-        raise InvalidRequest("give either a file or a hub name", hint="Send `file`, or `hub` = org/name.")
+        assert file is not None
+        row = service.create_from_upload(session, access.project, files, file, given.name, access.actor)
     audit(session, access, "import.create", row.name, {"file": row.file_name, "size": row.size})
     return service.import_out(row)
 
@@ -85,6 +111,32 @@ def list_imports(
 def list_formats(access: Read) -> ImportFormats:
     """The formats of files that can be imported, and the layouts of other tools that are recognised in them."""
     return FORMATS_OUT
+
+
+@router.post("/uploads", status_code=201, responses=problems(413))
+def announce_upload(body: UploadCreate, request: Request, session: Db, access: Write, files: Files) -> UploadOut:
+    """Announce a file that comes in parts. Announced again, it continues: `missing` lists the parts to send. Unfinished
+    uploads are kept for a day."""
+    upload = parts.announce(session, access.project, body, access.identity, _most(request))
+    audit(session, access, "import.upload", upload.file_name, {"size": upload.size, "sha256": upload.sha256})
+    return parts.upload_out(files, upload)
+
+
+@router.post(
+    "/uploads/{upload}/parts/{number}",
+    responses=problems(404, 413),
+    openapi_extra=form_body(UploadPart, file_needed=True),
+)
+def upload_part(
+    upload: str, number: Annotated[int, Path(ge=0)], session: Db, access: Write, form: Form, files: Files
+) -> UploadOut:
+    """Send one part of an announced file."""
+    source = uploaded(form)
+    if source is None:
+        raise InvalidRequest("the form has no file", hint="Send it as `file`.")
+    row = parts.get_upload(session, access.project, upload, access.identity)
+    parts.receive(files, row, number, source.open())
+    return parts.upload_out(files, row)
 
 
 @router.get("/{import_id}", responses=problems(404))

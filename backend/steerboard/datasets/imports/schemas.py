@@ -42,6 +42,30 @@ class ImportFormats(BaseModel):
     layouts: list[ImportLayout]
 
 
+class UploadCreate(BaseModel):
+    """A file that comes in parts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    file_name: Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f/\\]+$")]
+    size: Annotated[int, Field(ge=0)]
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class UploadPart(BaseModel):
+    """Has no form field besides its file."""
+
+
+class UploadOut(BaseModel):
+    """Every part has `part_size` bytes, except the last one."""
+
+    id: uuid.UUID
+    file_name: str
+    size: int
+    part_size: int
+    missing: list[int] = Field(description="Numbers of the parts that have not come yet, from 0.")
+
+
 class ImportColumn(BaseModel):
     name: str
     types: list[str] = Field(description="text, int, float, bool, messages, list, object; null where it is absent.")

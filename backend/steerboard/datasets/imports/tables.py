@@ -6,7 +6,7 @@ import datetime as dt
 import uuid
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Index, func, text
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Index, UniqueConstraint, func, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -14,6 +14,21 @@ from steerboard.platform.database import Base, CreatedAt, Id, Json
 
 # An import that waits for a process or is being worked on; only these have a lease.
 WORKING = ("validating", "importing")
+
+
+class ImportUpload(Base):
+    """A file that comes in parts, announced by its SHA-256. The parts are files of the import store, below its id."""
+
+    __tablename__ = "import_uploads"
+    __table_args__ = (UniqueConstraint("project_id", "created_by", "sha256", "size"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    file_name: Mapped[str]
+    size: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str]
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
 
 
 class Import(Base):

@@ -14,6 +14,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.datasets.errors import UploadDiffers
 from steerboard.platform.http.errors import NotFound, TooLarge
 from steerboard.platform.storage import store_lock
 from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
@@ -24,13 +25,6 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import UPLOAD
 
 _AGAIN = "Upload it again: steerboard run ... --set base=FOLDER does."
-
-
-class UploadDiffers(BadInput):
-    """A file is not the one that was announced."""
-
-    code = "upload_differs"
-    title = "The file is not the one that was announced"
 
 
 def begin(session: Session, project: Project, asked: ModelUploadCreate, actor: str, most_bytes: int) -> ModelUpload:

@@ -1,16 +1,17 @@
-"""Removes files that no one needs any more: of imports that made their dataset, of long abandoned ones, and those
-that a crash left without an import. Safe to run many times over, and in several processes at once."""
+"""Removes files that no one needs any more: of imports that made their dataset, of long abandoned ones, of uploads in
+parts that no one finished, and those that a crash left without an import. Safe to run many times over, and in several
+processes at once."""
 
 from __future__ import annotations
 
 import datetime as dt
 import uuid
 
-from sqlalchemy import and_, func, not_, or_, select
+from sqlalchemy import and_, delete, func, not_, or_, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.datasets.imports.files import ImportFiles
-from steerboard.datasets.imports.tables import WORKING, Import
+from steerboard.datasets.imports.tables import WORKING, Import, ImportUpload
 from steerboard.platform.database import transaction
 
 _ABANDONED = dt.timedelta(days=30)
@@ -50,6 +51,9 @@ def _sweep_some(sessions: sessionmaker[Session], files: ImportFiles) -> int:
 
 
 def _sweep_strays(sessions: sessionmaker[Session], files: ImportFiles) -> None:
+    with transaction(sessions) as session:
+        # Before their parts: announced again, an upload starts from its first part.
+        session.execute(delete(ImportUpload).where(ImportUpload.created_at < func.clock_timestamp() - _STRAY))
     stray = [id_ for id_ in files.import_ids() if _made_at(id_) < dt.datetime.now(dt.UTC) - _STRAY]
     if stray:
         with transaction(sessions) as session:
