@@ -195,6 +195,7 @@ lint-python: $(DEV_STAMP)
 	$(BIN)/python scripts/prose_check.py
 	@$(BIN)/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.10 client/steerboard_client
 	@! $(BIN)/vulture | grep -E 'unused (function|class|method|import)' | grep -v 'alignment/methods/.*unused class'
 
 .PHONY: lint-web

@@ -117,12 +117,15 @@ def test_a_recipe_runs_from_launch_to_answers_at_both_ends(board: sb.Board, pipe
     assert launched.gate(short).verdict == "pass"
 
 
-def test_runs_are_started_by_keywords_and_end_with_their_code(board: sb.Board) -> None:
+def test_runs_are_started_by_keywords_and_end_with_their_code(
+    board: sb.Board, capsys: pytest.CaptureFixture[str]
+) -> None:
     tiny = {"source": "random:tiny-llama", "vocabulary": 400, "hidden": 32, "layers": 1, "heads": 2}
     base = board.start("base", name="client-base", data=["things"], **tiny).wait(timeout=PATIENCE, progress=False)
     run = board.start("sft", name="client-sft", model=base.model(), data="things", max_steps=2, batch=4, reuse=False)
-    run.wait(timeout=PATIENCE, progress=False)
-    assert [line.message for line in run.logs()]
+    run.wait(timeout=PATIENCE, progress=False, log=True)
+    lines = [f"client-sft: {line.message}" for line in run.logs()]
+    assert capsys.readouterr().err.splitlines() == lines != []
     with pytest.raises(sb.BadInput, match="made no dataset"):
         run.dataset()
     with pytest.raises(sb.ApiError):
