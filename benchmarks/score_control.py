@@ -8,7 +8,10 @@ r"""Ways of writing and learning a score, each trained alike, as a recipe.
       --set reward=demo-real-1.reward
 
 `tuning` has the demo's training prompts alone, reworded by sed, since a prompt stays on its side of the split: what is
-chosen by them has not seen the prompts that the demo reports on. Every variant differs from `words` in its own fields.
+chosen by them has not seen the prompts that the demo reports on. Every variant differs from `words` in its own fields;
+`--variants words floor` makes a recipe of these alone. With `--graded`, rows are labelled by the program that knows the
+sentiment, with the demo's noise, and no reward model is needed.
+
 Two figures decide: the condition gain of the runs (`eval_condition_gain_shuffled`), and the sentiment at -5 and 5,
 which a program knows.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import Any
 
 WORDS: dict[str, Any] = {
@@ -51,7 +55,7 @@ SCORES = [-5.0, 5.0]
 GUIDANCES = [1.0, 3.0]
 
 
-def recipe() -> dict[str, Any]:
+def recipe(variants: Sequence[str], graded: bool) -> dict[str, Any]:
     """Each model answers at both scores, with and without guidance; the base answers without a score."""
     answers = {
         "run": "generate",
@@ -64,35 +68,38 @@ def recipe() -> dict[str, Any]:
     }
     asked = [
         {"model": name, "scores": SCORES, "guidance": guidance, "samples": 2}
-        for name in VARIANTS
+        for name in variants
         for guidance in GUIDANCES
     ]
     report = {
         "run": "evaluate",
         "entrants": ["$base", *asked],
-        "rewards": ["$reward"],
+        "rewards": [] if graded else ["$reward"],
         "quality": "sentiment",
         "decoding": {"temperature": 1.0, "max_new_tokens": 48},
         "prompts": 60,
         "batch_size": 96,
         "precision": "fast",
     }
+    inputs = {"base": {"type": "model"}, "prompts": {"type": "dataset", "kind": "prompts"}}
+    labelled = {"run": "score", "data": "answers", "reward": "$reward", "precision": "fast"}
+    if graded:
+        labelled = {"run": "grade", "data": "answers", "quality": "sentiment", "noise": 0.5}
     return {
         "name": "score-control",
-        "inputs": {
-            "base": {"type": "model"},
-            "prompts": {"type": "dataset", "kind": "prompts"},
-            "reward": {"type": "model"},
-        },
+        "inputs": inputs if graded else {**inputs, "reward": {"type": "model"}},
         "stages": {
             "answers": answers,
-            "labelled": {"run": "score", "data": "answers", "reward": "$reward", "precision": "fast"},
-            **{name: {**WORDS, **changed} for name, changed in VARIANTS.items()},
+            "labelled": labelled,
+            **{name: {**WORDS, **VARIANTS[name]} for name in variants},
             "report": report,
         },
     }
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
-    print(json.dumps(recipe(), indent=2))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS))
+    parser.add_argument("--graded", action="store_true", help="label rows by the known sentiment")
+    given = parser.parse_args()
+    print(json.dumps(recipe(given.variants, given.graded), indent=2))
