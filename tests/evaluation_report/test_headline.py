@@ -199,6 +199,19 @@ def test_a_jury_of_a_judge_that_an_entrant_learned_from_is_circular(evaluated: M
     )
 
 
+def test_an_independent_reward_model_answers_before_a_judge_that_an_entrant_learned_from(evaluated: Make) -> None:
+    made = evaluated(prompts=24)
+    made.entrant("sft")
+    made.entrant("best", decoding={"best_of": {"n": 4, "reward": "prefers", "content_hash": "its-hash"}})
+    made.seen()
+    wins = [{"position": at, "a": "best", "b": "sft", "value": 1.0} for at in range(24)]
+    made.judge("preference", wins, name="prefers", content_hash="its-hash")
+    assert headline_of(made.report()).by == "judge"
+    made.rewards({"sft": [1.0] * 24, "best": [0.0] * 24}, name="rm")
+    told = headline_of(made.report())
+    assert (told.by, told.source, told.winner, codes(told)) == ("reward", "rm", "sft", ["sources_disagree"])
+
+
 def test_without_an_assessment_nobody_wins(made: Evaluated) -> None:
     headline = headline_of(made.report())
     assert (headline.text, headline.by, headline.winner) == ("No one has assessed the answers yet.", None, None)

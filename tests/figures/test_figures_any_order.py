@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from figures.figures_runner import annotation, pair, single, write
-from steerboard_figures.judgment_figures import figures
+from steerboard_figures.judgment_figures import Options, figures
 
 Row = dict[str, Any]
 
@@ -57,6 +57,36 @@ def battles(drawn: random.Random) -> list[Row]:
     return rows
 
 
+def battles_of_one_second(drawn: random.Random) -> list[Row]:
+    """The last two of forty-one are in one second, which leaves an order of time."""
+    rows = without(battles(drawn), "conv_metadata")
+    return [*rows, {**rows[0], "tstamp": rows[-1]["tstamp"]}]
+
+
+def battles_without_times(drawn: random.Random) -> list[Row]:
+    return without(battles(drawn), "conv_metadata", "tstamp")
+
+
+def battles_told_twice(drawn: random.Random) -> list[Row]:
+    """One of forty battles has another verdict in a second row, and no time orders the two."""
+    rows = [{**row, "id": number} for number, row in enumerate(battles_without_times(drawn))]
+    return rows + [{**row, "winner": "tie" if row["winner"] == "model_a" else "model_a"} for row in rows[:1]]
+
+
+def without(rows: list[Row], *names: str) -> list[Row]:
+    return [{name: value for name, value in row.items() if name not in names} for row in rows]
+
+
+def ratings_told_twice(drawn: random.Random) -> list[Row]:
+    rows = [single(question, drawn.randint(1, 9)) for question in range(60)]
+    return rows + [{**row, "score": row["score"] + 1} for row in rows[:2]]
+
+
+def pairs_told_twice(drawn: random.Random) -> list[Row]:
+    rows = [pair(question, drawn.choice(["model_1", "tie"]), "model_1") for question in range(60)]
+    return rows + [{**row, "g1_winner": "model_2"} for row in rows[:2]] + [{**rows[3], "g1_winner": "error"}]
+
+
 def annotations(drawn: random.Random) -> list[Row]:
     return [annotation(number, 1 + drawn.random(), index=number) for number in range(40)]
 
@@ -80,7 +110,22 @@ def alike(one: Any, other: Any) -> None:
         assert other == (pytest.approx(one, rel=1e-6, abs=1e-9) if isinstance(one, float) else one)
 
 
-@pytest.mark.parametrize("make", [singles, pairs, games, battles, annotations, annotations_without_places])
+@pytest.mark.parametrize(
+    "make",
+    [
+        singles,
+        pairs,
+        games,
+        battles,
+        battles_of_one_second,
+        battles_without_times,
+        battles_told_twice,
+        ratings_told_twice,
+        pairs_told_twice,
+        annotations,
+        annotations_without_places,
+    ],
+)
 @settings(max_examples=2, deadline=None)
 @given(content=st.integers(0, 10**6), order=st.integers(0, 10**6))
 def test_rows_in_any_order_give_the_same_figures(
@@ -95,3 +140,28 @@ def test_rows_in_any_order_give_the_same_figures(
         )
     assert first["models"]
     alike(first, second)
+
+
+@pytest.mark.parametrize(
+    ("make", "ordered"), [(battles, True), (battles_of_one_second, True), (battles_without_times, False)]
+)
+def test_elo_needs_battles_in_an_order_of_time(
+    make: Callable[[random.Random], list[Row]], ordered: bool, tmp_path: Path
+) -> None:
+    board = figures([write(tmp_path / "a.jsonl", *make(random.Random(3)))])
+    assert {model["elo"] is not None for model in board["models"]} == {ordered}
+
+
+@pytest.mark.parametrize("repeats", [None, "first", "last"])
+def test_two_figures_of_one_model_on_a_leaderboard_need_a_decision(tmp_path: Path, repeats: Any) -> None:
+    rows = [f"m{number},{number}" for number in range(8)]
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path, more in zip(paths, (["m7,-90"], ["m7,7"]), strict=True):
+        path.write_text("\n".join(["model,score", *rows, *more]))
+    board = figures(paths, "leaderboards", Options(repeats=repeats))
+    assert board["valid"] == (repeats is not None)
+    if repeats is None:
+        assert board["spearman"] is None
+        assert "--repeats first or last decides" in board["reasons"][0]
+    else:
+        assert (board["spearman"] == pytest.approx(1)) == (repeats == "first")

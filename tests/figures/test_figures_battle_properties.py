@@ -33,7 +33,7 @@ def battles(n: int, **more: Any) -> list[Row]:
             f"conversation_{side}": "\n".join(["word " * draw.randint(1, 30)] + ["- item"] * draw.randint(0, 3))
             for side in "ab"
         }
-        rows.append({"id": number, "model_a": one, "model_b": other, "winner": said, **texts})
+        rows.append({"id": number, "tstamp": number, "model_a": one, "model_b": other, "winner": said, **texts})
     return rows
 
 
@@ -162,7 +162,7 @@ def difference(row: Row, feature: str) -> float:
 
 def elo_of(rows: list[Row]) -> dict[str, float]:
     rating = {name: 1000.0 for row in rows for name in (row["model_a"], row["model_b"])}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["tstamp"]):
         a, b = row["model_a"], row["model_b"]
         gained = 4 * (VALUES[row["winner"]] - 1 / (1 + 10 ** ((rating[b] - rating[a]) / 400)))
         rating[a] += gained

@@ -135,13 +135,14 @@ class VoteIn(BaseModel):
 
 class Rated(BaseModel):
     """On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
-    counts votes, `wins` those for this entrant, `losses` those for another one."""
+    counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders the
+    votes."""
 
     model: str
     rating: float
     low: float | None
     high: float | None
-    elo: float
+    elo: float | None
     n: int
     wins: int
     ties: int

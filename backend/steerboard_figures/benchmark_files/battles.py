@@ -119,7 +119,7 @@ class Row:
 def _figures(rows: Sequence[Row], findings: Findings) -> Figures:
     kept, superseded, unordered = _counted(rows, findings)
     pairs = [row.pair for row in kept]
-    pairs_in_time = [row.pair for row in sorted(kept, key=lambda row: row.at or 0.0)]
+    pairs_in_time = [row.pair for row in sorted(kept, key=_moment)]
     board: dict[str, Any] = {"n": len(by_battle(pairs)), "superseded": superseded}
     fought = Counter(name for pair in pairs for name in {pair.a, pair.b})
     of_all = _rated(pairs_in_time)
@@ -139,7 +139,23 @@ def _figures(rows: Sequence[Row], findings: Findings) -> Figures:
         board["models"].append(findings.marked(rated, _RATING, usable_, unusable[name], what="battles"))
     board["models"] += findings.unread([{"model": name} for name in fought], _RATING)
     board |= {"matrix": _matrix(usable, findings), "style_controlled": _styled(usable, findings)}
+    if not _in_time(kept, findings.threshold):
+        for rated in (*board["models"], *(board["style_controlled"] or {}).get("models", [])):
+            for figures_ in (rated, rated.get("partial") or {}):
+                figures_ |= {"elo": None} if "elo" in figures_ else {}
     return findings.marked(board, _FIGURES, len(pairs), {}, what="battles")
+
+
+def _moment(row: Row) -> tuple[object, ...]:
+    """Sorts rows by time, and rows of one time by their content."""
+    pair = row.pair
+    return row.at or 0.0, pair.battle or "", *sorted((pair.a, pair.b)), row.value
+
+
+def _in_time(rows: Sequence[Row], threshold: float) -> bool:
+    """Whether time orders the votes, which Elo needs: each has one, and no more than `threshold` share theirs."""
+    times = Counter(at for at, _ in {(row.at, row.pair.battle or place) for place, row in enumerate(rows)})
+    return None not in times and sum(n for n in times.values() if n > 1) <= threshold * times.total()
 
 
 def _counted(rows: Sequence[Row], findings: Findings) -> tuple[list[Row], int, Counter[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from steerboard_contracts.errors import BadInput
@@ -133,30 +133,37 @@ def _canonical(row: Row) -> Row:
 def _both_orders(rows: Sequence[Row], findings: Findings) -> tuple[list[Row], int, Counter[str]]:
     """(rows of one pair and question with the game of each order that counts, superseded rows, by model the pairs whose
     games contradict each other in no order of time)"""
-    games = [(number, game) for number, row in enumerate(rows) for game in row]
-    told = settled(
-        games,
-        _game,
-        lambda numbered: numbered[1].at,
-        lambda numbered: _said(numbered[1]),
-        findings.repeats,
-    )
+    games = [game for row in rows for game in row]
+    told = settled(games, _game, lambda game: game.at, _verdict, findings.repeats)
     wanted: dict[Hashable, dict[bool, Judgment]] = {}
-    for _, game in told.kept:
-        wanted.setdefault(_game((0, game))[:-1], {})[bool(game.a_first)] = game
+    for game in told.kept:
+        wanted.setdefault(_game(game)[:-1], {})[bool(game.a_first)] = game
     kept = [[games_[first] for first in sorted(games_, reverse=True)] for games_ in wanted.values()]
     given = {(game.question_id, game.turn) for row in rows for game in row if not game.turn_given}
     vague = {key[:-1] for key in told.unordered if (key[0], key[1]) not in given}
     unordered = Counter(str(name) for _, _, *models in vague for name in models)
-    return kept, len(rows) - len({number for number, _ in told.kept}), unordered
+    return kept, len(rows) - _needed(rows, wanted), unordered
 
 
-def _game(numbered: tuple[int, Judgment]) -> tuple[Hashable, int, str | None, str | None, bool]:
-    game = numbered[1]
+def _needed(rows: Sequence[Row], wanted: Mapping[Hashable, Mapping[bool, Judgment]]) -> int:
+    """The rows that hold the games that count: one for each pair and question, or one for each order."""
+    whole = {
+        key
+        for row in rows
+        if _verdicts_of(wanted[(key := _game(row[0])[:-1])].values()).items() <= _verdicts_of(row).items()
+    }
+    return sum(1 if key in whole else len(games) for key, games in wanted.items())
+
+
+def _verdicts_of(games: Iterable[Judgment]) -> dict[bool, Hashable]:
+    return {bool(game.a_first): _verdict(game) for game in games}
+
+
+def _game(game: Judgment) -> tuple[Hashable, int, str | None, str | None, bool]:
     return game.question_id, game.turn, game.model, game.other, bool(game.a_first)
 
 
-def _said(game: Judgment) -> Hashable:
+def _verdict(game: Judgment) -> Hashable:
     return None if game.value is None else (game.value, game.weight)
 
 

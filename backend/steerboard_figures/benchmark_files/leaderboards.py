@@ -7,6 +7,7 @@ from pathlib import Path
 
 from steerboard_contracts.errors import BadInput
 from steerboard_figures.benchmark_files.reading import Fields, Figures, Findings
+from steerboard_figures.benchmark_files.repeats import UNORDERED, settled
 from steerboard_figures.benchmark_files.tables import table
 from steerboard_figures.formats.records import Unreadable, number
 from steerboard_statistics.correlation import pearson, rank_correlation
@@ -52,19 +53,19 @@ def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Finding
         for path, values in zip(paths, (x, y), strict=True):
             if len(set(values)) == 1:
                 findings.warn(f"{path.name} has the same figure for all {len(models)} models: there is no correlation")
-    for path, (column, ratings, blank) in zip(paths, (first, second), strict=True):
+    for path, (column, ratings, blank, unordered) in zip(paths, (first, second), strict=True):
         if blank:
             findings.warn(f"{path.name} has no {column} of {blank:,} models, which count as absent")
-        reason = findings.lost(path.name, len(ratings), {}, what="models")
+        reason = findings.lost(path.name, len(ratings), {UNORDERED: unordered}, what="models")
         if reason is not None:
             findings.invalid(path.name, reason)
             figures |= dict.fromkeys(_FIGURES)
     return findings.marked(figures, _FIGURES, len(models), {}, what="models")
 
 
-def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict[str, float], int]:
-    """(column, {model: figure}, how many rows have none, whose models are absent). Of a model's rows the last counts.
-    Raises `BadInput`."""
+def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict[str, float], int, int]:
+    """(column, {model: figure}, how many rows have none, whose models are absent, how many models have rows with
+    several figures, which are left out). Raises `BadInput`."""
     rows = table(path, *([column.strip().lower()] if column else []))
     names = list(rows[0][1])
     chosen = column.strip().lower() if column else next((usual for usual in _COLUMNS if usual in names), None)
@@ -75,7 +76,7 @@ def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict
             hint="Name the column with --column.",
         )
     key = _key(path, [row for _, row in rows], [name for name in names if name != chosen])
-    figures: dict[str, float] = {}
+    read: list[tuple[str, float]] = []
     without = 0
     for line, row in rows:
         findings.row(path, [path.name])
@@ -87,10 +88,15 @@ def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict
         if value is None:
             without += 1
             continue
-        if name in figures:
-            findings.warn(f"{path.name} has {name} twice; the later row counts")
-        figures[name] = value
-    return chosen, figures, without
+        read.append((name, value))
+    told = settled(read, lambda row: row[0], lambda _: None, lambda row: row[1], findings.repeats)
+    findings.repeated(path.name, told.superseded, len(read))
+    return (
+        chosen,
+        {name: value for name, value in told.kept if name not in told.unordered},
+        without,
+        len(told.unordered),
+    )
 
 
 def _key(path: Path, rows: Sequence[Fields], names: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import zlib
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
@@ -33,7 +34,8 @@ def settled(
     repeats: Repeats | None,
 ) -> Settled[T, Key]:
     """Keeps the newest of rows with one `key_of`; rows without a time are in no order with others. `value_of`: the
-    verdict, None for one that was not parsed, which contradicts no other. Copies of one verdict need no order."""
+    verdict, None for one that was not parsed, which contradicts no other. Copies of one verdict need no order. Of
+    several verdicts in no order one is kept that depends on the key alone, so the order of a file changes no figure."""
     kept, unordered = [], []
     for key, places in _alike(rows, key_of).items():
         latest = _latest(rows, places, time_of)
@@ -41,12 +43,15 @@ def settled(
         values = {value for place in latest if (value := value_of(rows[place])) is not None}
         if len(values) > 1 and repeats not in ("first", "last"):
             unordered.append(key)
-        if repeats == "first":
+            drawn = _drawn(key, values)
+            kept.append(next(place for place in latest if value_of(rows[place]) == drawn))
+        elif repeats == "first":
             kept.append(latest[0])
-        elif repeats == "last" and len(values) > 1:
+        elif len(values) > 1:
             kept.append(latest[-1])
         else:
-            kept.append((timed or latest)[-1])
+            newest = timed or latest
+            kept.append(([place for place in newest if value_of(rows[place]) is not None] or newest)[-1])
     return Settled([rows[place] for place in sorted(kept)], len(rows) - len(kept), unordered)
 
 
@@ -69,6 +74,19 @@ def votes(
         repeated += len(chosen) - 1
         kept += chosen
     return [rows[place] for place in sorted(kept)], len(rows) - len(kept), repeated
+
+
+def _drawn(key: Hashable, values: Collection[Hashable]) -> Hashable:
+    """One of the values, neither the best nor the worst of every key."""
+    return sorted(values, key=_written)[zlib.crc32(_written(key).encode()) % len(values)]
+
+
+def _written(value: object) -> str:
+    """The value as text; the items of a set are in no order of their own."""
+    if isinstance(value, tuple | frozenset):
+        items = [_written(item) for item in value]
+        return ", ".join(items if isinstance(value, tuple) else sorted(items))
+    return repr(value)
 
 
 def _alike(rows: Sequence[T], key_of: Callable[[T], Key]) -> dict[Key, list[int]]:

@@ -107,7 +107,7 @@ function Ratings({ models }: { models: Rated[] }) {
         { title: "Entrant", cell: (one) => <span style={{ overflowWrap: "anywhere" }}>{one.model}</span> },
         { title: "Rating", right: true, cell: (one) => one.rating.toFixed(0) },
         { title: "95% interval", right: true, wide: true, cell: interval },
-        { title: "Elo", right: true, wide: true, cell: (one) => one.elo.toFixed(0) },
+        { title: "Elo", right: true, wide: true, cell: (one) => one.elo?.toFixed(0) ?? "–" },
         { title: "Votes", right: true, cell: (one) => count(one.n) },
         { title: "Won", right: true, wide: true, cell: (one) => count(one.wins) },
         { title: "Tied", right: true, wide: true, cell: (one) => count(one.ties) },

@@ -26,8 +26,8 @@ class Candidate:
 
 def headline(report: EvaluationReport) -> Headline:
     """From the report's own sections. People answer before juries, those before judges, and judges before reward
-    models; a jury that is circular only after the judges that are independent of the entrants. Among several of a kind
-    those answer that are independent, and then the one with the most items.
+    models; those that are circular answer only after all that are independent of the entrants. Among several of a kind
+    the one with the most items answers.
     """
     candidates = _candidates(report)
     sources = [_source_headline(candidate) for candidate in candidates]
@@ -62,15 +62,15 @@ def _candidates(report: EvaluationReport) -> list[Candidate]:
         for human in report.human
     ]
     juries = [
-        Candidate("jury", jury.jury, jury.comparison, (4 if jury.trained else 2) if jury.valid else None)
+        Candidate("jury", jury.jury, jury.comparison, (5 if jury.trained else 2) if jury.valid else None)
         for jury in report.juries
     ]
     judges = [
-        Candidate("judge", judge.judge, judge.comparison, (5 if judge.trained else 3) if judge.valid else None)
+        Candidate("judge", judge.judge, judge.comparison, (6 if judge.trained else 3) if judge.valid else None)
         for judge in report.judges
     ]
     rewards = [
-        Candidate("reward", reward.reward_model, reward.comparison, 7 if reward.trained else 6)
+        Candidate("reward", reward.reward_model, reward.comparison, 7 if reward.trained else 4)
         for reward in report.rewards
     ]
     return people + juries + judges + rewards
