@@ -1305,13 +1305,6 @@ class FirstSteps(Schema):
     to_rank: int = 5
 
 
-class Source(RootModel[str]):
-    root: Annotated[
-        str,
-        Field(description="`org/name[@revision][:file.gguf]` on the hub.", max_length=4096),
-    ]
-
-
 class FitNeed(Schema):
     """
     `training` of all weights, `lora`: of adapters only, `inference`: decoding. `fits` is null where the memory of
@@ -1321,6 +1314,13 @@ class FitNeed(Schema):
     bytes: int
     fits: bool | None
     use: Literal["training", "lora", "inference"]
+
+
+class Source(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(description="`org/name[@revision][:file.gguf]` on the hub.", max_length=4096),
+    ]
 
 
 class FlagOut(Schema):
@@ -1366,17 +1366,6 @@ class FluencyRow(Schema):
     repeated: float | None
     tokens: float | None
     why: str | None = None
-
-
-class Found(Schema):
-    """
-    `detail`: the kind of thing, or whose it is: `merge, failed`, `reward`, `preferences`.
-    """
-
-    detail: str
-    id: UUID
-    name: str
-    type: Literal["pipeline", "run", "evaluation", "model", "dataset", "campaign", "arena"]
 
 
 class Friedman(Schema):
@@ -3213,10 +3202,11 @@ class RankingOut(Schema):
 class Rated(Schema):
     """
     On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
-    counts votes, `wins` those for this entrant, `losses` those for another one.
+    counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders the
+    votes.
     """
 
-    elo: float
+    elo: float | None
     high: float | None
     losses: int
     low: float | None
@@ -4042,6 +4032,17 @@ class ScoreRow(Schema):
 
 class Knot(RootModel[tuple[float, float]]):
     root: Annotated[tuple[float, float], Field(max_length=2, min_length=2)]
+
+
+class SearchResult(Schema):
+    """
+    `detail`: the kind of thing, or whose it is: `merge, failed`, `reward`, `preferences`.
+    """
+
+    detail: str
+    id: UUID
+    name: str
+    type: Literal["pipeline", "run", "evaluation", "model", "dataset", "campaign", "arena"]
 
 
 class SearchState(Schema):
@@ -5712,7 +5713,7 @@ class Excerpt(Schema):
     turn: int | None
 
 
-class FitAsked(Schema):
+class FitRequest(Schema):
     """
     A hub name, or the facts of a folder that is not here yet.
     """

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.insights.memory import ALIVE_SECONDS, SHARE, WINDOW
-from steerboard.insights.schemas import FitAsked, FitNeed, ModelFit, WorkerFit
+from steerboard.insights.schemas import FitNeed, FitRequest, ModelFit, WorkerFit
 from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.hub_models import HubModel, hub_model
 from steerboard.runs.tables import WorkerRow
@@ -36,7 +36,7 @@ class Worker(NamedTuple):
     devices: Mapping[str, Any]
 
 
-def looked_up(asked: FitAsked) -> HubModel:
+def looked_up(asked: FitRequest) -> HubModel:
     """What is known of the model. Asks the hub, which may take its time, unless the facts are given.
 
     Raises as `hub_model` does, and `BadInput` (`unknown_model`) for another source than a hub name.

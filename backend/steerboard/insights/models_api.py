@@ -11,7 +11,7 @@ from steerboard.accounts.http.routes import Router, UnkeptRoute
 from steerboard.datasets.lookup import get_dataset
 from steerboard.insights import model_fit
 from steerboard.insights.model_evaluations import entered_evaluations, evaluations_of
-from steerboard.insights.schemas import FitAsked, ModelFit
+from steerboard.insights.schemas import FitRequest, ModelFit
 from steerboard.platform.http.errors import problems
 from steerboard.registry import service
 from steerboard.registry.api import model_out, models_out
@@ -35,7 +35,7 @@ Runner = Annotated[Access, Depends(AccessTo("run"))]
 
 
 @_live.post("/fit", responses=problems())
-def check_fit(body: FitAsked, session: Db, access: Runner) -> ModelFit:
+def check_fit(body: FitRequest, session: Db, access: Runner) -> ModelFit:
     """A model's size and properties, and what it needs on each worker, before it is imported. A hub model is looked up
     by name; no weights are read."""
     workers = model_fit.living_workers(session)

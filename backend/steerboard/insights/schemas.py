@@ -115,7 +115,7 @@ class WeightsPreview(BaseModel):
     bins: list[Bin]
 
 
-class FitAsked(BaseModel):
+class FitRequest(BaseModel):
     """A hub name, or the facts of a folder that is not here yet."""
 
     model_config = ConfigDict(extra="forbid")

@@ -25,7 +25,7 @@ from steerboard_contracts.run_kinds import UNLISTED
 FoundType = Literal["pipeline", "run", "evaluation", "model", "dataset", "campaign", "arena"]
 
 
-class Found(BaseModel):
+class SearchResult(BaseModel):
     """`detail`: the kind of thing, or whose it is: `merge, failed`, `reward`, `preferences`."""
 
     type: FoundType
@@ -34,13 +34,13 @@ class Found(BaseModel):
     detail: str
 
 
-def find_everything(session: Session, access: Access, query: str, limit: int) -> list[Found]:
+def find_everything(session: Session, access: Access, query: str, limit: int) -> list[SearchResult]:
     """At most `limit` of each type, the newest first. A blank query finds the newest."""
     text = query.strip()
     found = []
     for type_, statement in _statements(session, access, text):
         for id_, name, detail in session.execute(statement.limit(limit)):
-            found.append(Found(type=type_, id=id_, name=name, detail=detail or ""))
+            found.append(SearchResult(type=type_, id=id_, name=name, detail=detail or ""))
     return found
 
 

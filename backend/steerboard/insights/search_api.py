@@ -8,7 +8,7 @@ from fastapi import Depends, Query
 
 from steerboard.accounts.access import Access, AccessTo, Db
 from steerboard.accounts.http.routes import Router
-from steerboard.insights.search import Found, find_everything
+from steerboard.insights.search import SearchResult, find_everything
 from steerboard.platform.http.errors import problems
 
 router = Router(tags=["projects"])
@@ -22,6 +22,6 @@ def search(
         str, Query(max_length=200, description="A part of a name, a tag or the notes; of runs also settings.")
     ],
     limit: Annotated[int, Query(ge=1, le=50, description="At most this many of each type.")] = 8,
-) -> list[Found]:
+) -> list[SearchResult]:
     """Pipelines, runs, evaluations, models, datasets, campaigns and arenas, each type the newest first."""
     return find_everything(session, access, q, limit)

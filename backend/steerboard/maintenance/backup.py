@@ -69,10 +69,10 @@ def back_up(
         )
     name = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S.%fZ}-{random.token_hex(3)}"
     _forget_unfinished(dest)
-    with engine.connect() as keeper:
-        store_lock.share_store_until_closed(keeper)
+    with engine.connect() as lock_holder:
+        store_lock.share_store_until_closed(lock_holder)
         try:
-            with _snapshot(engine, keeper) as connection:
+            with _snapshot(engine, lock_holder) as connection:
                 revision = migrations.current_revision(connection)
                 if revision is None:
                     raise BadBackup("the database was never migrated: there is nothing to back up")
@@ -93,7 +93,7 @@ def back_up(
             files = [file for id_ in imports for file in copier.copy_import(str(id_))]
             say(f"{len(blobs)} blobs of artifacts, {copier.copied >> 20} MB of them new")
         finally:
-            keeper.invalidate()  # closes it, and the lock with it
+            lock_holder.invalidate()  # closes it, and the lock with it
     made = BackupManifest(
         name=name,
         created_at=dt.datetime.now(dt.UTC).isoformat(),
@@ -117,11 +117,11 @@ def back_up(
 
 
 @contextmanager
-def _snapshot(engine: Engine, keeper: Connection) -> Iterator[Connection]:
+def _snapshot(engine: Engine, lock_holder: Connection) -> Iterator[Connection]:
     """Everything that is read is of one moment. Only a migration waits for us, and we for it: a table that it
     rewrites would look empty to a snapshot from before."""
-    with keeper.begin(), engine.connect() as connection:
-        migrations.lock(keeper)
+    with lock_holder.begin(), engine.connect() as connection:
+        migrations.lock(lock_holder)
         connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         with connection.begin():
             yield connection

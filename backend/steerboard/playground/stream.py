@@ -26,7 +26,7 @@ END = format_sse_event(event="end", data_str="{}")
 
 
 @dataclass
-class Told:
+class ReaderState:
     """What a reader knows of the answers, by place."""
 
     answers: dict[int, AnswerOut] = field(default_factory=dict)
@@ -54,7 +54,7 @@ async def follow(
 ) -> AsyncIterator[bytes]:
     """`answer` events until all answers have ended, then `end`. Ends without it after `stream.LIFE_SECONDS`, or soon
     after the right to read does. `shown`: what of a change its reader may see."""
-    told = Told()
+    state = ReaderState()
     ends = time.monotonic() + event_stream.LIFE_SECONDS
     said = checked = time.monotonic()
     yield event_stream.START
@@ -66,7 +66,7 @@ async def follow(
                 checked = time.monotonic()
             wakeups.news.clear()
             answers, ended = await in_slot(app, _read, app, comparison_id)
-            for change in filter(None, map(told.news, answers)):
+            for change in filter(None, map(state.news, answers)):
                 said = time.monotonic()
                 yield format_sse_event(event="answer", data_str=shown(change).model_dump_json())
             if ended:

@@ -7588,18 +7588,6 @@ export interface components {
             to_rank: number;
         };
         /**
-         * FitAsked
-         * @description A hub name, or the facts of a folder that is not here yet.
-         */
-        FitAsked: {
-            facts?: components["schemas"]["ModelFacts"] | null;
-            /**
-             * Source
-             * @description `org/name[@revision][:file.gguf]` on the hub.
-             */
-            source?: string | null;
-        };
-        /**
          * FitNeed
          * @description `training` of all weights, `lora`: of adapters only, `inference`: decoding. `fits` is null where the memory of
          *     the worker is not known.
@@ -7614,6 +7602,18 @@ export interface components {
              * @enum {string}
              */
             use: "training" | "lora" | "inference";
+        };
+        /**
+         * FitRequest
+         * @description A hub name, or the facts of a folder that is not here yet.
+         */
+        FitRequest: {
+            facts?: components["schemas"]["ModelFacts"] | null;
+            /**
+             * Source
+             * @description `org/name[@revision][:file.gguf]` on the hub.
+             */
+            source?: string | null;
         };
         /**
          * FlagOut
@@ -7689,26 +7689,6 @@ export interface components {
             tokens: number | null;
             /** Why */
             why?: string | null;
-        };
-        /**
-         * Found
-         * @description `detail`: the kind of thing, or whose it is: `merge, failed`, `reward`, `preferences`.
-         */
-        Found: {
-            /** Detail */
-            detail: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Name */
-            name: string;
-            /**
-             * Type
-             * @enum {string}
-             */
-            type: "pipeline" | "run" | "evaluation" | "model" | "dataset" | "campaign" | "arena";
         };
         /** Friedman */
         Friedman: {
@@ -11978,11 +11958,12 @@ export interface components {
         /**
          * Rated
          * @description On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
-         *     counts votes, `wins` those for this entrant, `losses` those for another one.
+         *     counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders the
+         *     votes.
          */
         Rated: {
             /** Elo */
-            elo: number;
+            elo: number | null;
             /** High */
             high: number | null;
             /** Losses */
@@ -14010,6 +13991,26 @@ export interface components {
              */
             limit: number;
             normaliser: components["schemas"]["Normaliser"];
+        };
+        /**
+         * SearchResult
+         * @description `detail`: the kind of thing, or whose it is: `merge, failed`, `reward`, `preferences`.
+         */
+        SearchResult: {
+            /** Detail */
+            detail: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "pipeline" | "run" | "evaluation" | "model" | "dataset" | "campaign" | "arena";
         };
         /**
          * SearchState
@@ -24916,7 +24917,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["FitAsked"];
+                "application/json": components["schemas"]["FitRequest"];
             };
         };
         responses: {
@@ -31005,7 +31006,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Found"][];
+                    "application/json": components["schemas"]["SearchResult"][];
                 };
             };
             /** @description Sign in first */

@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "./client";
 
-export type Found = Schemas["Found"];
+export type SearchResult = Schemas["SearchResult"];
 
 /** Everything of a project with a text in its name, tags or notes; the newest without a text. */
 export const searchQuery = (project: string, q: string) =>

@@ -4,7 +4,7 @@ import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { type Found, searchQuery } from "../api/search";
+import { type SearchResult, searchQuery } from "../api/search";
 
 interface Place {
   to: string;
@@ -23,15 +23,20 @@ const FURTHER: readonly Place[] = [
   { to: "/p/$project/settings/audit", label: "Settings: audit log" },
 ];
 
-const GROUPS: readonly { type: Found["type"]; label: string; page: (one: Found) => string }[] = [
-  { type: "pipeline", label: "Pipelines", page: (one) => `pipelines/${encodeURIComponent(one.name)}` },
-  { type: "run", label: "Runs", page: (one) => `runs/${one.id}` },
-  { type: "evaluation", label: "Evaluations", page: (one) => `evaluations/${encodeURIComponent(one.name)}` },
-  { type: "model", label: "Models", page: (one) => `models/${encodeURIComponent(one.name)}` },
-  { type: "dataset", label: "Datasets", page: (one) => `datasets/${encodeURIComponent(one.name)}` },
-  { type: "campaign", label: "Ranking campaigns", page: (one) => `rank/${one.id}` },
-  { type: "arena", label: "Arenas", page: (one) => `arena?a=${one.id}` },
-];
+const GROUPS: readonly { type: SearchResult["type"]; label: string; page: (one: SearchResult) => string }[] =
+  [
+    { type: "pipeline", label: "Pipelines", page: (one) => `pipelines/${encodeURIComponent(one.name)}` },
+    { type: "run", label: "Runs", page: (one) => `runs/${one.id}` },
+    {
+      type: "evaluation",
+      label: "Evaluations",
+      page: (one) => `evaluations/${encodeURIComponent(one.name)}`,
+    },
+    { type: "model", label: "Models", page: (one) => `models/${encodeURIComponent(one.name)}` },
+    { type: "dataset", label: "Datasets", page: (one) => `datasets/${encodeURIComponent(one.name)}` },
+    { type: "campaign", label: "Ranking campaigns", page: (one) => `rank/${one.id}` },
+    { type: "arena", label: "Arenas", page: (one) => `arena?a=${one.id}` },
+  ];
 
 /** Ctrl+K: every page, and everything on the server by its name, tags and notes. */
 export function Palette({ project, places }: { project: string; places: readonly Place[] }) {

@@ -17,7 +17,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.filters.errors import BadFilter
 from steerboard.platform.filters.expression import Comparison, Conjunction, Disjunction, Expression, Negation, Search
 from steerboard.platform.filters.parser import parse
-from steerboard.runs.listing.page import Asked, runs_page
+from steerboard.runs.listing.page import RunsQuery, runs_page
 from support.rows.listed_runs import OWNER, START, Listed, list_run
 
 RUNS = [
@@ -84,7 +84,7 @@ FILTERS = st.recursive(
 
 def found_by(sessions: sessionmaker[Session], project: Project, text: str, **asked: Any) -> list[str]:
     with transaction(sessions) as session:
-        runs, following = runs_page(session, project, OWNER, Asked(text, **asked), cursor=None, limit=100)
+        runs, following = runs_page(session, project, OWNER, RunsQuery(text, **asked), cursor=None, limit=100)
         assert following is None
         return [str(run.id) for run in runs]
 
@@ -263,7 +263,7 @@ def test_fields_and_favourites_of_others_are_not_seen(
         found_by(sessions, project, "secret = 1")
     with transaction(sessions) as session:
         for owner, count in ((OWNER, 1), ("user:other", 0)):
-            found, _ = runs_page(session, project, owner, Asked("is:favourite"), cursor=None, limit=10)
+            found, _ = runs_page(session, project, owner, RunsQuery("is:favourite"), cursor=None, limit=10)
             assert len(found) == count
 
 
@@ -291,7 +291,7 @@ def test_pages_in_any_order_have_each_run_once_and_those_without_a_value_last(
     cursor: str | None = None
     while True:
         with transaction(sessions) as session:
-            page, cursor = runs_page(session, project, OWNER, Asked(text, sort), cursor=cursor, limit=3)
+            page, cursor = runs_page(session, project, OWNER, RunsQuery(text, sort), cursor=cursor, limit=3)
         ids += [str(run.id) for run in page]
         if cursor is None:
             break
@@ -319,9 +319,9 @@ def test_a_run_that_is_listed_while_pages_are_read_moves_no_other(
     runs: dict[str, Listed], sessions: sessionmaker[Session], project: Project
 ) -> None:
     with transaction(sessions) as session:
-        first, cursor = runs_page(session, project, OWNER, Asked(sort="lr"), cursor=None, limit=2)
+        first, cursor = runs_page(session, project, OWNER, RunsQuery(sort="lr"), cursor=None, limit=2)
     with transaction(sessions) as session:
         list_run(session, project, replace(RUNS[0], name="late", pipeline=None, settings={"lr": 1e-9}))
-        second, _ = runs_page(session, project, OWNER, Asked(sort="lr"), cursor=cursor, limit=2)
+        second, _ = runs_page(session, project, OWNER, RunsQuery(sort="lr"), cursor=cursor, limit=2)
     assert not {run.id for run in first} & {run.id for run in second}
     assert [run.config["lr"] for run in (*first, *second)] == [1e-5, 1e-5, 1e-4, 0.5]

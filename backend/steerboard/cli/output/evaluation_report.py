@@ -54,7 +54,7 @@ def print_evaluation_report(console: Console, report: EvaluationReport, examples
         console.print(f"{label}: {comparison.why}", markup=False, soft_wrap=True)
     for row in (row for row in report.agreement if row.item.value is not None or row.spearman.value is not None):
         console.print(
-            f"{row.a} and {row.b}: same verdict on {said(row.item)} of pairs, Spearman {said(row.spearman)}",
+            f"{row.a} and {row.b}: same verdict on {cell_of(row.item)} of pairs, Spearman {cell_of(row.spearman)}",
             markup=False,
             soft_wrap=True,
         )
@@ -86,7 +86,7 @@ def _print_answers(console: Console, report: EvaluationReport) -> None:
             row.entrant,
             label_of(row.method, "") if row.method else None,
             None if row.score is None else f"{row.score:.1f}",
-            said(row.length),
+            cell_of(row.length),
         )
         for row in report.methods
     ]
@@ -97,7 +97,7 @@ def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Esti
     """One row per entrant of whom there is anything to say. `columns`: (entrant, estimate) by heading."""
     console.print(Text(title, style="bold"))
     rows = [
-        (cells[0][0], *(said(estimate) if estimate is not None else None for _, estimate in cells))
+        (cells[0][0], *(cell_of(estimate) if estimate is not None else None for _, estimate in cells))
         for cells in zip(*columns.values(), strict=True)
         if any(estimate is not None for _, estimate in cells)
     ]
@@ -118,7 +118,8 @@ def _print_fluency(console: Console, report: EvaluationReport) -> None:
         *(Column(heading, right=True) for heading in ("Empty", "Repeated", "Cut", "Tokens")),
     )
     rows = [
-        (row.entrant, *([said(row.perplexity)] if by else []), *fluency_cells(row)) for row in report.fluency.entrants
+        (row.entrant, *([cell_of(row.perplexity)] if by else []), *fluency_cells(row))
+        for row in report.fluency.entrants
     ]
     print_table(console, columns, rows, heading=True)
 
@@ -151,7 +152,7 @@ def _comparisons(report: EvaluationReport) -> list[tuple[str, Comparison]]:
     )
 
 
-def said(estimate: Estimate) -> str:
+def cell_of(estimate: Estimate) -> str:
     """`0.62 [0.51, 0.72]`, `1,284 [1,160, 1,390]`."""
     return estimate.in_words(_figure, none="-")
 

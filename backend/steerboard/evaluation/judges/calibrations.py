@@ -95,11 +95,11 @@ def _preferred(verdicts: Sequence[Verdict], style: str, chosen: uuid.UUID, rejec
         scores = {verdict.a: verdict.value for verdict in verdicts if verdict.status == "ok"}
         one, other = scores.get(chosen), scores.get(rejected)
         return None if one is None or other is None else (one > other) - (one < other)
-    merged = together((said(verdict, of=chosen) for verdict in verdicts), style)
+    merged = together((in_order(verdict, of=chosen) for verdict in verdicts), style)
     return None if merged is None or merged.half else (merged.value > 0.5) - (merged.value < 0.5)
 
 
-def said(verdict: Verdict, *, of: uuid.UUID) -> OrderedVerdict:
+def in_order(verdict: Verdict, *, of: uuid.UUID) -> OrderedVerdict:
     """A verdict on two answers as one about the first of them, `of`."""
     value = verdict.value if verdict.status == "ok" else None
     if verdict.a == of:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges.both_orders import PAIR_STYLES, OrderedVerdict, together
-from steerboard.evaluation.judges.calibrations import said
+from steerboard.evaluation.judges.calibrations import in_order
 from steerboard.evaluation.ranking.counted import counted
 from steerboard.evaluation.ranking.tables import Campaign
 
@@ -165,7 +165,7 @@ def _of_verdicts(
             continue
         first = order.get(verdict.a, -1) <= order.get(verdict.b, -1)
         both = (verdict.a, verdict.b) if first else (verdict.b, verdict.a)
-        told[both].append(said(verdict, of=both[0]))
+        told[both].append(in_order(verdict, of=both[0]))
     values: dict[Two, float] = {}
     unfit: dict[Two, Unfit] = {}
     for both, given in told.items():

@@ -8,7 +8,7 @@ from steerboard.evaluation.ranking.errors import BadCorrection, BadRanks, BadSco
 from steerboard.evaluation.ranking.schemas import Annotation
 
 
-class Asked(Protocol):
+class TaskFormat(Protocol):
     """What a campaign asks. `points`: those of each criterion, by name; None where it is ranked."""
 
     @property
@@ -19,7 +19,7 @@ class Asked(Protocol):
     def points(self) -> dict[str, int | None]: ...
 
 
-def annotation_of(given: Annotation, asked: Asked) -> dict[str, Any]:
+def annotation_of(given: Annotation, asked: TaskFormat) -> dict[str, Any]:
     """The task's columns `ranks`, `criteria_ranks`, `scores`, `both_bad` and `correction`.
 
     Raises `BadRanks`, `BadScores` and `BadCorrection` for what is missing, and for what the campaign does not ask.
@@ -52,20 +52,20 @@ def annotation_of(given: Annotation, asked: Asked) -> dict[str, Any]:
     return said | {"scores": scores, "criteria_ranks": ranks}
 
 
-def _ranking(given: Annotation, asked: Asked) -> dict[str, Any]:
+def _ranking(given: Annotation, asked: TaskFormat) -> dict[str, Any]:
     ranks = _overall(given, asked)
     if given.both_bad and ranks is not None and len(set(ranks)) > 1:
         raise BadRanks("one of two bad answers is not better", hint="Give equal ranks with `both_bad`.")
     return {"ranks": ranks, "criteria_ranks": _by_criterion(given, asked) or None, "both_bad": given.both_bad}
 
 
-def _overall(given: Annotation, asked: Asked) -> list[int] | None:
+def _overall(given: Annotation, asked: TaskFormat) -> list[int] | None:
     if given.ranks is None and not asked.points:
         raise BadRanks("`ranks` is missing", hint=f"Give {asked.answers} ranks, in the order shown.")
     return competition_ranks(given.ranks, asked.answers) if given.ranks is not None else None
 
 
-def _by_criterion(given: Annotation, asked: Asked) -> dict[str, list[int]]:
+def _by_criterion(given: Annotation, asked: TaskFormat) -> dict[str, list[int]]:
     missing = [name for name in asked.points if name not in given.criteria_ranks]
     unknown = [name for name in given.criteria_ranks if name not in asked.points]
     if missing or unknown:
@@ -81,7 +81,7 @@ def competition_ranks(ranks: list[int], answers: int) -> list[int]:
     return [1 + sum(other < rank for other in ranks) for rank in ranks]
 
 
-def _scores(given: Annotation, asked: Asked) -> dict[str, list[int]]:
+def _scores(given: Annotation, asked: TaskFormat) -> dict[str, list[int]]:
     hint = f"Its criteria: {', '.join(asked.points)}; give one score per answer, in the order shown."
     unknown = [name for name in given.scores if name not in asked.points]
     if unknown:

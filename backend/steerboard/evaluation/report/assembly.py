@@ -67,13 +67,13 @@ def assemble(data: EvaluationData) -> Assembled:
         shown += turns[:, :, turn]
     means = mean_lengths(data)
     human, people, human_ranks = human_sections(data, shown)
-    judges, voices, judge_ranks = judge_sections(data, turns)
+    judges, judge_sources, judge_ranks = judge_sections(data, turns)
     rewards, models = reward_sections(data)
-    sources = [*people, *voices, *models]
+    sources = [*people, *judge_sources, *models]
     add_self_preference(data, judges, sources)
     add_quality(data, judges, sources)
     juries, panels = jury_sections(data, judges, sources)
-    every = [*people, *panels, *voices, *models]
+    every = [*people, *panels, *judge_sources, *models]
     add_length_matched(data, every, means)
     entrants = entrant_rows(data, means)
     report = EvaluationReport(
@@ -99,11 +99,11 @@ def assemble(data: EvaluationData) -> Assembled:
         rewards=rewards,
         reward_correlations=reward_correlations(data),
         reward_sums=reward_sums(data),
-        agreement=agreement_rows([*people, *voices, *panels, *models], seed=data.seed),
+        agreement=agreement_rows([*people, *judge_sources, *panels, *models], seed=data.seed),
         contamination=contamination(data),
         hacking=[],
         win_rate_differences=win_rate_differences(
-            data, rewards, models, [*people, *(voice for voice in voices if voice.valid)]
+            data, rewards, models, [*people, *(judge for judge in judge_sources if judge.valid)]
         ),
         warnings=[],
         length_ratios=length_ratios(data, means),

@@ -16,7 +16,7 @@ from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page
 from steerboard.runs.listing.fields import RUN_FIELDS, Fields
 from steerboard.runs.listing.order import NEWEST
-from steerboard.runs.listing.page import Asked, runs_page
+from steerboard.runs.listing.page import RunsQuery, runs_page
 from steerboard.runs.listing.rows import columns_of, rows_of
 from steerboard.runs.listing.schemas import ColumnName, RunRow, View, ViewIn
 from steerboard.runs.pipelines import service as pipelines
@@ -57,7 +57,7 @@ def list_runs(
     if pipeline:
         only.append(Run.pipeline_id == pipelines.get_pipeline(session, access.project, pipeline).id)
     columns = columns_of(Fields(session, access.project.id), column)
-    asked = Asked(filter, sort, tuple(only), every_kind=bool(kind))
+    asked = RunsQuery(filter, sort, tuple(only), every_kind=bool(kind))
     runs, following = runs_page(session, access.project, access.owner, asked, cursor=cursor, limit=limit)
     return Page(items=rows_of(session, access.owner, runs, columns), next=following)
 

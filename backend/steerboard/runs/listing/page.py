@@ -27,7 +27,7 @@ from steerboard_contracts.run_kinds import UNLISTED
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunsQuery:
     """`only`: conditions besides the filter."""
 
     filter: str = ""
@@ -46,7 +46,7 @@ class _Place:
 
 
 def runs_page(
-    session: Session, project: Project, owner: str, asked: Asked, *, cursor: str | None, limit: int
+    session: Session, project: Project, owner: str, asked: RunsQuery, *, cursor: str | None, limit: int
 ) -> tuple[list[Run], str | None]:
     """Runs, and the cursor of the page behind them. Archived ones are left out unless the filter has `is:archived`.
 
@@ -63,7 +63,7 @@ def runs_page(
     return [run for _, run, _ in rows], following
 
 
-def _stretches(session: Session, project: Project, owner: str, asked: Asked) -> list[Stretch]:
+def _stretches(session: Session, project: Project, owner: str, asked: RunsQuery) -> list[Stretch]:
     runs = select(Run).where(Run.project_id == project.id, Run.parent_id.is_(None), *asked.only)
     if not asked.every_kind:
         runs = runs.where(Run.kind != UNLISTED)

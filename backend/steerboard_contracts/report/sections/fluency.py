@@ -39,8 +39,8 @@ class Fluency(BaseModel):
 def fluency_cells(row: FluencyRow) -> tuple[str, ...]:
     """What tables show of an entrant behind its perplexity."""
 
-    def said(value: float | None, form: str) -> str:
+    def shown(value: float | None, form: str) -> str:
         return "–" if value is None else format(value, form)
 
-    shares = (said(share, ".1%") for share in (row.empty, row.repeated, row.cut))
-    return said(row.distinct_1, ".2f"), said(row.distinct_2, ".2f"), *shares, said(row.tokens, ",.1f")
+    shares = (shown(share, ".1%") for share in (row.empty, row.repeated, row.cut))
+    return shown(row.distinct_1, ".2f"), shown(row.distinct_2, ".2f"), *shares, shown(row.tokens, ",.1f")

@@ -25,7 +25,7 @@ _DECIDED = exists().where(RankingDecision.item_id == RankingItem.id, _LATEST)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _TaskFormat:
     task_type: str
     answers: int
     points: dict[str, int | None]
@@ -143,7 +143,7 @@ def decide(session: Session, campaign: Campaign, reviewer: uuid.UUID, item_id: u
     """Replaces an earlier decision, which is kept. Raises `NotFound` (`unknown_item`), and like `annotation_of`."""
     item = _locked(session, campaign, item_id)
     points = {criterion["name"]: criterion.get("points") for criterion in campaign.criteria}
-    said = annotation_of(given, _Asked(campaign.task_type, len(campaign.entrants), points))
+    said = annotation_of(given, _TaskFormat(campaign.task_type, len(campaign.entrants), points))
     _supersede(session, item)
     session.add(
         RankingDecision(

@@ -13,10 +13,10 @@ def figure(estimate: Estimate | None, *, share: bool = False, digits: int = 2) -
     if estimate is None or estimate.value is None:
         return Cell(NONE, f"n = {estimate.n}" if estimate is not None else "")
 
-    def said(x: float) -> str:
+    def shown(x: float) -> str:
         return f"{x:.1%}" if share else f"{x:,.{digits}f}"
 
-    return Cell(said(estimate.value), f"{estimate.ends(said)} n = {estimate.n}".strip())
+    return Cell(shown(estimate.value), f"{estimate.ends(shown)} n = {estimate.n}".strip())
 
 
 def interval(estimate: Estimate) -> str:

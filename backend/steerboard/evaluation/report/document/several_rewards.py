@@ -44,10 +44,10 @@ def _correlations(correlations: Correlations) -> Iterator[Grid]:
 
 
 def _rows(names: list[str], matrix: Matrix) -> tuple[tuple[Cell, ...], ...]:
-    def said(value: float | None) -> Cell:
+    def cell(value: float | None) -> Cell:
         return Cell(NONE) if value is None else Cell(f"{value:.2f}", shade=(1 + value) / 2)
 
-    return tuple((Cell(name), *map(said, row)) for name, row in zip(names, matrix, strict=True))
+    return tuple((Cell(name), *map(cell, row)) for name, row in zip(names, matrix, strict=True))
 
 
 def distances(report: EvaluationReport) -> Iterator[Fold]:

@@ -31,7 +31,7 @@ Messages = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ProbeInputs:
     """The prompts as tokens, with what they ask for."""
 
     condition: Condition | None
@@ -48,8 +48,8 @@ class Prober:
         policy: LivePolicy,
         prompts: Sequence[ProbePrompt],
         room: int,
-        before: _Asked,
-        asked: _Asked,
+        before: _ProbeInputs,
+        asked: _ProbeInputs,
     ) -> None:
         self._stage = stage
         self._policy = policy
@@ -70,7 +70,7 @@ class Prober:
         if step in self._planned:
             self._answer(step, self._asked)
 
-    def _answer(self, step: int, asked: _Asked) -> None:
+    def _answer(self, step: int, asked: _ProbeInputs) -> None:
         with self._stage.phases.measure("evaluate"):
             drawn = self._policy.sample(step, asked.prompts, temperature=0.0, max_new_tokens=self._room)
         answers = [
@@ -123,12 +123,12 @@ def _asked(
     condition: Condition | None,
     prompts: Sequence[ProbePrompt],
     room: int,
-) -> _Asked:
+) -> _ProbeInputs:
     text = form.text(condition) if form is not None and condition is not None else None
     ids = renderer.writing(form).prompts_ids([prompt.messages for prompt in prompts], [text] * len(prompts), room)
     # A prompt's place replaces its row, which those of the config have none of.
     examples = [Example(row=at, prompt=np.array(prompt, dtype=np.int32), responses=()) for at, prompt in enumerate(ids)]
-    return _Asked(condition, examples)
+    return _ProbeInputs(condition, examples)
 
 
 def _held_out(stage: Stage, limit: int, seed: int) -> list[ProbePrompt]:
