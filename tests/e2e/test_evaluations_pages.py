@@ -381,7 +381,7 @@ def test_a_judge_out_of_reach_says_so_and_can_be_asked_again(page: Page, compare
     dialog.get_by_label("Name", exact=True).fill("unreachable")
     dialog.get_by_role("combobox", name="Baseline").click()
     page.get_by_role("option", name="worse").click()
-    dialog.get_by_role("button", name="Ask it").click()
+    dialog.get_by_role("button", name="Ask the judge").click()
     expect(dialog).to_be_hidden()
     card = page.get_by_role("region", name="Judge unreachable")
     again = card.get_by_role("button", name="Retry what failed")

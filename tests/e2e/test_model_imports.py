@@ -63,7 +63,7 @@ def test_a_folder_is_checked_uploaded_and_brought_in(
     assert faults_of(page, "import of a model") == {}
     dialog.get_by_role("combobox", name="The label that is the reward").click()
     page.get_by_role("option", name="1: helpful").click()
-    dialog.get_by_label("Name here").fill("helpful")
+    dialog.get_by_label("Name in the project").fill("helpful")
     dialog.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_role("heading", name="helpful")).to_be_visible()
     with transaction(sessions) as session:
@@ -129,7 +129,7 @@ def test_one_of_several_gguf_files_is_chosen_and_sent_alone(
     page.get_by_role("option", name="b.gguf").click()
     expect(dialog.get_by_text("as a GGUF file")).to_be_visible()
     assert faults_of(page, "import of a GGUF file") == {}
-    dialog.get_by_label("Name here").fill("quantised")
+    dialog.get_by_label("Name in the project").fill("quantised")
     dialog.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_role("heading", name="quantised")).to_be_visible()
     with transaction(sessions) as session:

@@ -104,7 +104,7 @@ def test_an_evaluation_asks_it_and_its_report_shows_its_verdicts(
     expect(dialog.get_by_role("status")).to_have_text("4 pairs of answers will be compared, in both orders.")
     faults = faults_of(page, "preference-judge-form")
     assert not faults, told(faults)
-    dialog.get_by_role("button", name="Ask it").click()
+    dialog.get_by_role("button", name="Ask the judge").click()
     card = page.get_by_role("region", name=re.compile("^Judge .*prefers-preference"))
     expect(card).to_contain_text("8 verdicts: 8 parsed")
     card.get_by_role("button", name="Show the verdicts").click()

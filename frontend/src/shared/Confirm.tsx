@@ -5,7 +5,8 @@ import { Failure } from "./Feedback";
 interface Properties {
   title: string | null;
   children: ReactNode;
-  keep: string;
+  /** The way back, where "Cancel" would be what is asked about. */
+  keep?: string;
   go: string;
   pending: boolean;
   error: Error | null;
@@ -14,7 +15,7 @@ interface Properties {
 }
 
 /** Asks before something that cannot be taken back. Open while it has a title. */
-export function Confirm({ title, children, keep, go, pending, error, onClose, onGo }: Properties) {
+export function Confirm({ title, children, keep = "Cancel", go, pending, error, onClose, onGo }: Properties) {
   return (
     <Modal opened={title !== null} onClose={onClose} title={title}>
       <Stack>

@@ -92,7 +92,7 @@ def test_runs_are_found_sorted_kept_as_a_view_and_archived(rows_page: Page, runs
     expect(dialog).to_contain_text("demo-1.dpo: it is a stage of a pipeline with demo-1.sft")
     expect(dialog.get_by_role("button", name="Delete 1 run")).to_be_enabled()
     faults |= faults_of(page, "run-deletion")
-    dialog.get_by_role("button", name="Leave them").click()
+    dialog.get_by_role("button", name="Cancel", exact=True).click()
     page.get_by_role("button", name="Archive", exact=True).click()
     dialog.get_by_role("button", name="Archive 2 runs").click()
     expect(page.get_by_text("No run matches these filters")).to_be_visible()

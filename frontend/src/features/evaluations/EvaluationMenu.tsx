@@ -107,7 +107,7 @@ function Remove({ project, evaluation, onKeep }: Properties & { onKeep: () => vo
       {remove.error && <Failure error={remove.error} />}
       <Group justify="flex-end">
         <Button variant="default" onClick={onKeep}>
-          Keep it
+          Cancel
         </Button>
         <Button color="red" loading={remove.isPending} onClick={() => remove.mutate()}>
           Remove it

@@ -131,7 +131,6 @@ function EndpointLine({
         )}
         <Confirm
           title={asking ? `Remove ${endpoint.name}?` : null}
-          keep="Keep it"
           go="Remove"
           pending={remove.isPending}
           error={remove.error}

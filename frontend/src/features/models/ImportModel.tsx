@@ -198,7 +198,7 @@ function ImportForm({ project, kind, mayUpload }: Properties & { mayUpload: bool
       )}
       <Group grow align="flex-start">
         <TextInput
-          label="Name here"
+          label="Name in the project"
           placeholder="generated"
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}

@@ -66,8 +66,8 @@ function PairedTable({ of }: { of: Paired }) {
     { title: "Items of", cell: ({ title }) => <Text size="sm">{title}</Text> },
     { title: of.a.model, right: true, wide: true, cell: ({ share }) => percent(share.a) },
     { title: of.b.model, right: true, wide: true, cell: ({ share }) => percent(share.b) },
-    { title: "Only the first right", right: true, wide: true, cell: ({ share }) => count(share.only_a) },
-    { title: "Only the second right", right: true, wide: true, cell: ({ share }) => count(share.only_b) },
+    { title: "Only the first is right", right: true, wide: true, cell: ({ share }) => count(share.only_a) },
+    { title: "Only the second is right", right: true, wide: true, cell: ({ share }) => count(share.only_b) },
     { title: "Difference", right: true, cell: ({ share }) => <Difference of={share.difference} /> },
     { title: "p", right: true, cell: ({ share }) => pValue(share.p_holm ?? share.p) },
   ];

@@ -124,7 +124,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
     >
       <Confirm
         title={asking ? `Cancel ${pipeline.name}?` : null}
-        keep="Keep it running"
+        keep="Keep running"
         go="Cancel the pipeline"
         pending={cancel.isPending}
         error={cancel.error}

@@ -34,13 +34,13 @@ export function WaitingRun({ run, queue, paused, movable, first, last, mark, ...
   const line = "2px var(--mantine-primary-color-filled)";
   const arrows = moves && (
     <Group gap={2} wrap="nowrap">
-      <Arrow label={`${run.name} up`} off={first} onClick={() => on.onBy(-1)}>
+      <Arrow label={`Move ${run.name} up`} off={first} onClick={() => on.onBy(-1)}>
         <IconArrowUp size={16} />
       </Arrow>
-      <Arrow label={`${run.name} down`} off={last} onClick={() => on.onBy(1)}>
+      <Arrow label={`Move ${run.name} down`} off={last} onClick={() => on.onBy(1)}>
         <IconArrowDown size={16} />
       </Arrow>
-      <Arrow label={`${run.name} to the top`} off={first} onClick={() => on.onBy("first")}>
+      <Arrow label={`Move ${run.name} to the top`} off={first} onClick={() => on.onBy("first")}>
         <IconArrowBarToUp size={16} />
       </Arrow>
     </Group>

@@ -100,7 +100,7 @@ export function RunActions({ run }: { run: RunDetail }) {
       )}
       <Confirm
         title={asking ? `Cancel ${runName(run)}?` : null}
-        keep="Keep it running"
+        keep="Keep running"
         go="Cancel the run"
         pending={cancel.isPending}
         error={cancel.error}

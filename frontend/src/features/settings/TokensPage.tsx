@@ -95,7 +95,6 @@ function Tokens() {
       </Modal>
       <Confirm
         title={revoking && `Revoke ${revoking.name}?`}
-        keep="Keep it"
         go="Revoke"
         pending={revoke.isPending}
         error={revoke.error}

@@ -91,7 +91,6 @@ function DeleteButton({ project, type, deletion }: { project: string; type: Mark
       </Button>
       <Confirm
         title={asking ? `Delete ${deletion.name}?` : null}
-        keep="Keep it"
         go={`Delete the ${type}`}
         pending={remove.isPending}
         error={remove.error}

@@ -243,7 +243,6 @@ function Discard({ project, found }: { project: string; found: Import }) {
       </Button>
       <Confirm
         title={asking ? "Discard this import?" : null}
-        keep="Keep it"
         go="Discard"
         pending={remove.isPending}
         error={remove.error}

@@ -113,7 +113,6 @@ export function PendingView({ project, dataset }: { project: string; dataset: Da
             )}
             <Confirm
               title={asking ? `Discard ${counted(total, "change")}?` : null}
-              keep="Keep them"
               go="Discard"
               pending={discard.isPending}
               error={discard.error}

@@ -104,7 +104,6 @@ export function SampleDrawer({ project, dataset, row, places }: Properties) {
     >
       <Confirm
         title={leaving ? "Leave what is not saved?" : null}
-        keep="Stay"
         go="Leave"
         pending={false}
         error={null}

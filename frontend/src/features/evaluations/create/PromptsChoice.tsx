@@ -195,7 +195,7 @@ function AddPromptSet({ project, onMade }: { project: string; onMade: (made: Pro
   return (
     <SendForm send={make} label="Add it" disabled={way === "file" ? !file : !chosen}>
       <SegmentedControl
-        aria-label="From where"
+        aria-label="Source"
         data={[
           { value: "file", label: "A file" },
           { value: "known", label: "A known benchmark" },

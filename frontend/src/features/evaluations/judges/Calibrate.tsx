@@ -117,7 +117,7 @@ function CalibrationForm({ project, evaluation, judge }: Properties) {
           onChange={setDataset}
         />
         <NumberInput
-          label="How many"
+          label="Number of pairs"
           description="Drawn by the seed; cached answers cost nothing"
           min={1}
           max={2000}
@@ -128,7 +128,7 @@ function CalibrationForm({ project, evaluation, judge }: Properties) {
         />
         <ActionRow error={make.error}>
           <Button type="submit" disabled={!dataset || !limit} loading={make.isPending}>
-            Ask it
+            Ask the judge
           </Button>
         </ActionRow>
       </Stack>

@@ -244,7 +244,7 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
           }
         >
           <Button type="submit" disabled={!who} loading={make.isPending}>
-            Ask it
+            Ask the judge
           </Button>
         </ActionRow>
       </Stack>

@@ -155,9 +155,9 @@ export function JudgeSettings({
           onChange={(value) => set({ repeat_share: (number(value) ?? 0) / 100 })}
         />
         <NumberInput
-          label="Valid from"
+          label="Required accuracy"
           description="Percent of known pairs that it must get right first"
-          placeholder="not asked for"
+          placeholder="none"
           min={0}
           max={100}
           suffix=" %"

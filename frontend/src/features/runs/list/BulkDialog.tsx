@@ -72,7 +72,7 @@ export function BulkDialog({ project, action, runs, onMore, onClose, onDone }: P
               {apply.error && <Failure error={apply.error} />}
               <Group justify="flex-end">
                 <Button variant="default" onClick={onClose}>
-                  Leave them
+                  {action === "cancel" ? "Keep running" : "Cancel"}
                 </Button>
                 <Button
                   color={action === "delete" || action === "cancel" ? "red" : undefined}

@@ -110,7 +110,6 @@ export function LinkDialog({ user, link, pending, error, onGo, onClose }: LinkPr
   return (
     <Confirm
       title={user && `Make a new sign-in link for ${user}?`}
-      keep="Cancel"
       go="Create the link"
       pending={pending}
       error={error}

@@ -65,7 +65,7 @@ export function MembersPage() {
     <Stack>
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={620}>
-          Who sees {project}, and what each of them may do here. A new role applies immediately.
+          The people who see {project}, and what each of them may do. A new role applies immediately.
         </Text>
         {owns && <Button onClick={() => setAdding(true)}>Add a member</Button>}
       </Group>
@@ -123,7 +123,6 @@ export function MembersPage() {
       />
       <Confirm
         title={removing && (removing === me ? `Leave ${project}?` : `Remove ${removing} from ${project}?`)}
-        keep={removing === me ? "Stay" : "Keep them"}
         go={removing === me ? "Leave the project" : "Remove"}
         pending={remove.isPending}
         error={remove.error}

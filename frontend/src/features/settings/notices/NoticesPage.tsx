@@ -92,7 +92,6 @@ function Notices() {
       </Modal>
       <Confirm
         title={deleting && `Delete ${deleting.name}?`}
-        keep="Keep it"
         go="Delete"
         pending={remove.isPending}
         error={remove.error}

@@ -33,7 +33,7 @@ export function TrainingCurves({ report }: { report: Report }) {
       <Stack gap="sm">
         <div>
           <Title order={4} size="h6">
-            On the way there
+            Reward and KL in training
           </Title>
           <Text size="sm" c="dimmed">
             Reward against KL while each of these runs trained, on its own prompts, in its own reward&apos;s
