@@ -155,7 +155,9 @@ export function Hacking({ rows }: { rows: Report["hacking"] }) {
               {row.difference && (
                 <Text size="sm" component="div">
                   Difference on the same items{" "}
-                  <Figure of={row.difference} format={asPercent} stacked={false} />
+                  <ItemsLink search={{ a: row.entrant, b: row.vs }}>
+                    <Figure of={row.difference} format={asPercent} stacked={false} />
+                  </ItemsLink>
                 </Text>
               )}
               <Text size="sm" component="div">

@@ -75,6 +75,7 @@ function Sources({ report }: { report: Report }) {
             <JudgeSection
               key={judge.judge}
               judge={judge}
+              baseline={report.baseline}
               headline={sourceHeadline(report, "judge", judge.judge)}
               opened={isHeadline(report, "judge", judge.judge)}
             />

@@ -1,5 +1,6 @@
 import { Box, Group, Stack, Text, Title } from "@mantine/core";
 import { asPercent, Figure, type Report } from "../Figure";
+import { ItemsLink } from "../ItemsLink";
 import { mirrored } from "./pairs";
 
 // Dark to light: the order reads without telling hues apart.
@@ -32,7 +33,9 @@ export function RankShares({ shares }: { shares: Report["ranks"] }) {
                   </Text>
                   <Bar row={row} />
                   <Box w={120} ta="right" style={{ flexShrink: 0 }} visibleFrom="sm">
-                    <Figure of={row.mean_score && mirrored(row.mean_score, row.shares.length + 1)} />
+                    <ItemsLink search={{ a: row.entrant, source: `${row.by}:${row.source}` }}>
+                      <Figure of={row.mean_score && mirrored(row.mean_score, row.shares.length + 1)} />
+                    </ItemsLink>
                   </Box>
                 </Group>
               ))}

@@ -1,5 +1,6 @@
 import { Card, Select, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
+import { ItemsLink } from "../ItemsLink";
 import { asPercent, Figure, plain, type Report } from "../Figure";
 import { curvesOf, measuresOf, placesOf } from "./frontier";
 import { FrontierChart } from "./FrontierChart";
@@ -82,7 +83,13 @@ export function FrontierView({ report, frontier }: { report: Report; frontier: F
                     )}
                   </Table.Td>
                   <Table.Td ta="right">
-                    <Figure of={values.get(one.entrant)} format={format} />
+                    {measure ? (
+                      <ItemsLink search={measure.items(one.entrant)}>
+                        <Figure of={values.get(one.entrant)} format={format} />
+                      </ItemsLink>
+                    ) : (
+                      "–"
+                    )}
                   </Table.Td>
                 </Table.Tr>
               ))}

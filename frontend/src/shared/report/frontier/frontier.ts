@@ -1,3 +1,4 @@
+import type { ItemsSearch } from "../../search";
 import type { Estimate, Report } from "../Figure";
 
 type Row = Report["methods"][number];
@@ -11,6 +12,8 @@ export interface Measure {
   of: (row: Row) => Estimate | undefined;
   /** The reward model that mean rewards or win rates are by. */
   reward?: string;
+  /** The items of one of its figures. */
+  items: (entrant: string) => ItemsSearch;
 }
 
 export interface Place {
@@ -26,11 +29,17 @@ export interface Curve {
   points: { n: number; kl: number; value: number }[];
 }
 
-const RATES = ["reward_win_rate", "judge_win_rate", "jury_win_rate", "human_win_rate"] as const;
+const RATES = {
+  reward_win_rate: "reward",
+  judge_win_rate: "judge",
+  jury_win_rate: "jury",
+  human_win_rate: "human",
+} as const;
+type Rate = keyof typeof RATES;
 
 /** Rewards first, then win rates, each by every source that has some. */
 export function measuresOf(report: Report): Measure[] {
-  const sources = (field: "reward" | (typeof RATES)[number]) => [
+  const sources = (field: "reward" | Rate) => [
     ...new Set(report.methods.flatMap((row) => Object.keys(row[field] ?? {}))),
   ];
   const units = (source: string) =>
@@ -41,14 +50,20 @@ export function measuresOf(report: Report): Measure[] {
     percent: false,
     of: (row: Row) => row.reward[source],
     reward: source,
+    items: (entrant: string) => ({ a: entrant, source: `reward:${source}` as const }),
   }));
-  const rates = RATES.flatMap((field) =>
+  const rates = (Object.keys(RATES) as Rate[]).flatMap((field) =>
     sources(field).map((source) => ({
       label: `win rate by ${source}`,
       axis: `win rate against ${report.baseline ?? "the baseline"} by ${source} (%)`,
       percent: true,
       of: (row: Row) => row[field]?.[source],
       reward: field === "reward_win_rate" ? source : undefined,
+      items: (entrant: string) => ({
+        a: entrant,
+        b: report.baseline ?? undefined,
+        source: `${RATES[field]}:${source}` as const,
+      }),
     })),
   );
   return [...rewards, ...rates];

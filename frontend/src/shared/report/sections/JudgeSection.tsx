@@ -20,10 +20,13 @@ const STYLES: Record<string, string> = {
 /** One judge: its results and its biases. */
 export function JudgeSection({
   judge,
+  baseline,
   headline,
   opened,
 }: {
   judge: Judge;
+  /** The entrant that AlpacaEval and Arena-Hard compare with. */
+  baseline: string | null;
   headline?: string;
   opened?: boolean;
 }) {
@@ -31,6 +34,9 @@ export function JudgeSection({
   const scored = judge.style === "multi" || judge.style === "single";
   const source: SourceName = `judge:${judge.judge}`;
   const number = (value: number | null, digits = 2) => (value === null ? "–" : plain(digits)(value));
+  const won = (entrant: string, rate: string) => (
+    <ItemsLink search={{ a: entrant, b: baseline ?? undefined, source }}>{rate}</ItemsLink>
+  );
   return (
     <Section
       title={judge.judge}
@@ -111,7 +117,7 @@ export function JudgeSection({
             ]}
             rows={judge.alpaca_eval.map((row) => [
               row.entrant,
-              number(row.win_rate),
+              won(row.entrant, number(row.win_rate)),
               number(row.standard_error),
               number(row.length_controlled),
               number(row.discrete_win_rate),
@@ -132,7 +138,7 @@ export function JudgeSection({
           heads={["Entrant", "Win rate, %", "95% interval", "n"]}
           rows={judge.arena_hard.map((row) => [
             row.entrant,
-            number(row.win_rate, 1),
+            won(row.entrant, number(row.win_rate, 1)),
             row.low === null ? "–" : `[${number(row.low, 1)}, ${number(row.high, 1)}]`,
             count(row.n),
           ])}
@@ -201,7 +207,7 @@ function Single({ rows }: { rows: NonNullable<Judge["single"]> }) {
   );
 }
 
-function Rows({ label, heads, rows }: { label: string; heads: string[]; rows: string[][] }) {
+function Rows({ label, heads, rows }: { label: string; heads: string[]; rows: React.ReactNode[][] }) {
   return (
     <Table.ScrollContainer minWidth={110 * heads.length}>
       <Table aria-label={label}>
@@ -216,7 +222,7 @@ function Rows({ label, heads, rows }: { label: string; heads: string[]; rows: st
         </Table.Thead>
         <Table.Tbody>
           {rows.map((cells) => (
-            <Table.Tr key={cells[0]}>
+            <Table.Tr key={String(cells[0])}>
               {cells.map((cell, at) => (
                 <Table.Td
                   key={heads[at]}
