@@ -10,7 +10,7 @@ r"""Ways of writing and learning a score, each trained alike, as a recipe.
 `tuning` has the demo's training prompts alone, reworded by sed, since a prompt stays on its side of the split: what is
 chosen by them has not seen the prompts that the demo reports on. Every variant differs from `words` in its own fields;
 `--variants words floor` makes a recipe of these alone. With `--graded`, rows are labelled by the program that knows the
-sentiment, with the demo's noise, and no reward model is needed.
+sentiment, with the demo's noise; a reward model from pairs of them only judges.
 
 Two figures decide: the condition gain of the runs (`eval_condition_gain_shuffled`), and the sentiment at -5 and 5,
 which a program knows.
@@ -51,6 +51,26 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "contrast": {"contrast": True},
     "floor": {"loss_floor": 1.0},
 }
+JUDGE: dict[str, Any] = {
+    "pairs": {
+        "run": "select",
+        "data": "labelled",
+        "keep": "best_and_worst",
+        "pairs": 2,
+        "scale": "raw",
+        "min_margin": 1.0,
+    },
+    "reward": {
+        "run": "train",
+        "method": "reward_model",
+        "model": "$base",
+        "data": "pairs",
+        "lr": 1.0e-4,
+        "batch": 8,
+        "max_steps": 40,
+        "precision": "fast",
+    },
+}
 SCORES = [-5.0, 5.0]
 GUIDANCES = [1.0, 3.0]
 
@@ -74,7 +94,7 @@ def recipe(variants: Sequence[str], graded: bool) -> dict[str, Any]:
     report = {
         "run": "evaluate",
         "entrants": ["$base", *asked],
-        "rewards": [] if graded else ["$reward"],
+        "rewards": ["reward" if graded else "$reward"],
         "quality": "sentiment",
         "decoding": {"temperature": 1.0, "max_new_tokens": 48},
         "prompts": 60,
@@ -82,15 +102,15 @@ def recipe(variants: Sequence[str], graded: bool) -> dict[str, Any]:
         "precision": "fast",
     }
     inputs = {"base": {"type": "model"}, "prompts": {"type": "dataset", "kind": "prompts"}}
-    labelled = {"run": "score", "data": "answers", "reward": "$reward", "precision": "fast"}
+    labels: dict[str, Any] = {"labelled": {"run": "score", "data": "answers", "reward": "$reward", "precision": "fast"}}
     if graded:
-        labelled = {"run": "grade", "data": "answers", "quality": "sentiment", "noise": 0.5}
+        labels = {"labelled": {"run": "grade", "data": "answers", "quality": "sentiment", "noise": 0.5}, **JUDGE}
     return {
         "name": "score-control",
         "inputs": inputs if graded else {**inputs, "reward": {"type": "model"}},
         "stages": {
             "answers": answers,
-            "labelled": labelled,
+            **labels,
             **{name: {**WORDS, **VARIANTS[name]} for name in variants},
             "report": report,
         },
