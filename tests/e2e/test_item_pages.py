@@ -190,3 +190,14 @@ def test_all_models_of_a_pipeline_enter_by_one_choice(rows_page: Page, talk: Eva
     page.get_by_role("button", name="Add an entrant").click()
     add("offline-1")
     expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(f"{3 * PROMPTS} answers will be made.")
+
+
+def test_a_mean_rank_leads_to_the_items_that_people_ranked(rows_page: Page, talk: Evaluated) -> None:
+    page = rows_page
+    page.goto(f"{HOME}?tab=report")
+    ranks = page.get_by_role("region", name="Ranks", exact=True)
+    unfold(ranks)
+    # People come first; the last of their three rows is rwr's.
+    ranks.get_by_role("link").nth(2).click()
+    expect(page).to_have_url(re.compile(r"tab=items.*a=rwr.*source=human%3Apeople"))
+    expect(page.get_by_role("status")).to_contain_text("6 items")
