@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from steerboard.accounts import idempotency
-from steerboard.accounts.roles import OPERATOR, Scope, allowed, allowed_outside
+from steerboard.accounts.roles import DEFAULT_PROJECT, OPERATOR, Scope, allowed, allowed_outside
 from steerboard.accounts.tables import ApiToken, AuditEntry, BrowserSession, Membership, Project, User
 from steerboard.platform.concurrency import in_turn, take_slot
 from steerboard.platform.database import transaction
@@ -23,6 +23,8 @@ from steerboard.platform.http.origins import refuse_other_sites
 from steerboard.platform.security.credentials import SESSION_COOKIE, secret_hash
 
 CSRF_HEADER = "X-CSRF-Token"
+# By which clients of OpenAI's API name a project.
+PROJECT_HEADER = "OpenAI-Project"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _LAST_USED_SECONDS = 60
 
@@ -196,7 +198,7 @@ async def admit(request: Request, scope: Scope | None = None) -> None:
         with transaction(request.app.state.sessions) as session:
             caller = identify(request, session, credentials)
             if scope is not None:
-                require(visible_project(session, caller, request.path_params["project"])[1], scope)
+                require(asked_project(request, session, caller)[1], scope)
 
     await in_turn(request, look)
 
@@ -212,6 +214,13 @@ def visible_project(session: Session, caller: Caller, ref: str) -> tuple[Project
     if project is None or not scopes:
         raise NotFound(f"there is no project `{ref}`", hint=_PROJECTS)
     return project, scopes
+
+
+def asked_project(request: Request, session: Session, caller: Caller) -> tuple[Project, frozenset[str]]:
+    """As `visible_project`: that of the path; without one that of the header, then the token's own, then `default`."""
+    own = str(caller.project_id) if caller.project_id else DEFAULT_PROJECT
+    named = request.path_params.get("project") or request.headers.get(PROJECT_HEADER)
+    return visible_project(session, caller, named or own)
 
 
 def require(scopes: frozenset[str], scope: Scope) -> None:

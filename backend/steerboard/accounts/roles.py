@@ -12,6 +12,8 @@ Role = Literal["owner", "engineer", "reviewer", "annotator", "viewer"]
 
 # The person whom the first start makes, before there can be any other. The operator signs in as them.
 OPERATOR = "owner"
+# The project that it makes.
+DEFAULT_PROJECT = "default"
 EVERYTHING: frozenset[Scope] = frozenset(("read", "write", "run", "rank", "review", "admin"))
 _ALLOWS: dict[str, frozenset[Scope]] = {
     "owner": EVERYTHING,

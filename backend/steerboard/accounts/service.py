@@ -12,14 +12,13 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts import attempts
 from steerboard.accounts.access import Caller
-from steerboard.accounts.roles import OPERATOR
+from steerboard.accounts.roles import DEFAULT_PROJECT, OPERATOR
 from steerboard.accounts.tables import ApiToken, BrowserSession, IdempotencyKey, Membership, Project, SignInLink, User
 from steerboard.platform.events.tables import EventStream
 from steerboard.platform.http.errors import Conflict, NotFound, Unauthenticated
 from steerboard.platform.names import find
 from steerboard.platform.security.credentials import TOKEN_PREFIX, new_secret, secret_hash
 
-DEFAULT_PROJECT = "default"
 LINK_LIFE = dt.timedelta(minutes=30)
 SESSION_LIFE = dt.timedelta(days=14)
 

@@ -14,6 +14,7 @@ from steerboard.accounts import service as accounts
 from steerboard.datasets import background
 from steerboard.datasets.imports.execution.runner import ImportRunner
 from steerboard.notices import delivery
+from steerboard.openai_api import background as openai_api
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.runs.state import sweeper
@@ -31,8 +32,10 @@ def start(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> 
         threading.Thread(target=app.state.import_processes.warm, args=(settings,), daemon=True).start()
     senders = delivery.Senders(sessions, settings, app.state.secrets)
     senders.start()
+    stop_jobs = openai_api.start(sessions, settings)
 
     def stop() -> None:
+        stop_jobs()
         app.state.import_runner.stop()
         app.state.import_processes.close()
         stop_sweeping()
@@ -55,6 +58,7 @@ def sweep(sessions: sessionmaker[Session], settings: Settings) -> Callable[[], N
                     with transaction(sessions) as session:
                         accounts.forget_old(session)
                         delivery.forget_old(session)
+                        openai_api.forget_left_behind(session)
                     forget_at = time.monotonic() + _FORGET_SECONDS
             except Exception:
                 log.exception("sweeping failed and will be retried")

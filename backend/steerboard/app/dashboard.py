@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from steerboard.openai_api.paths import is_openai_path
 from steerboard.platform import package_files
 
 BUILD = package_files.folder("dashboard")
@@ -48,7 +49,7 @@ def install(app: FastAPI) -> None:
 
 
 def _is_api(path: str) -> bool:
-    return path == "/api" or path.startswith("/api/")
+    return path == "/api" or path.startswith("/api/") or is_openai_path(path)
 
 
 def _page(request: Request) -> Response:

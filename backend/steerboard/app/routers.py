@@ -27,6 +27,7 @@ from steerboard.evaluation.rounds import api as rounds
 from steerboard.evaluation.sweeps import api as sweeps
 from steerboard.insights import inbox_api, marks_api, models_api, previews_api, search_api, system_api
 from steerboard.notices import api as notices
+from steerboard.openai_api import routers as openai_routers
 from steerboard.playground import api as playground
 from steerboard.recipes import api as recipes
 from steerboard.registry import api as registry
@@ -81,3 +82,4 @@ def include_routers(app: FastAPI, *, api: str) -> None:
         app.include_router(router, prefix=api)
     app.include_router(accounts.root_router)
     app.include_router(report_links.root_router)
+    openai_routers.include(app)

@@ -13,6 +13,7 @@ from steerboard.evaluation.ranking import tables as rankings
 from steerboard.evaluation.report import tables as reports
 from steerboard.marks import tables as marks
 from steerboard.notices import tables as notices
+from steerboard.openai_api import tables as openai_api
 from steerboard.platform.database import Base
 from steerboard.playground import tables as playground
 from steerboard.registry import tables as registry
@@ -31,6 +32,7 @@ __all__ = [
     "marks",
     "metadata",
     "notices",
+    "openai_api",
     "playground",
     "rankings",
     "registry",

@@ -65,7 +65,7 @@ async def take_slot(request: Request) -> AsyncIterator[None]:
             yield
             return
         gone = request.state.client_gone = threading.Event()
-        departure = asyncio.ensure_future(_departure(request))
+        departure = asyncio.ensure_future(departure_of(request))
         departure.add_done_callback(lambda _: gone.set())
         try:
             yield
@@ -114,7 +114,7 @@ async def _take_unless_gone(request: Request, slots: FairSlots, caller: str) -> 
         await slots.take(caller)
         return
     turn = asyncio.ensure_future(slots.take(caller))
-    departure = asyncio.ensure_future(_departure(request))
+    departure = asyncio.ensure_future(departure_of(request))
     try:
         await asyncio.wait((turn, departure), return_when=asyncio.FIRST_COMPLETED)
         if not turn.done():
@@ -128,7 +128,7 @@ async def _take_unless_gone(request: Request, slots: FairSlots, caller: str) -> 
         departure.cancel()
 
 
-async def _departure(request: Request) -> None:
+async def departure_of(request: Request) -> None:
     """Until the client has closed the connection. A body was read before."""
     try:
         while (await request.receive())["type"] != "http.disconnect":

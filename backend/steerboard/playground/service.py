@@ -120,7 +120,8 @@ def _copy_equal(session: Session, answer: PlaygroundAnswer) -> None:
     )
     if equal is None:
         return
-    for name in ("state", "text", "tokens", "finished", "reward", "reward_z", "first_token_seconds", "seconds"):
+    copied = ("state", "text", "tokens", "prompt_tokens", "finished", "reward", "reward_z")
+    for name in (*copied, "first_token_seconds", "seconds"):
         setattr(answer, name, getattr(equal, name))
     answer.started_at, answer.ended_at = equal.started_at, equal.ended_at
     answer.reused = True

@@ -44,7 +44,8 @@ class Comparison(Base):
 
 class PlaygroundAnswer(Base):
     """One column. Answers with the same `reuse_key` are the same answer. `name` is what the model or endpoint was
-    called, and stays when it is deleted. `prompt`: a conversation of its own, where that is not the comparison's."""
+    called, and stays when it is deleted. `prompt`: a conversation of its own, where that is not the comparison's.
+    `prompt_tokens`: tokens of the prompt as it was read, where the engine or endpoint has counted them."""
 
     __tablename__ = "playground_answers"
     __table_args__ = (
@@ -68,6 +69,7 @@ class PlaygroundAnswer(Base):
     waits_for: Mapped[str | None]
     text: Mapped[str]
     tokens: Mapped[int]
+    prompt_tokens: Mapped[int | None]
     finished: Mapped[bool]
     reward: Mapped[float | None]
     reward_z: Mapped[float | None]

@@ -9,6 +9,7 @@ from pydantic import Field
 from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import REFERENCE, BetaPairConfig
 from steerboard_contracts.specs.method import MethodSpec
+from steerboard_contracts.specs.tuning import TuningName
 
 
 class DpoConfig(BetaPairConfig):
@@ -34,5 +35,6 @@ SPEC = MethodSpec(
     leaves_out="equal_sides",
     form=("beta", "reduction", "sft_weight"),
     first_metrics=PAIR_METRICS,
+    tuning=TuningName("dpo", {"beta": "beta"}),
     place=60,
 )

@@ -11,6 +11,7 @@ from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, KlPlace, Reducer
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
+from steerboard_contracts.specs.tuning import TuningName
 
 PAPERS = {"source": "arXiv 2402.03300, Section 4.2"}
 WITHOUT_BIAS = {"source": "std and sequence: arXiv 2402.03300, Eq. 3; none and constant: arXiv 2503.20783 (Dr. GRPO)"}
@@ -79,5 +80,6 @@ SPEC = MethodSpec(
     changeable=("lr", "kl_weight"),
     form=("rules", "answers", "max_new_tokens", "kl_weight", "scaling", "reducer"),
     first_metrics=ONLINE_METRICS,
+    tuning=TuningName("reinforcement", {"eval_interval": "evaluate_every"}, {"compute_multiplier": "answers"}),
     place=111,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.specs.method import MethodSpec
+from steerboard_contracts.specs.tuning import TuningName
 from steerboard_contracts.training import TrainingConfig
 
 
@@ -29,5 +30,6 @@ SPEC = MethodSpec(
     use="Train SFT on it",
     outputs=("sft",),
     baseline=True,
+    tuning=TuningName("supervised"),
     place=10,
 )

@@ -13,6 +13,7 @@ from steerboard_contracts.models import POLICIES, ModelRole
 from steerboard_contracts.placement import MODEL_ROLES, Role
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.specs.slots import Slot, datasets, models
+from steerboard_contracts.specs.tuning import TuningName
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_contracts.wording import listed
 
@@ -175,6 +176,8 @@ class MethodSpec:
     """Names of the curves that its runs show first, in this order; those that a run lacks are left out."""
     result_version: int = 1
     """Raised with every change of what an equal run makes, so that no former result is taken for it."""
+    tuning: TuningName | None = None
+    """How OpenAI's fine-tuning API calls it, where jobs of that type are its runs."""
     place: int = 1000
     """Its position in lists; then by name."""
     package: str | None = field(default=None, compare=False)
@@ -256,6 +259,7 @@ class MethodSpec:
         named += [self.condition] if self.condition else []
         named += [model.when for model in self.frozen if model.when is not None]
         named += [data.when for data in self.further_data]
+        named += [*self.tuning.fields.values(), *self.tuning.factors.values()] if self.tuning else []
         for name in named:
             if name not in self.config.model_fields:
                 raise BadMethod(f"the config of {self.name} has no field `{name}`, which its description names")

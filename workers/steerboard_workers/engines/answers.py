@@ -24,13 +24,14 @@ class TokenisedRequest:
 
 @dataclass
 class Answer:
-    """One answer being written."""
+    """One answer being written. `prompt_tokens`: of the prompt that it answers."""
 
     row: int
     n: int
     limit: int
     ids: list[int] = field(default_factory=list)
     shown: str = ""
+    prompt_tokens: int | None = None
 
 
 def asked(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -> list[TokenisedRequest]:
@@ -125,7 +126,7 @@ class Writer:
 
 
 def _completion(answer: Answer, text: str, finished: bool, end: int | None = None) -> Completion:
-    return Completion(answer.row, answer.n, text, answer.ids, finished, end)
+    return Completion(answer.row, answer.n, text, answer.ids, finished, end, answer.prompt_tokens)
 
 
 def end_ids(renderer: Renderer, own: int | list[int] | None) -> frozenset[int]:

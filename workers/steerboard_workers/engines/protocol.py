@@ -25,7 +25,7 @@ class Request:
 @dataclass(frozen=True)
 class Completion:
     """Answer `n` to a request. `token_ids` are without the end token, `end` is that one where one was drawn; `finished`
-    is False when a limit cut it."""
+    is False when a limit cut it. `prompt_tokens`: of the prompt that was read, where the engine counts them."""
 
     row: int
     n: int
@@ -33,6 +33,7 @@ class Completion:
     token_ids: list[int]
     finished: bool
     end: int | None = None
+    prompt_tokens: int | None = None
 
     @property
     def tokens(self) -> int:

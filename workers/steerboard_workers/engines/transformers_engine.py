@@ -53,6 +53,7 @@ class TransformersEngine:
                 tokenised.request.row,
                 n,
                 tokenised.limit,
+                prompt_tokens=len(tokenised.prompt),
                 prompt=tokenised.prompt,
                 key=stream_key(seed, tokenised.request.row, n),
                 against=tokenised.against,

@@ -157,6 +157,7 @@ class ComparisonServer:
                 place,
                 text=completion.text,
                 tokens=completion.tokens,
+                prompt_tokens=completion.prompt_tokens,
                 finished=completion.finished,
                 first_token_seconds=part.first_token_seconds,
                 seconds=seconds,

@@ -125,7 +125,8 @@ class RemoteAnswers:
                 seconds = time.monotonic() - began
                 if isinstance(piece, Finish):
                     tokens = piece.completion_tokens if piece.completion_tokens is not None else pieces
-                    writer.set(answer.place, tokens=tokens, finished=piece.reason == "stop", seconds=seconds)
+                    counted = {"tokens": tokens, "prompt_tokens": piece.prompt_tokens}
+                    writer.set(answer.place, **counted, finished=piece.reason == "stop", seconds=seconds)
                     break
                 text, pieces, first = text + piece, pieces + 1, first or seconds
                 writer.set(answer.place, text=text, tokens=pieces, first_token_seconds=first)

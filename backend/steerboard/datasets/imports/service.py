@@ -43,7 +43,7 @@ def create_from_upload(
     label = storable(upload.label)[:_MAX_LABEL]
     proposed = _name_for(session, project, name, label)
     # Without closing it: the upload is read again below, and belongs to its request.
-    seen = look(Source(label, lambda: _kept_open(upload)), ImportOptionsOut().options)
+    seen = look(Source(label, lambda: kept_open(upload)), ImportOptionsOut().options)
     id_ = new_id()
     content = upload.open()
     content.seek(0)
@@ -233,7 +233,7 @@ def _name_for(session: Session, project: Project, given: str | None, label: str)
     return free_name(stem, taken | names_like(session, Import.name, stem, Import.project_id == project.id))
 
 
-def _kept_open(upload: Source) -> Any:
+def kept_open(upload: Source) -> Any:
     """The upload's stream from its start, which `close` leaves open."""
     stream = upload.open()
     stream.seek(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ _PATIENCE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Wakeups:
-    """What one reader hears of a channel: `news` is set when there may be something to read."""
+    """What one reader hears of its channels: `news` is set when there may be something to read."""
 
     news: asyncio.Event
     _listener: asyncio.Task[None]
@@ -39,10 +39,10 @@ class Wakeups:
 
 
 @asynccontextmanager
-async def listening(redis_url: str, channel: str) -> AsyncIterator[Wakeups]:
-    """Wake-ups of a Redis channel. Without Redis a reader polls for the rest of its life."""
+async def listening(redis_url: str, *channels: str) -> AsyncIterator[Wakeups]:
+    """Wake-ups of Redis channels. Without Redis a reader polls for the rest of its life."""
     news = asyncio.Event()
-    listener = asyncio.create_task(_listen(redis_url, channel, news))
+    listener = asyncio.create_task(_listen(redis_url, channels, news))
     try:
         yield Wakeups(news, listener)
     finally:
@@ -51,7 +51,7 @@ async def listening(redis_url: str, channel: str) -> AsyncIterator[Wakeups]:
         await asyncio.wait({listener}, timeout=_PATIENCE_SECONDS)
 
 
-async def _listen(redis_url: str, channel: str, news: asyncio.Event) -> None:
+async def _listen(redis_url: str, channels: Sequence[str], news: asyncio.Event) -> None:
     try:
         client = redis.asyncio.Redis.from_url(client_url(redis_url), socket_connect_timeout=1.0)
     except ValueError:
@@ -60,7 +60,7 @@ async def _listen(redis_url: str, channel: str, news: asyncio.Event) -> None:
     assert task is not None
     try:
         async with client, client.pubsub(ignore_subscribe_messages=True) as subscription:
-            await subscription.subscribe(channel)
+            await subscription.subscribe(*channels)
             news.set()  # what was committed before the subscription took hold
             # The client swallows a cancellation that comes while it connects, so it is asked for, too.
             while not task.cancelling():

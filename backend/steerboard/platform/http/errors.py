@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 # The most faulty fields of a request that are listed.
 _PLACES = 100
+# A key of the scope: how errors of its request are answered, see `answer_error`.
+ERROR_FORM = "steerboard.error_form"
 
 
 class NotFound(SteerboardError):
@@ -158,43 +161,49 @@ def problem_of(error: Exception) -> SteerboardError | None:
     return None
 
 
+def answer_error(request: Request, error: SteerboardError) -> Response:
+    """In the form that the caller reads: a problem document, unless something before the routes has put another one
+    under `ERROR_FORM` in the scope."""
+    form: Callable[[SteerboardError], Response] = request.scope.get(ERROR_FORM, problem_response)
+    return form(error)
+
+
 def install_handlers(app: FastAPI) -> None:
-    """Every failure leaves as a problem document; a traceback goes to the log only."""
+    """Every failure leaves as `answer_error` has it; a traceback goes to the log only."""
 
     @app.exception_handler(SteerboardError)
-    def expected(_request: Request, error: SteerboardError) -> JSONResponse:
-        return problem_response(error)
+    def expected(request: Request, error: SteerboardError) -> Response:
+        return answer_error(request, error)
 
     @app.exception_handler(RequestValidationError)
-    def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+    def invalid(request: Request, error: RequestValidationError) -> Response:
         places = locations(error.errors()[:_PLACES])
         more = len(error.errors()) - len(places)
         told = f"The request has fields that cannot be used{f', and {more} more than are listed' if more else ''}."
-        return problem_response(InvalidRequest(told, errors=places))
+        return answer_error(request, InvalidRequest(told, errors=places))
 
     @app.exception_handler(HTTPException)
-    def http(_request: Request, error: HTTPException) -> JSONResponse:
+    def http(request: Request, error: HTTPException) -> Response:
         known = {kind.status: kind for kind in (NotFound, Unauthenticated, Forbidden, TooLarge)}.get(error.status_code)
         if known:
-            return problem_response(known(str(error.detail)))
+            return answer_error(request, known(str(error.detail)))
         wrapped = SteerboardError(str(error.detail), code=f"http_{error.status_code}")
         wrapped.status, wrapped.title = error.status_code, str(error.detail)
-        return problem_response(wrapped)
+        return answer_error(request, wrapped)
 
     @app.exception_handler(IntegrityError)
     @app.exception_handler(DataError)
     @app.exception_handler(UnicodeEncodeError)
     @app.exception_handler(OperationalError)
-    def database(request: Request, error: Exception) -> JSONResponse:
+    def database(request: Request, error: Exception) -> Response:
         problem = problem_of(error)
         if problem is None:
             return unexpected(request, error)
         log.warning("%s %s: %s", request.method, without_code(request.url.path), getattr(error, "orig", error))
-        return problem_response(problem)
+        return answer_error(request, problem)
 
     @app.exception_handler(Exception)
-    def unexpected(request: Request, error: Exception) -> JSONResponse:
+    def unexpected(request: Request, error: Exception) -> Response:
         log.error("%s %s failed", request.method, without_code(request.url.path), exc_info=error)
-        return problem_response(
-            SteerboardError("The server hit an unexpected error; its log has the traceback.", code="internal_error")
-        )
+        told = "The server hit an unexpected error; its log has the traceback."
+        return answer_error(request, SteerboardError(told, code="internal_error"))

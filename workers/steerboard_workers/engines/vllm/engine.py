@@ -59,7 +59,10 @@ class VllmEngine:
         for tokenised in prompts:
             for name, numbers in _parts(tokenised, decoding):
                 params = self._params(tokenised, decoding, seed, numbers)
-                waiting[name] = {i: Answer(tokenised.request.row, n, tokenised.limit) for i, n in enumerate(numbers)}
+                waiting[name] = {
+                    i: Answer(tokenised.request.row, n, tokenised.limit, prompt_tokens=len(tokenised.prompt))
+                    for i, n in enumerate(numbers)
+                }
                 ids[name] = self._host.add(name, tokenised.prompt, params)
         for output in self._host.outputs():
             answers = waiting[output.request_id]

@@ -1,0 +1,42 @@
+"""`/chat/completions` of OpenAI's API, on the models and endpoints of a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.responses import Response
+
+from steerboard.accounts.access import Credentials, asked_project, identify, require
+from steerboard.accounts.http.routes import Router, UnkeptRoute
+from steerboard.openai_api.chat import answers
+from steerboard.openai_api.chat.completions import Chat
+from steerboard.openai_api.chat.schemas import ChatIn
+from steerboard.platform.concurrency import in_turn
+from steerboard.platform.database import transaction
+
+# Answers are given once: to keep them for a repetition would keep what people write.
+router = Router(prefix="/chat", route_class=UnkeptRoute)
+
+
+@router.post("/completions")
+async def openai_chat_completion(request: Request, body: ChatIn, credentials: Credentials) -> Response:
+    """The answer ends with the connection of its caller, and is not kept."""
+
+    def ask() -> Any:
+        with transaction(request.app.state.sessions) as session:
+            caller = identify(request, session, credentials)
+            project, scopes = asked_project(request, session, caller)
+            require(scopes, "run")
+            return answers.ask(session, project, body, request.app.state.settings.lease_seconds)
+
+    chat = Chat(request.app, await in_turn(request, ask), body.model)
+    if not body.stream:
+        return JSONResponse(await chat.whole(request), headers={"Cache-Control": "no-store"})
+    include_usage = body.stream_options is not None and body.stream_options.include_usage
+    return StreamingResponse(
+        chat.pieces(include_usage=include_usage),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
