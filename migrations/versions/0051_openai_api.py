@@ -66,7 +66,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(
             ["dataset_id"], ["datasets.id"], name="fk_fine_tuning_jobs_dataset_id_datasets", ondelete="SET NULL"
         ),
-        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_fine_tuning_jobs_run_id_runs"),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_fine_tuning_jobs_run_id_runs", ondelete="CASCADE"),
     )
     for column in ("training_file", "import_id", "dataset_id"):
         op.create_index(f"ix_fine_tuning_jobs_{column}", "fine_tuning_jobs", [column])

@@ -100,6 +100,7 @@ def test_what_is_not_there_answers_in_openais_form_and_never_with_a_page(world: 
         answer = httpx.get(world.url + path, headers={"Authorization": f"Bearer {world.token}"})
         assert answer.status_code == 404
         assert answer.json()["error"]["type"] == "not_found_error"
+        assert answer.headers["cache-control"] == "no-store"
     ours = httpx.get(f"{world.url}/api/v1/projects/none/runs", headers={"Authorization": f"Bearer {world.token}"})
     assert ours.json()["code"] == "not_found", "our own API keeps its form"
 
@@ -108,6 +109,10 @@ def test_an_upload_that_is_repeated_with_its_key_is_one_file(world: OpenAIWorld,
     options = {"purpose": "fine-tune", "extra_headers": {"Idempotency-Key": "one"}}
     first, again = (ours.files.create(file=("x.jsonl", lines(CHAT)), **options) for _ in range(2))  # type: ignore[call-overload]
     assert first.id == again.id
+    headers = {"Authorization": f"Bearer {world.token}"}
+    httpx.post(f"{world.url}/api/v1/projects", headers=headers, json={"name": "team"}).raise_for_status()
+    with world.client(project="team") as elsewhere:
+        assert elsewhere.files.create(file=("x.jsonl", lines(CHAT)), **options).id != first.id  # type: ignore[call-overload]
     with pytest.raises(openai.ConflictError) as other:
         ours.files.create(file=("x.jsonl", lines(CHAT[:3])), **options)  # type: ignore[call-overload]
     assert other.value.code == "idempotency_key_reused"

@@ -178,6 +178,19 @@ def test_a_job_is_cancelled_at_every_moment(world: OpenAIWorld, ours: openai.Ope
     assert ours.fine_tuning.jobs.cancel(late.id).status == "cancelled", "twice is once"
 
 
+def test_a_job_goes_with_its_run_and_not_with_its_import(world: OpenAIWorld, ours: openai.OpenAI) -> None:
+    api, headers = f"{world.url}/api/v1/projects/default", {"Authorization": f"Bearer {world.token}"}
+    job = ours.fine_tuning.jobs.create(model="base", training_file=world.upload(ours, CHAT))
+    world.import_files()
+    for row in httpx.get(f"{api}/imports", headers=headers).json()["items"]:
+        httpx.delete(f"{api}/imports/{row['id']}", headers=headers).raise_for_status()
+    cancelled = ours.fine_tuning.jobs.cancel(job.id)
+    run = cancelled.steerboard["run_id"]  # type: ignore[attr-defined]
+    deleted = httpx.post(f"{api}/run-changes", headers=headers, json={"action": "delete", "runs": [run]})
+    assert [one["why"] for one in deleted.json()["done"]] == [None]
+    assert ours.fine_tuning.jobs.list().data == []
+
+
 def test_a_repeated_request_with_its_key_is_one_job(world: OpenAIWorld, ours: openai.OpenAI) -> None:
     file = world.upload(ours, CHAT)
     key = {"Idempotency-Key": "ci-1"}

@@ -21,7 +21,7 @@ from steerboard.app import dashboard, health, metrics
 from steerboard.app.routers import include_routers
 from steerboard.app.wiring import wire
 from steerboard.datasets.imports.execution.processes import ImportProcesses
-from steerboard.openai_api.errors import OpenAIErrors
+from steerboard.openai_api.errors import OpenAIAnswers
 from steerboard.platform.concurrency import CONNECTIONS, make_pools
 from steerboard.platform.database import make_engine, make_sessions
 from steerboard.platform.http.body_limits import BodyLimit
@@ -84,7 +84,7 @@ def create_app(
     install_handlers(app)
     app.exception_handler(Replay)(_replay)
     app.add_middleware(BodyLimit)
-    app.add_middleware(OpenAIErrors)
+    app.add_middleware(OpenAIAnswers)
     include_routers(app, api=API)
     reference.install(app)
     metrics.install(app)

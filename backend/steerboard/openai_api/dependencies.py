@@ -20,7 +20,8 @@ class OpenAIAccessTo:
     def __call__(self, request: Request, session: Db, caller: SignedIn) -> Access:
         project, scopes = asked_project(request, session, caller)
         require(scopes, self._scope)
-        idempotency.begin(request, session, caller.identity)
+        # The path does not always name the project: one key in two of them is two keys.
+        idempotency.begin(request, session, f"{caller.identity} {project.id}")
         return Access(project, caller.actor, scopes, caller.identity, caller.user_id)
 
 

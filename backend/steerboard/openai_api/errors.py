@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steerboard.openai_api.paths import is_openai_path
 from steerboard.platform.http.errors import ERROR_FORM, NotFound
@@ -46,23 +47,31 @@ def refuse_others(given: Mapping[str, Any], neutral: Mapping[str, tuple[Any, ...
             raise unsupported(name, "is not supported with this value; leave it out", hint)
 
 
-class OpenAIErrors:
+class OpenAIAnswers:
     """Before the routes: failures of requests below OpenAI's paths are answered in its form, with or without a route
-    for them."""
+    for them, and no answer is cached."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and is_openai_path(scope["path"]):
-            scope[ERROR_FORM] = error_response
-        await self._app(scope, receive, send)
+        if scope["type"] != "http" or not is_openai_path(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+
+        async def uncached(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Cache-Control"] = "no-store"
+            await send(message)
+
+        scope[ERROR_FORM] = error_response
+        await self._app(scope, receive, uncached)
 
 
 def error_response(error: SteerboardError) -> Response:
     """422 is 400 there. Its clients repeat conflicts unless a header forbids it."""
     status = 400 if error.status == 422 else error.status
-    headers = {"Cache-Control": "no-store"}
+    headers = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status == 409 or status == 507:

@@ -32,7 +32,7 @@ class FineTuningJob(Base):
     """`state` until it has a run, whose state then counts: `validating` while its file is imported.
 
     `plan`: what its run will be (`jobs.plan.JobPlan`), which needs the size of the dataset. `settled`: the
-    hyperparameters that `auto` came to. `training_file` outlives the file.
+    hyperparameters that `auto` came to. `training_file` outlives the file. A job is deleted with its run.
     """
 
     __tablename__ = "fine_tuning_jobs"
@@ -56,7 +56,7 @@ class FineTuningJob(Base):
     error: Mapped[Json | None]
     import_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("imports.id", ondelete="SET NULL"), index=True)
     dataset_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"), index=True)
-    run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), unique=True)
+    run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), unique=True)
     created_by: Mapped[str]
     created_at: Mapped[CreatedAt]
     ended_at: Mapped[Timestamp | None]

@@ -33,10 +33,10 @@ async def openai_chat_completion(request: Request, body: ChatIn, credentials: Cr
 
     chat = Chat(request.app, await in_turn(request, ask), body.model)
     if not body.stream:
-        return JSONResponse(await chat.whole(request), headers={"Cache-Control": "no-store"})
+        return JSONResponse(await chat.whole(request))
     include_usage = body.stream_options is not None and body.stream_options.include_usage
     return StreamingResponse(
         chat.pieces(include_usage=include_usage),
         media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        headers={"X-Accel-Buffering": "no"},
     )
