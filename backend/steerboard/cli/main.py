@@ -13,6 +13,7 @@ import sys
 import typer
 
 from steerboard.cli import (
+    agents,
     demo,
     generate,
     maintenance,
@@ -44,6 +45,7 @@ for _commands in (
     figures.commands,
     gate.commands,
     maintenance.commands,
+    agents.commands,
 ):
     app.add_typer(_commands)
 for _name, _group in {

@@ -17,7 +17,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess
 from steerboard.app import background
 from steerboard.app.connections import server_config
 from steerboard.app.main import create_app
-from steerboard.cli.server.launch import bind
+from steerboard.cli.server.listening import bind
 from steerboard.platform.concurrency import CONNECTIONS
 from steerboard.platform.database import make_engine, make_sessions
 from steerboard.platform.processes import startup

@@ -28,6 +28,7 @@ from steerboard.app import background
 from steerboard.app.connections import server_config
 from steerboard.app.main import create_app
 from steerboard.cli.client import write_client_file
+from steerboard.cli.server.listening import bind
 from steerboard.platform import migrations
 from steerboard.platform.concurrency import CONNECTIONS
 from steerboard.platform.database import make_engine, make_sessions, transaction
@@ -246,21 +247,3 @@ def _note_owner(lock: IO[str], url: str) -> None:
     lock.truncate(0)
     lock.write(orjson.dumps({"pid": os.getpid(), "url": url}).decode())
     lock.flush()
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Before anything else starts, so that a port in use costs nothing."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio knows it for TCP and sends small answers immediately (TCP_NODELAY).
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise ServerFailed(
-            f"cannot listen on {host}:{port}: {error.strerror}",
-            code="port_in_use",
-            hint="Choose another with --port, or --port 0 for any free one.",
-        ) from None
-    return listener
