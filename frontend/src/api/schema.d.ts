@@ -1937,8 +1937,8 @@ export interface paths {
         put?: never;
         /**
          * Create Import
-         * @description Upload one file of a format that `imports/formats` lists, or name an upload in parts or a hub dataset. An unusable
-         *     file is refused immediately.
+         * @description Upload one file of a format that `imports/formats` lists, or name an upload in parts or a hub dataset. An
+         *     unusable file is refused immediately.
          */
         post: operations["create_import"];
         delete?: never;
