@@ -71,6 +71,15 @@ def test_a_reward_models_accuracy_on_changed_pairs_is_marked_in_the_report_and_i
     assert (result.outcome, result.why) == ("pass", f"0.9 is > 0.5; people changed held-out pairs: {words}")
 
 
+@pytest.mark.parametrize(("change", "outcome"), [({"flipped": 1, "dropped": 2}, "fail"), ({}, "pass")])
+def test_a_gate_can_refuse_changed_held_out_rows(made: Evaluated, change: dict[str, int], outcome: str) -> None:
+    edited(made, **change)
+    made.rewards({"sft": [0.0] * 24, "dt": [1.0] * 24}, summary={"margins": [1.0] * 10, "dataset": "edited"})
+    (result,) = decide(made.report(), GateRules(rules=[{"metric": "held_out_changes", "op": "==", "value": 0}])).rules
+    assert (result.outcome, result.value) == (outcome, sum(change.values()))
+    assert ("1 flipped and 2 dropped in edited" in (result.why or "")) == (outcome == "fail")
+
+
 def test_prompts_of_which_some_were_dropped_are_marked(made: Evaluated) -> None:
     asked_on(made, edited(made, dropped=2), "held_out")
     assert "held-out rows were changed by people: 2 dropped in edited" in made.report().warnings

@@ -76,6 +76,7 @@ def test_every_metric_reads_its_figure_from_the_report(report: EvaluationReport)
         "accuracy": (0.9, {}),
         "seen_share": (0.05, {}),
         "responses_missing": (0, {"entrant": "dt"}),
+        "held_out_changes": (0, {}),
         "n": (18, {"by": "human"}),
     }
     for metric, (value, fields) in expected.items():

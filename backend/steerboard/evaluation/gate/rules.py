@@ -63,6 +63,7 @@ METRICS: dict[str, Metric] = {
     "bradley_terry": Metric(ESTIMATE, ANY, vs="optional"),
     "accuracy": Metric(ESTIMATE, ("reward",), entrant="never", share=True),
     "seen_share": Metric(COUNT, entrant="never", share=True, counted=True),
+    "held_out_changes": Metric(("value",), entrant="never", counted=True),
     "condition_gain": Metric(ESTIMATE),
     "responses_missing": Metric(COUNT, entrant="optional", counted=True),
     "n": Metric(("value",), ANY, entrant="optional", counted=True),

@@ -65,6 +65,9 @@ def figures(report: EvaluationReport, rule: GateRule, differences: Differences |
             return [_hacking(report, rule.entrant or "", vs or "")]
         case "seen_share":
             return [_seen(report)]
+        case "held_out_changes":
+            changed = sum(change.flipped + change.dropped + change.edited for change in report.held_out_changes)
+            return [Figure({"value": changed}, note=in_words(report.held_out_changes) or None)]
         case "responses_missing":
             rows = [row for row in report.entrants if rule.entrant in (None, row.name)]
             asked = sum(row.responses + row.missing for row in rows)

@@ -66,6 +66,7 @@ export const METRICS: readonly Metric[] = [
     value: 0.6,
   },
   { name: "seen_share", label: "share of prompts seen in training", op: "<=", value: 0.05 },
+  { name: "held_out_changes", label: "changed held-out rows", op: "==", value: 0 },
   { name: "responses_missing", label: "missing answers", entrant: true, op: "<=", value: 0 },
 ];
 
