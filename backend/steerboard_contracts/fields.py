@@ -25,6 +25,7 @@ RunKind = Literal[
     "judge",
     "compare",
     "check_rows",
+    "push",
 ]
 # auto: bf16 on a GPU, fp32 on a CPU. fast: bf16 on a CPU, too, if it multiplies in it natively (AVX512-BF16, AMX).
 Precision = Literal["auto", "fp32", "bf16", "fast"]

@@ -20,6 +20,7 @@ from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.run_kinds.grade import GradeConfig
 from steerboard_contracts.run_kinds.judge import JudgeConfig
 from steerboard_contracts.run_kinds.mix import MixConfig
+from steerboard_contracts.run_kinds.push import PushConfig
 from steerboard_contracts.run_kinds.reward import RewardConfig
 from steerboard_contracts.run_kinds.score import ScoreConfig
 from steerboard_contracts.run_kinds.select import SelectConfig
@@ -47,7 +48,8 @@ RunConfig = Annotated[
     | Annotated[RewardConfig, Tag("reward")]
     | Annotated[JudgeConfig, Tag("judge")]
     | Annotated[CompareConfig, Tag("compare")]
-    | Annotated[CheckRowsConfig, Tag("check_rows")],
+    | Annotated[CheckRowsConfig, Tag("check_rows")]
+    | Annotated[PushConfig, Tag("push")],
     Discriminator(_kind_of),
 ]
 RUN_CONFIG: TypeAdapter[RunConfig] = TypeAdapter(RunConfig)

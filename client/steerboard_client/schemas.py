@@ -501,6 +501,17 @@ class CampaignQuality(Schema):
     days: list[CampaignDay]
 
 
+class CardOut(Schema):
+    """
+    `text`: the README.md that a push would send. `base`: of an adapter, what it is put on. `token`: where the token
+    comes from with which the hub is asked; null where this server knows none.
+    """
+
+    base: str | None = None
+    text: str
+    token: Literal["project", "server"] | None
+
+
 class CheckedDataset(Schema):
     id: UUID
     name: str
@@ -857,6 +868,49 @@ class CurvePoint(Schema):
     n: int
     score: float | Condition1
     score_text: str
+
+
+class Card(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(
+            description="README.md: YAML metadata, then Markdown.",
+            max_length=200000,
+            pattern="^[^\\x00]*$",
+        ),
+    ]
+
+
+class Licence(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(
+            description="The hub's word for it, such as apache-2.0.",
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        ),
+    ]
+
+
+class DatasetPush(Schema):
+    """
+    `card`: README.md, where it should be another than `card` of the same item writes.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    card: Card | None = None
+    licence: Licence | None = None
+    pool: Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = "default"
+    private: Annotated[bool, Field(description="Create the repository as a private one.")] = True
+    repo: Annotated[
+        str,
+        Field(
+            description="Repository on the hub: `org/name`.",
+            max_length=193,
+            pattern="^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$",
+        ),
+    ]
 
 
 class MaxNewTokens(RootModel[int]):
@@ -1522,6 +1576,29 @@ class HeldOutChange(Schema):
     dropped: int
     edited: int = 0
     flipped: int
+
+
+class HubTokenChange(Schema):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    token: Annotated[
+        SecretStr,
+        Field(
+            description="Stored sealed, never shown again.",
+            max_length=4096,
+            min_length=1,
+        ),
+    ]
+
+
+class HubTokenOut(Schema):
+    """
+    Where the token comes from with which the hub is asked: the project's own, the environment of the server, or
+    null where neither has one. Workers on other machines use their own environment.
+    """
+
+    source: Literal["project", "server"] | None
 
 
 class Mapping(RootModel[str]):
@@ -2324,7 +2401,7 @@ class MetricSeries(Schema):
     steps: int
 
 
-class Licence(RootModel[str]):
+class Licence1(RootModel[str]):
     root: Annotated[str, Field(max_length=200)]
 
 
@@ -2340,7 +2417,7 @@ class ModelFacts(Schema):
     )
     config: dict[str, Any] = {}
     files: Annotated[int, Field(ge=0)] = 0
-    licence: Licence | None = None
+    licence: Licence1 | None = None
     parameters: Annotated[int, Field(ge=0, le=1125899906842624)] = 0
     quantised: Annotated[list[str], Field(max_length=50)] = []
     size: Annotated[int, Field(ge=0, le=1152921504606847000)] = 0
@@ -2352,6 +2429,49 @@ class ModelFile(Schema):
     path: str
     sha256: str
     size: int
+
+
+class Base(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(
+            description="Hub name of the model below an adapter, `org/name[@revision]`.",
+            max_length=400,
+        ),
+    ]
+
+
+class Licence2(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(
+            description="The hub's word for it, such as apache-2.0.",
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        ),
+    ]
+
+
+class ModelPush(Schema):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    base: Base | None = None
+    card: Card | None = None
+    licence: Licence2 | None = None
+    pool: Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = "default"
+    private: Annotated[bool, Field(description="Create the repository as a private one.")] = True
+    repo: Annotated[
+        str,
+        Field(
+            description="Repository on the hub: `org/name`.",
+            max_length=193,
+            pattern="^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$",
+        ),
+    ]
+    weights: Annotated[
+        Literal["merged", "adapter"],
+        Field(description="LoRA weights merged into their base, or the adapter alone."),
+    ] = "merged"
 
 
 class ModelUploadCreate(Schema):

@@ -26,6 +26,9 @@ ELSEWHERE = {
         "maintenance.md", "steerboard "
     ): "tests/maintenance/test_maintenance_commands.py::test_the_documented_commands_do_what_they_say",
     Named(
+        "take-your-model.md", kind="sh"
+    ): "tests/publishing/test_take_your_model.py::test_the_commands_of_the_page_push_and_pull_a_model_and_a_dataset",
+    Named(
         "methods.md", kind="indented"
     ): "tests/methods/test_own_method.py::test_the_commands_of_the_page_install_it_and_train_by_it",
 }

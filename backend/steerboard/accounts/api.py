@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from sqlalchemy import select
 
-from steerboard.accounts import audit_api, members, members_api, oidc_api, service, session_api
+from steerboard.accounts import audit_api, hub_tokens_api, members, members_api, oidc_api, service, session_api
 from steerboard.accounts.access import Access, AccessTo, Caller, Db, SignedIn, SystemAccessTo, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.accounts.schemas import (
@@ -29,6 +29,7 @@ __all__ = ["root_router", "router", "system_router"]
 router = Router()
 router.include_router(members_api.router)
 router.include_router(audit_api.router)
+router.include_router(hub_tokens_api.router)
 system_router = Router()
 root_router = Router()
 # First: a sign-in link has any code in the place of `oidc`.

@@ -16,7 +16,7 @@ NO_RANKING = text("left(action, 8) <> 'ranking.'")
 
 class Project(Base):
     """`split_salt` and `held_out_fraction` decide, for every dataset of the project, where a prompt goes.
-    `device_hours_quota`: in a calendar month; None: no limit."""
+    `device_hours_quota`: in a calendar month; None: no limit. `hub_token_sealed`: see `platform.security.secrets`."""
 
     __tablename__ = "projects"
 
@@ -25,6 +25,7 @@ class Project(Base):
     split_salt: Mapped[str]
     held_out_fraction: Mapped[float]
     device_hours_quota: Mapped[float | None]
+    hub_token_sealed: Mapped[str | None]
     created_at: Mapped[CreatedAt]
 
 

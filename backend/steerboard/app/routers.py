@@ -29,6 +29,7 @@ from steerboard.insights import inbox_api, marks_api, models_api, previews_api, 
 from steerboard.notices import api as notices
 from steerboard.openai_api import routers as openai_routers
 from steerboard.playground import api as playground
+from steerboard.publishing import api as publishing
 from steerboard.recipes import api as recipes
 from steerboard.registry import api as registry
 from steerboard.runs import api as runs
@@ -44,6 +45,8 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     registry.project_router,
     models_api.router,
     models_api.pipeline_router,
+    publishing.models_router,
+    publishing.datasets_router,
     previews_api.router,
     inbox_api.router,
     marks_api.router,

@@ -20,6 +20,7 @@ from steerboard.cli import (
     methods,
     pipelines,
     placement,
+    pushing,
     recipes,
     runs,
     secrets,
@@ -57,6 +58,7 @@ for _name, _group in {
     "evaluations": evaluations.app,
     "arena": arena.app,
     "tokens": tokens.app,
+    "hub-token": pushing.token_app,
     "secrets": secrets.app,
 }.items():
     app.add_typer(_group, name=_name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -82,12 +82,13 @@ class HubFiles:
     hub: HubName
     files: list[tuple[str, int]]
     endpoint: str | None = None
+    token: str | None = field(default=None, repr=False)
 
     def fetch(self, path: str) -> BinaryIO:
         """One file, opened; it is gone when it is closed. Raises `BadInput` (`hub_unavailable`)."""
         from huggingface_hub import HfApi
 
-        api = HfApi(endpoint=self.endpoint)
+        api = HfApi(endpoint=self.endpoint, token=self.token)
         with hub_errors("dataset", self.hub.repo, self.hub.revision), scratch.folder("hub") as folder:
             disk_of(folder, "the hub's files").need(dict(self.files).get(path, 0))
             local = api.hf_hub_download(
@@ -96,30 +97,31 @@ class HubFiles:
             return Path(local).open("rb")  # the open file outlives its folder
 
 
-def find_hub_files(name: str, max_bytes: int, endpoint: str | None = None) -> HubFiles:
+def find_hub_files(name: str, max_bytes: int, endpoint: str | None = None, *, token: str | None = None) -> HubFiles:
     """What to read of a hub dataset, with its name pinned to a commit.
 
-    `endpoint` is the hub's address; HF_ENDPOINT or huggingface.co when None. Raises `BadInput`
+    `endpoint` is the hub's address; HF_ENDPOINT or huggingface.co when None. `token`: that of the environment when
+    None. Raises `BadInput`
     (`hub_not_found`, `hub_gated`, `hub_unavailable`, `no_data_files`) and `FileTooLarge`.
     """
     from huggingface_hub import HfApi
 
     hub = HubName.parse(name)
     with hub_errors("dataset", hub.repo, hub.revision):
-        info = HfApi(endpoint=endpoint).dataset_info(hub.repo, revision=hub.revision, files_metadata=True)
+        info = HfApi(endpoint=endpoint, token=token).dataset_info(hub.repo, revision=hub.revision, files_metadata=True)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
     files = choose_files(list(sizes), hub.part)
     total = sum(sizes[path] for path in files)
     if total > max_bytes:
         raise FileTooLarge(f"{name} has {total:,} bytes of data; at most {max_bytes:,} are allowed")
     pinned = HubName(hub.repo, info.sha or hub.revision, hub.part)
-    return HubFiles(pinned, [(path, sizes[path]) for path in files], endpoint)
+    return HubFiles(pinned, [(path, sizes[path]) for path in files], endpoint, token)
 
 
-def hub_sources(name: str, max_bytes: int, endpoint: str | None = None) -> list[Source]:
+def hub_sources(name: str, max_bytes: int, endpoint: str | None = None, *, token: str | None = None) -> list[Source]:
     """The data files of a hub dataset, each fetched to disk when it is opened and gone when it is closed.
 
     Raises the errors of `find_hub_files`, also when a source is opened.
     """
-    repository = find_hub_files(name, max_bytes, endpoint)
+    repository = find_hub_files(name, max_bytes, endpoint, token=token)
     return [Source(path, partial(repository.fetch, path)) for path, _ in repository.files]

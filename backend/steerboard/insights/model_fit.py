@@ -36,8 +36,9 @@ class Worker(NamedTuple):
     devices: Mapping[str, Any]
 
 
-def looked_up(asked: FitRequest) -> HubModel:
-    """What is known of the model. Asks the hub, which may take its time, unless the facts are given.
+def looked_up(asked: FitRequest, token: str | None = None) -> HubModel:
+    """What is known of the model. Asks the hub, which may take its time, unless the facts are given. `token`: the
+    project's own.
 
     Raises as `hub_model` does, and `BadInput` (`unknown_model`) for another source than a hub name.
     """
@@ -50,7 +51,7 @@ def looked_up(asked: FitRequest) -> HubModel:
             code="unknown_model",
             hint="Write org/name, org/name@revision or org/name:file.gguf; `steerboard models fit` checks folders.",
         )
-    return hub_model(source)
+    return hub_model(source, token=token)
 
 
 def living_workers(session: Session) -> list[Worker]:

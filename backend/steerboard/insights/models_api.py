@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
 
 from steerboard.accounts.access import Access, AccessTo, Db, let_go
 from steerboard.accounts.http.routes import Router, UnkeptRoute
+from steerboard.accounts.hub_tokens import hub_token_of
 from steerboard.datasets.lookup import get_dataset
 from steerboard.insights import model_fit
 from steerboard.insights.model_evaluations import entered_evaluations, evaluations_of
@@ -30,17 +31,18 @@ pipeline_router = Router(prefix="/pipelines/{pipeline}/models", tags=["pipelines
 _live = Router(route_class=UnkeptRoute)
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
-# It asks the hub with the token of the server.
+# It asks the hub with the token of the project or the server.
 Runner = Annotated[Access, Depends(AccessTo("run"))]
 
 
 @_live.post("/fit", responses=problems())
-def check_fit(body: FitRequest, session: Db, access: Runner) -> ModelFit:
+def check_fit(request: Request, body: FitRequest, session: Db, access: Runner) -> ModelFit:
     """A model's size and properties, and what it needs on each worker, before it is imported. A hub model is looked up
     by name; no weights are read."""
     workers = model_fit.living_workers(session)
+    token = hub_token_of(session, request.app.state.secrets, access.project.id)
     let_go(session)
-    return model_fit.fit(model_fit.looked_up(body), workers)
+    return model_fit.fit(model_fit.looked_up(body, token), workers)
 
 
 @router.get("/{model}", responses=problems(404))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
 from steerboard.platform.hub import hub_errors
@@ -33,9 +33,9 @@ class HubModel:
     gated: bool
 
 
-def hub_model(source: str, endpoint: str | None = None) -> HubModel:
+def hub_model(source: str, endpoint: str | None = None, token: str | None = None) -> HubModel:
     """What an import of `org/name[@revision][:file.gguf]` would read. `endpoint` is the hub's address; HF_ENDPOINT
-    or huggingface.co when None.
+    or huggingface.co when None. `token`: that of the environment when None.
 
     Raises `BadInput` (`hub_not_found`, `hub_gated`, `hub_unavailable`, `not_a_model`), `SeveralGgufFiles`,
     `UnsupportedGguf`, `BadModel`.
@@ -44,12 +44,12 @@ def hub_model(source: str, endpoint: str | None = None) -> HubModel:
 
     place, chosen = base_place(source)
     name, _, revision = place.partition("@")
-    api = HfApi(endpoint=endpoint)
+    api = HfApi(endpoint=endpoint, token=token)
     with hub_errors("model", name, revision or None):
         about = api.model_info(name, revision=revision or None, files_metadata=True, timeout=_SECONDS)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in about.siblings or []}
     file = gguf_to_read(list(sizes), name, chosen)
-    repository = _Repository(name, about.sha or revision, api.endpoint)
+    repository = _Repository(name, about.sha or revision, api.endpoint, token)
     gated = bool(about.gated)
     card = cast(Mapping[str, Any], about.card_data.to_dict() if about.card_data else {})
     if file is not None:
@@ -79,6 +79,7 @@ class _Repository:
     name: str
     revision: str
     endpoint: str
+    token: str | None = field(repr=False)
 
     def settings(self, path: str) -> dict[str, Any]:
         """A JSON object. Raises `BadModel`."""
@@ -105,7 +106,7 @@ class _Repository:
         with (
             hub_errors("model", self.name, self.revision),
             get_session().stream(
-                "GET", url, headers=build_hf_headers(), timeout=_SECONDS, follow_redirects=True
+                "GET", url, headers=build_hf_headers(token=self.token), timeout=_SECONDS, follow_redirects=True
             ) as response,
         ):
             if response.is_error:

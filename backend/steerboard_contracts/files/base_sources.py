@@ -28,6 +28,8 @@ _UPLOAD = re.compile(rf"{UPLOAD}[0-9a-f]{{64}}")
 # Neither a name nor a revision can lead out of the hub's cache: no part is empty or begins with a dot.
 _PART = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,95}"
 _FILE = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,200}\.gguf"
+_REPOSITORY_PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,95}"
+HUB_REPOSITORY = rf"^{_REPOSITORY_PART}/{_REPOSITORY_PART}$"
 _HUB_NAME = re.compile(rf"(?!-){_PART}/{_PART}(@{_PART}(/{_PART}){{0,8}})?(:{_FILE})?")
 _ONE_OF_SEVERAL = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _LISTED = 20

@@ -21,6 +21,8 @@ EVALUATION_PARTS: tuple[RunKind, ...] = ("answer", "compare", "judge", "reward")
 """Kinds of the runs that an evaluation starts, never a recipe or a launch form."""
 UNLISTED: RunKind = "check_rows"
 """What the platform's own pages and commands ask for. It is in no list, and needs no device."""
+ASKED_FOR: tuple[RunKind, ...] = ("push",)
+"""Kinds of runs that only an endpoint of their own starts, which knows more than a launch form or a recipe."""
 
 _STAGES = "steerboard_workers.stages"
 # Their work is that of other runs, and an endpoint's.
@@ -38,6 +40,7 @@ _OTHERS: tuple[RunKind, ...] = (
     "academic",
     "base",
     UNLISTED,
+    *ASKED_FOR,
     *EVALUATION_PARTS,
 )
 
@@ -56,7 +59,7 @@ def all_kinds() -> tuple[RunKindSpec, ...]:
 @cache
 def run_kinds() -> tuple[RunKindSpec, ...]:
     """The run kinds that people start."""
-    return tuple(kind for kind in all_kinds() if kind.run not in (*EVALUATION_PARTS, UNLISTED))
+    return tuple(kind for kind in all_kinds() if kind.run not in (*EVALUATION_PARTS, UNLISTED, *ASKED_FOR))
 
 
 def run_words() -> tuple[str, ...]:

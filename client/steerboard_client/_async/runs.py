@@ -123,6 +123,13 @@ async def find(connection: Connection, ref: str) -> Run:
     return Run(connection, await connection.load(RunDetail, path_of("runs", ref)))
 
 
+async def push(connection: Connection, kind: str, thing: str | Model | Dataset, repo: str, body: dict[str, Any]) -> Run:
+    """`kind`: `models` or `datasets`."""
+    ref = thing if isinstance(thing, str) else thing.id
+    made = await connection.post(path_of(kind, ref, "push"), {"repo": repo, **body})
+    return Run(connection, RunDetail.model_validate(made))
+
+
 async def start(
     connection: Connection, kind: str, name: str | None, reuse: bool, pool: str, settings: dict[str, Any]
 ) -> Run:

@@ -17,7 +17,7 @@ from steerboard_client._sync.models import Model
 from steerboard_client._sync.models import find as find_model
 from steerboard_client._sync.pipelines import Pipeline, launch
 from steerboard_client._sync.pipelines import find as find_pipeline
-from steerboard_client._sync.runs import Run, start
+from steerboard_client._sync.runs import Run, push, start
 from steerboard_client._sync.runs import find as find_run
 from steerboard_client.address import address_of
 from steerboard_client.schemas import DatasetOut, EvaluationOut, ModelOut, PipelineSummary, RunRow
@@ -71,6 +71,37 @@ class Board:
     def models(self, *, limit: int | None = 50, **filters: Any) -> list[ModelOut]:
         """The newest first; `filters` are those of the API, such as `role`, `search` and `tag`."""
         return [ModelOut.model_validate(one) for one in self.connection.items("models", limit, **filters)]
+
+    def push_model(
+        self,
+        model: str | Model,
+        repo: str,
+        *,
+        private: bool = True,
+        weights: Literal["merged", "adapter"] = "merged",
+        base: str | None = None,
+        licence: str | None = None,
+        card: str | None = None,
+        pool: str = "default",
+    ) -> Run:
+        """Starts the run that sends a model to a repository of the hub (`org/name`). `weights` and `base` are of LoRA
+        models; `card`: another README.md than the generated one. Its `info.summary` has the commit and the URL."""
+        body = {"weights": weights, "base": base, "private": private, "licence": licence, "card": card, "pool": pool}
+        return push(self.connection, "models", model, repo, body)
+
+    def push_dataset(
+        self,
+        dataset: str | Dataset,
+        repo: str,
+        *,
+        private: bool = True,
+        licence: str | None = None,
+        card: str | None = None,
+        pool: str = "default",
+    ) -> Run:
+        """Starts the run that sends a dataset to a repository of the hub, like `push_model`."""
+        body = {"private": private, "licence": licence, "card": card, "pool": pool}
+        return push(self.connection, "datasets", dataset, repo, body)
 
     def launch(
         self, recipe: str | Path, *, reuse: bool = True, from_stage: str | None = None, **settings: Any

@@ -123,6 +123,13 @@ def find(connection: Connection, ref: str) -> Run:
     return Run(connection, connection.load(RunDetail, path_of("runs", ref)))
 
 
+def push(connection: Connection, kind: str, thing: str | Model | Dataset, repo: str, body: dict[str, Any]) -> Run:
+    """`kind`: `models` or `datasets`."""
+    ref = thing if isinstance(thing, str) else thing.id
+    made = connection.post(path_of(kind, ref, "push"), {"repo": repo, **body})
+    return Run(connection, RunDetail.model_validate(made))
+
+
 def start(connection: Connection, kind: str, name: str | None, reuse: bool, pool: str, settings: dict[str, Any]) -> Run:
     """`kind`: a run kind, or the name of a training method. What names an input's slot is an input, all else is the
     config's. Raises `BadInput` (`unknown_kind`)."""

@@ -484,6 +484,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/datasets/{dataset}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dataset Card
+         * @description The README.md that a push would send.
+         */
+        get: operations["dataset_card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/datasets/{dataset}/cleaning": {
         parameters: {
             query?: never;
@@ -686,6 +706,27 @@ export interface paths {
         get: operations["list_dataset_methods"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Push Dataset
+         * @description Start a run that pushes a dataset to a repository of the hub: a parquet file of each split, in one commit. An
+         *     equal push changes nothing there.
+         */
+        post: operations["push_dataset"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1922,6 +1963,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/hub-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show Hub Token */
+        get: operations["show_hub_token"];
+        /**
+         * Change Hub Token
+         * @description Set the project's token. The hub is not asked whether it knows it.
+         */
+        put: operations["change_hub_token"];
+        post?: never;
+        /**
+         * Delete Hub Token
+         * @description Remove the project's token; that of the environment is used again.
+         */
+        delete: operations["delete_hub_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/imports": {
         parameters: {
             query?: never;
@@ -2481,6 +2547,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/models/{model}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Model Card
+         * @description The README.md that a push would send, written from the lineage and the newest reports. Error codes of a 422:
+         *     `not_an_adapter`, `hub_base_unknown`.
+         */
+        get: operations["model_card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/models/{model}/evaluations": {
         parameters: {
             query?: never;
@@ -2559,6 +2646,27 @@ export interface paths {
          * @description Move a model to a stage, or out of it. In production, it replaces the current model in the same call.
          */
         post: operations["promote_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/models/{model}/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Push Model
+         * @description Start a run that pushes a model to a repository of the hub, in one commit. An equal push changes nothing there.
+         *     Error codes of a 422: `not_an_adapter`, `hub_base_unknown`.
+         */
+        post: operations["push_model"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5665,6 +5773,19 @@ export interface components {
             /** Items */
             items: components["schemas"]["CampaignOut"][];
         };
+        /**
+         * CardOut
+         * @description `text`: the README.md that a push would send. `base`: of an adapter, what it is put on. `token`: where the token
+         *     comes from with which the hub is asked; null where this server knows none.
+         */
+        CardOut: {
+            /** Base */
+            base?: string | null;
+            /** Text */
+            text: string;
+            /** Token */
+            token: ("project" | "server") | null;
+        };
         /** CheckedDataset */
         CheckedDataset: {
             /**
@@ -6488,6 +6609,32 @@ export interface components {
             rows: number;
             /** Run Id */
             run_id: string | null;
+        };
+        /**
+         * DatasetPush
+         * @description `card`: README.md, where it should be another than `card` of the same item writes.
+         */
+        DatasetPush: {
+            /** Card */
+            card?: string | null;
+            /** Licence */
+            licence?: string | null;
+            /**
+             * Pool
+             * @default default
+             */
+            pool: string;
+            /**
+             * Private
+             * @description Create the repository as a private one.
+             * @default true
+             */
+            private: boolean;
+            /**
+             * Repo
+             * @description Repository on the hub: `org/name`.
+             */
+            repo: string;
         };
         /** DatasetStatisticsOut */
         DatasetStatisticsOut: {
@@ -8012,6 +8159,24 @@ export interface components {
             edited: number;
             /** Flipped */
             flipped: number;
+        };
+        /** HubTokenChange */
+        HubTokenChange: {
+            /**
+             * Token
+             * Format: password
+             * @description Stored sealed, never shown again.
+             */
+            token: string;
+        };
+        /**
+         * HubTokenOut
+         * @description Where the token comes from with which the hub is asked: the project's own, the environment of the server, or
+         *     null where neither has one. Workers on other machines use their own environment.
+         */
+        HubTokenOut: {
+            /** Source */
+            source: ("project" | "server") | null;
         };
         /**
          * HumanReport
@@ -10319,6 +10484,38 @@ export interface components {
              * @description Where the newest promotion put it.
              */
             stage: ("candidate" | "production") | null;
+        };
+        /** ModelPush */
+        ModelPush: {
+            /** Base */
+            base?: string | null;
+            /** Card */
+            card?: string | null;
+            /** Licence */
+            licence?: string | null;
+            /**
+             * Pool
+             * @default default
+             */
+            pool: string;
+            /**
+             * Private
+             * @description Create the repository as a private one.
+             * @default true
+             */
+            private: boolean;
+            /**
+             * Repo
+             * @description Repository on the hub: `org/name`.
+             */
+            repo: string;
+            /**
+             * Weights
+             * @description LoRA weights merged into their base, or the adapter alone.
+             * @default merged
+             * @enum {string}
+             */
+            weights: "merged" | "adapter";
         };
         /**
          * ModelUploadCreate
@@ -17396,6 +17593,69 @@ export interface operations {
             };
         };
     };
+    dataset_card: {
+        parameters: {
+            query?: {
+                /** @description Repository that the card is for. */
+                repo?: string;
+                licence?: string | null;
+            };
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CardOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     clean_dataset: {
         parameters: {
             query?: never;
@@ -18038,6 +18298,78 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    push_dataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DatasetPush"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDetail"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -23080,6 +23412,182 @@ export interface operations {
             };
         };
     };
+    show_hub_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HubTokenOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_hub_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HubTokenChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HubTokenOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_hub_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_imports: {
         parameters: {
             query?: {
@@ -25277,6 +25785,71 @@ export interface operations {
             };
         };
     };
+    model_card: {
+        parameters: {
+            query?: {
+                /** @description Repository that the card is for. */
+                repo?: string;
+                weights?: "merged" | "adapter";
+                base?: string | null;
+                licence?: string | null;
+            };
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CardOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_model_evaluations: {
         parameters: {
             query?: {
@@ -25559,6 +26132,78 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    push_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelPush"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDetail"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -29277,7 +29922,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 /** @description Such as `state:failed eval_loss < 1.2 tag:good -judge`; docs/runs.md describes it. */
@@ -30930,7 +31575,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push";
                 project: string;
             };
             cookie?: never;

@@ -27,6 +27,7 @@ from steerboard_contracts.files.base_sources import (
 )
 from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.files.local_folders import LocalFolders, ModelFolder
+from steerboard_contracts.files.model_facts import licence_named
 from steerboard_contracts.models import MODEL_INFO_FILE, SCALARS, ModelInfo, ModelRole
 from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_contracts.stage.events import Succeeded
@@ -199,13 +200,14 @@ def _opened(stage: Stage, source: str, lineage: dict[str, str]) -> AbstractConte
         raise _unknown(source)
     from huggingface_hub import constants
 
-    folder, lineage["revision"] = _from_hub(stage, source)
+    folder, told = _from_hub(stage, source)
+    lineage |= told
     # The files of the hub's cache are links to where it keeps their contents.
     return LocalFolders(roots=(Path(constants.HF_HUB_CACHE),)).open(str(folder))
 
 
-def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
-    """A snapshot of allowed files only, and its commit. Without a network, one that is cached already."""
+def _from_hub(stage: Stage, source: str) -> tuple[Path, dict[str, str]]:
+    """A snapshot of allowed files only, and its commit and licence. Without a network, one that is cached already."""
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
@@ -224,17 +226,19 @@ def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
         except Exception:
             raise _not_downloaded(source, error) from error
         stage.log(f"the hub cannot be reached; using the copy of {source} in this machine's cache", "warning")
-        return Path(path), Path(path).name
+        return Path(path), {"revision": Path(path).name}
     file = gguf_to_read([sibling.rfilename for sibling in about.siblings or []], name, file)
     what = file or "safetensors and tokenizer files only"
     stage.log(f"downloading {name} at {about.sha} ({what})")
     try:
         patterns = [file] if file else list(MODEL_FILES)
-        return Path(snapshot_download(name, revision=about.sha, allow_patterns=patterns)), str(about.sha)
+        path = snapshot_download(name, revision=about.sha, allow_patterns=patterns)
     except OSError:
         raise  # a full disk has a code of its own
     except Exception as error:
         raise _not_downloaded(source, error) from error
+    licence = licence_named(about.card_data.to_dict()) if about.card_data else None
+    return Path(path), {"revision": str(about.sha), **({"licence": licence} if licence else {})}
 
 
 def _not_downloaded(source: str, error: Exception) -> BadInput:

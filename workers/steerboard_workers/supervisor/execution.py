@@ -11,8 +11,10 @@ from pathlib import Path
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
+from steerboard.accounts.hub_tokens import hub_token_of
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
+from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.platform.telemetry import logs, traces
@@ -29,7 +31,7 @@ from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_
 from steerboard_workers.supervisor.attempts.attempt import Attempt
 from steerboard_workers.supervisor.attempts.failures import guarded
 from steerboard_workers.supervisor.attempts.persistence import Persistence
-from steerboard_workers.supervisor.attempts.starting import StageStarter
+from steerboard_workers.supervisor.attempts.starting import ASKING_THE_HUB, StageStarter
 from steerboard_workers.supervisor.attempts.watching import StageWatcher
 from steerboard_workers.supervisor.checkpoints.fetch import fetch_newest
 from steerboard_workers.supervisor.checkpoints.uploads import CheckpointUploads
@@ -139,8 +141,8 @@ class Supervisor:
         if lease.cancelled.is_set() or self._stopping.is_set():
             return None
         kills_before = failure_diagnosis.oom_kills()
-        of_roles = role_variables(self._settings, spec) if spec is not None else {}
-        stage = self._starter.start(attempt, python, of_roles)
+        variables = (role_variables(self._settings, spec) if spec is not None else {}) | self._hub_token(run)
+        stage = self._starter.start(attempt, python, variables)
         why: Failure | None = None
         try:
             why = self._watcher.watch(attempt, stage)
@@ -183,6 +185,14 @@ class Supervisor:
         workspace.write_spec(spec)
         workspace.write_control(oversight.control_of(run))
         return spec
+
+    def _hub_token(self, run: Run) -> dict[str, str]:
+        """The project's own, before that of this worker's environment."""
+        if run.kind not in ASKING_THE_HUB:
+            return {}
+        with transaction(self._sessions) as session:
+            token = hub_token_of(session, Secrets(self._settings), run.project_id)
+        return {"HF_TOKEN": token} if token else {}
 
     def _take_in(self, attempt: Attempt, result: Succeeded, shared: list[Path]) -> None:
         """`shared`: folders of log-probs that other runs read, too."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service as datasets
+from steerboard.datasets.schemas import ExportSplit
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation import stage_files
 from steerboard.platform.database import patiently, transaction
 from steerboard.platform.processes import vllm
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
+from steerboard.platform.storage.disk import create_file
 from steerboard.platform.storage.local_cache import LocalCache
 from steerboard.registry import service as registry
 from steerboard.registry.local_copies import materialise
@@ -30,13 +33,15 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.run_config import RunConfig, stored_config
 from steerboard_contracts.run_kinds.base import BaseModelConfig
+from steerboard_contracts.run_kinds.push import PushConfig
+from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput, StageInput
 from steerboard_contracts.stage.spec import UPLOADED, EngineProcess, Shard, StageSpec
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 # For the first rows of a large dataset: they are sorted first.
 _EXPORT_SECONDS = 600
-_ROWS, _ABOUT = "rows.jsonl", "input.json"
+_ROWS, _ABOUT, _EXPORT = "rows.jsonl", "input.json", "export"
 
 
 def prepare(
@@ -68,7 +73,12 @@ def prepare(
         day=_launched(sessions, run).date(),
         name=run.name,
         config=config,
-        inputs={name: _localise(sessions, store, thing, cache, holds) for name, thing in things.items()}
+        inputs={
+            name: _exported(sessions, thing, folder / _EXPORT)
+            if isinstance(config, PushConfig) and isinstance(thing, Dataset)
+            else _localise(sessions, store, thing, cache, holds)
+            for name, thing in things.items()
+        }
         | of_evaluation
         | ({} if uploaded is None else {UPLOADED: _folder(store, "uploaded", uploaded, cache, holds)}),
         shard=Shard(index=run.shard, count=count) if run.shard is not None else Shard(),
@@ -171,3 +181,25 @@ def _dataset(sessions: sessionmaker[Session], dataset: Dataset, cache: LocalCach
     folder = cache.take("datasets", str(dataset.id), size=0, fill=export, intact=lambda _: False, holds=holds)
     described = DatasetInput.model_validate_json((folder / _ABOUT).read_bytes())
     return described.model_copy(update={"path": str(folder / _ROWS)})
+
+
+def _exported(sessions: sessionmaker[Session], dataset: Dataset, folder: Path) -> DatasetInput:
+    """For outside readers: `folder` with a parquet file of each split that has rows, as an export writes them."""
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    splits: dict[ExportSplit, int] = {
+        "train": dataset.rows - dataset.held_out_rows,
+        "held_out": dataset.held_out_rows,
+    }
+    for split, rows in splits.items():
+        if rows:
+            with transaction(sessions) as session, patiently(session, _EXPORT_SECONDS):
+                session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
+                with create_file(folder / "data" / f"{split}-00000-of-00001.parquet", "a copy of a dataset") as file:
+                    datasets.write_export(session, session.get_one(Dataset, dataset.id), "parquet", file, split)
+    return DatasetInput(
+        name=dataset.name,
+        path=str(folder),
+        kind=cast(SampleKind, dataset.kind),
+        rows=dataset.rows,
+        content_hash=dataset.content_hash,
+    )

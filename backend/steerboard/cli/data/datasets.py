@@ -19,6 +19,7 @@ from steerboard.cli.output.console import JsonOption, console, note, print_json,
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
+from steerboard.cli.pushing import push_dataset
 from steerboard.datasets.parsing.cleaning import RULES
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
@@ -286,6 +287,9 @@ def export(
     with console(stderr=True).status(f"Exporting {dataset}"):
         size = Client().download(path_of("datasets", dataset, "export"), file, format=form, split=split)
     tell(f"Wrote {file} ({size:,} bytes)", {"file": str(file), "bytes": size, "split": split}, json=json)
+
+
+app.command("push")(push_dataset)
 
 
 @app.command()

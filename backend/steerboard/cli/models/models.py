@@ -22,6 +22,7 @@ from steerboard.cli.output.academic_table import print_academic
 from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
+from steerboard.cli.pushing import push_model
 from steerboard_contracts.attribute_names import SCORE
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelRole
@@ -208,6 +209,7 @@ def export(
 
 
 app.command("import")(import_)
+app.command("push")(push_model)
 app.command()(fit)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve)
 

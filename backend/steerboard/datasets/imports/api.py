@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
+from steerboard.accounts.hub_tokens import hub_token_of
 from steerboard.datasets.imports import parts, preview, service
 from steerboard.datasets.imports.bad_rows import as_csv, as_json, bad_rows
 from steerboard.datasets.imports.files import ImportFiles
@@ -82,8 +83,9 @@ def create_import(
             "give one of a file, an upload and a hub name", hint="Send `file`, `upload` = ID or `hub` = org/name."
         )
     if given.hub is not None:
+        token = hub_token_of(session, request.app.state.secrets, access.project.id)
         row = service.create_from_hub(
-            session, access.project, files, given.hub, given.name, access.actor, _most(request)
+            session, access.project, files, given.hub, given.name, access.actor, _most(request), token
         )
     elif given.upload is not None:
         upload = parts.get_upload(session, access.project, given.upload, access.identity, lock=True)

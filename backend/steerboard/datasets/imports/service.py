@@ -56,10 +56,18 @@ def create_from_upload(
 
 
 def create_from_hub(
-    session: Session, project: Project, files: ImportFiles, hub: str, name: str | None, actor: str, max_bytes: int
+    session: Session,
+    project: Project,
+    files: ImportFiles,
+    hub: str,
+    name: str | None,
+    actor: str,
+    max_bytes: int,
+    token: str | None = None,
 ) -> Import:
-    """List a hub dataset at its newest commit and fetch its first file. Raises the errors of `find_hub_files`."""
-    repository = find_hub_files(hub, max_bytes)
+    """List a hub dataset at its newest commit and fetch its first file. `token`: the project's own. Raises the errors
+    of `find_hub_files`."""
+    repository = find_hub_files(hub, max_bytes, token=token)
     proposed = _name_for(session, project, name, repository.hub.repo)
     listed = [{"label": path, "size": size} for path, size in repository.files]
     id_ = new_id()

@@ -11,10 +11,12 @@ from steerboard.datasets.imports.tables import Import
 from steerboard_files.records import Source
 
 
-def import_sources_of(files: ImportFiles, row: Import, meter: Meter | None = None) -> list[Source]:
-    """In their order. Opening raises `ImportFileGone`, and the hub's errors."""
+def import_sources_of(
+    files: ImportFiles, row: Import, meter: Meter | None = None, token: str | None = None
+) -> list[Source]:
+    """In their order. Opening raises `ImportFileGone`, and the hub's errors. `token`: the project's own for the hub."""
     listed = [(file["label"], file["size"]) for file in row.files]
-    hub = HubFiles(HubName.parse(row.hub), listed) if row.hub else None
+    hub = HubFiles(HubName.parse(row.hub), listed, token=token) if row.hub else None
     return [
         Source(file["label"], partial(_open, files, row, place, file["label"], hub, meter))
         for place, file in enumerate(row.files)

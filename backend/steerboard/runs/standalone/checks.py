@@ -21,7 +21,7 @@ from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import methods
 from steerboard_contracts.run_config import RUN_CONFIG, RunConfig
-from steerboard_contracts.run_kinds import any_kind_of, kind_of, run_kinds
+from steerboard_contracts.run_kinds import ASKED_FOR, any_kind_of, kind_of, run_kinds
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
@@ -110,7 +110,8 @@ def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSp
 def _unknown_kind(raw: dict[str, Any]) -> ErrorLocation:
     run = raw.get("run")
     if any_kind_of(run) is not None and run != "train":
-        message = f"`{run}` is started by its evaluation, and cannot be started alone"
+        by = "an endpoint of its own" if run in ASKED_FOR else "its evaluation"
+        message = f"`{run}` is started by {by}, and cannot be started alone"
         return ErrorLocation(location="config.run", message=message)
     if run == "train":
         method = raw.get("method")

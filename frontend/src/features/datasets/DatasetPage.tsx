@@ -8,6 +8,7 @@ import { reviewQuery } from "../../api/datasets/review";
 import { useMay } from "../../api/accounts/session";
 import { LoadedPage } from "../../shared/Feedback";
 import { count } from "../../shared/format/format";
+import { PushToHub } from "../../shared/forms/PushToHub";
 import { HeldOutChanges } from "../../shared/HeldOutChanges";
 import { Link, LinkButton } from "../../shared/links";
 import { MarksPanel } from "../../shared/marks/MarksPanel";
@@ -189,6 +190,7 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
           ))}
         </Menu.Dropdown>
       </Menu>
+      <PushToHub project={project} kind="datasets" name={dataset.name} />
       {mayRun && (
         <LinkButton
           component="a"

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { runKindsQuery } from "../../api/runs/runKinds";
 import { useMay } from "../../api/accounts/session";
+import { PushToHub } from "../../shared/forms/PushToHub";
 import { LinkButton } from "../../shared/links";
 import { PromoteButton } from "./Promotion";
 
@@ -34,6 +35,7 @@ export function ModelActions({ project, model }: { project: string; model: Schem
           Try it
         </LinkButton>
       )}
+      <PushToHub project={project} kind="models" name={model.name} adapter={!!model.info.lora} />
       <PromoteButton project={project} model={model} />
     </>
   );

@@ -8,6 +8,7 @@ import { Failure, Loaded } from "../../shared/Feedback";
 import { percent } from "../../shared/format/format";
 import { useProject } from "../../shared/links";
 import { When } from "../../shared/When";
+import { HubToken } from "./HubToken";
 import { Quota } from "./Quota";
 
 export function ProjectPage() {
@@ -65,6 +66,7 @@ export function ProjectPage() {
         </Loaded>
       </Card>
       {reads && <Quota project={name} />}
+      {reads && <HubToken project={name} />}
       {session.may_create_projects && <NewProject />}
     </Stack>
   );

@@ -14,6 +14,8 @@ from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.process import StageProcess
 from steerboard_workers.supervisor.warm_start import StageParent
 
+ASKING_THE_HUB = ("base", "academic", "push")
+
 
 class StageStarter:
     """`parent` forks stages, where there is one."""
@@ -66,4 +68,4 @@ class StageStarter:
         return hub | (vllm.variables(python, self._settings.home) if python else {})
 
     def _hub_variables(self, run: Run) -> dict[str, str]:
-        return process.hub_variables() if run.kind in ("base", "academic") else {}
+        return process.hub_variables() if run.kind in ASKING_THE_HUB else {}

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.access import Access, audit
+from steerboard.accounts.hub_tokens import hub_token_of
 from steerboard.datasets.hooks import ToImport
 from steerboard.datasets.hub import hub_sources
 from steerboard.datasets.imports.loading import import_sources
@@ -15,6 +16,7 @@ from steerboard.datasets.lookup import get_dataset
 from steerboard.datasets.queries import reward_sources
 from steerboard.datasets.rewards.service import import_rewards
 from steerboard.datasets.schemas import ImportReport, RewardSourceOut
+from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
 
 
@@ -24,7 +26,8 @@ def dataset(session: Session, access: Access, given: ToImport) -> ImportReport:
     if given.source is not None:
         sources = [given.source]
     else:
-        sources = hub_sources(form.hub or "", get_settings().max_upload_mb << 20)
+        token = hub_token_of(session, Secrets(get_settings()), access.project.id)
+        sources = hub_sources(form.hub or "", get_settings().max_upload_mb << 20, token=token)
         origin = {"type": "hub", "hub": form.hub, "files": [part.label for part in sources]}
     report = import_sources(
         session,

@@ -17,6 +17,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.access import Access, audit
+from steerboard.accounts.hub_tokens import hub_token_of
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.bad_rows import BadRowFile
 from steerboard.datasets.imports.detection import problem_of, reading_on
@@ -35,11 +36,13 @@ from steerboard.datasets.rows.row_writer import give_back_space
 from steerboard.datasets.schemas import BadRowReport
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.leases import Lease, LeaseLost
+from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
 from steerboard.platform.storage.disk import database_is_full, no_space_for_rows
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import Sample
+from steerboard_files.records import Source
 from steerboard_files.texts import storable
 
 log = logging.getLogger("steerboard.imports")
@@ -153,12 +156,20 @@ def _validate(
     watch: Watch,
 ) -> None:
     judged = reading_on(options)
-    opened = open_import(import_sources_of(files, row, watch.meter), judged)
+    opened = open_import(_sources(sessions, files, row, watch), judged)
     outcome = write_rows(opened, judged, _Nowhere(), watch)
     if given := those_given(outcome.rewards):
         Normaliser.fit(given, row.name, None)  # raises what the import would
     with transaction(sessions) as session:
         claims.end(session, claims.fenced(session, lease), "validated", problem=None, **watch.results)
+
+
+def _sources(sessions: sessionmaker[Session], files: ImportFiles, row: Import, watch: Watch) -> list[Source]:
+    token = None
+    if row.hub:
+        with transaction(sessions) as session:
+            token = hub_token_of(session, Secrets(get_settings()), row.project_id)
+    return import_sources_of(files, row, watch.meter, token)
 
 
 def _import(
@@ -170,6 +181,7 @@ def _import(
     watch: Watch,
 ) -> None:
     origin: dict[str, Any] = {"import": str(row.id)}
+    sources = _sources(sessions, files, row, watch)
     if row.hub:
         origin |= {"type": "hub", "hub": row.hub, "files": [file["label"] for file in row.files]}
     with transaction(sessions) as session:
@@ -181,7 +193,7 @@ def _import(
         report = import_sources(
             session,
             project,
-            sources=import_sources_of(files, row, watch.meter),
+            sources=sources,
             name=row.name,
             options=options,
             actor=row.started_by,
