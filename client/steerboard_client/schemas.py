@@ -4355,6 +4355,17 @@ class SlotOut(Schema):
     type: Literal["model", "dataset"]
 
 
+class SnippetOut(Schema):
+    """
+    `text`: Python that runs as it is. `asked`: what it asks for; null for models that take no score. `needs`: the
+    packages that it imports.
+    """
+
+    asked: float | Condition1 | None
+    needs: list[str]
+    text: str
+
+
 class SourceAccuracy(Schema):
     """
     Items of one source (of RewardBench: of one subset). `source` is null for items that name none.

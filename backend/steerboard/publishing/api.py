@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
+from pydantic import ValidationError
 
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.accounts.hub_tokens_api import hub_token_out
 from steerboard.datasets.lookup import get_dataset
-from steerboard.platform.http.errors import problems
+from steerboard.platform.http.errors import InvalidRequest, problems
 from steerboard.publishing import service
-from steerboard.publishing.schemas import CardOut, DatasetPush, HubBaseName, Licence, ModelPush
+from steerboard.publishing.schemas import CardOut, DatasetPush, HubBaseName, Licence, ModelPush, SnippetOut
+from steerboard.publishing.snippets import SnippetFor, needs_of, snippet
 from steerboard.registry.service import get_model
 from steerboard.runs import queries
 from steerboard.runs.schemas.runs import RunDetail
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.errors import ErrorLocation
+from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.run_kinds.push import Repository, WeightsForm
 
 models_router = Router(prefix="/models", tags=["models"])
@@ -42,6 +47,35 @@ def model_card(
     row = get_model(session, access.project, model)
     card = service.card_of_model(session, row, repo, weights, base, licence)
     return CardOut(text=card.text, base=card.base, token=hub_token_out(access).source)
+
+
+@models_router.get("/{model}/snippet", responses=problems(404))
+def model_snippet(
+    request: Request,
+    session: Db,
+    access: Read,
+    model: str,
+    where: Annotated[SnippetFor, Query(alias="for")] = "transformers",
+    score: Annotated[
+        str | None, Query(max_length=1000, description="A number, or `helpfulness:4,verbosity:2`; null: its default.")
+    ] = None,
+) -> SnippetOut:
+    """Code that asks this model outside of the platform, or through its OpenAI-compatible API. Error codes of a 422:
+    `not_a_policy`, `no_score_format`, `unknown_attribute`, `engine_refused`."""
+    row = get_model(session, access.project, model)
+    info = ModelInfo.model_validate(row.info)
+    server = request.app.state.settings.public_url
+    text, condition = snippet(where, row.name, info, server, access.project.name, _condition(score))
+    return SnippetOut(text=text, asked=condition, needs=needs_of(text))
+
+
+def _condition(score: str | None) -> Condition | None:
+    """Raises `InvalidRequest`."""
+    try:
+        return None if score is None else Condition.model_validate(score)
+    except ValidationError as error:
+        why = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise InvalidRequest(f"the score {why}", errors=[ErrorLocation(location="query.score", message=why)]) from None
 
 
 @models_router.post("/{model}/push", status_code=201, responses=problems(404, 409))

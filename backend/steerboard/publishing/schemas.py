@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from steerboard.runs.schemas.requests import PoolName
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.run_kinds.push import Card, Repository, WeightsForm
 
@@ -44,6 +45,15 @@ class ModelPush(DatasetPush):
         "merged"
     )
     base: HubBaseName | None = None
+
+
+class SnippetOut(BaseModel):
+    """`text`: Python that runs as it is. `asked`: what it asks for; null for models that take no score. `needs`: the
+    packages that it imports."""
+
+    text: str
+    asked: Condition | None
+    needs: list[str]
 
 
 class CardOut(BaseModel):

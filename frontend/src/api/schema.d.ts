@@ -2694,6 +2694,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/models/{model}/snippet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Model Snippet
+         * @description Code that asks this model outside of the platform, or through its OpenAI-compatible API. Error codes of a 422:
+         *     `not_a_policy`, `no_score_format`, `unknown_attribute`, `engine_refused`.
+         */
+        get: operations["model_snippet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/notice-rules": {
         parameters: {
             query?: never;
@@ -14534,6 +14555,18 @@ export interface components {
             type: "model" | "dataset";
         };
         /**
+         * SnippetOut
+         * @description `text`: Python that runs as it is. `asked`: what it asks for; null for models that take no score. `needs`: the
+         *     packages that it imports.
+         */
+        SnippetOut: {
+            asked: components["schemas"]["Condition"] | null;
+            /** Needs */
+            needs: string[];
+            /** Text */
+            text: string;
+        };
+        /**
          * SourceAccuracy
          * @description Items of one source (of RewardBench: of one subset). `source` is null for items that name none.
          */
@@ -26276,6 +26309,69 @@ export interface operations {
             };
             /** @description The request conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    model_snippet: {
+        parameters: {
+            query?: {
+                for?: "transformers" | "vllm" | "openai" | "ollama";
+                /** @description A number, or `helpfulness:4,verbosity:2`; null: its default. */
+                score?: string | null;
+            };
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SnippetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

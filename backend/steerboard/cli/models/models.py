@@ -1,4 +1,4 @@
-"""`steerboard models`: import, fit, list, show, academic, lineage, promote, export, serve, delete."""
+"""`steerboard models`: import, fit, list, show, academic, lineage, promote, export, push, snippet, serve, delete."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from steerboard.cli.models.files import add_guided_script, download_model
 from steerboard.cli.models.fit import fit
 from steerboard.cli.models.importing import import_
 from steerboard.cli.models.serving import serve
+from steerboard.cli.models.snippets import snippet
 from steerboard.cli.output.academic_table import print_academic
 from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import Column, moment, plain, print_table
@@ -210,6 +211,7 @@ def export(
 
 app.command("import")(import_)
 app.command("push")(push_model)
+app.command()(snippet)
 app.command()(fit)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve)
 

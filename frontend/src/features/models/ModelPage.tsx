@@ -18,6 +18,7 @@ import { HeldOut, TrainedOnChanges } from "./HeldOut";
 import { ModelActions } from "./ModelActions";
 import { promptOf, SCORE, signOf } from "../../shared/forms/condition";
 import { History, StageBadge } from "./Promotion";
+import { UseElsewhere } from "./UseElsewhere";
 
 type Model = Schemas["ModelDetail"];
 const COLOR = {
@@ -114,6 +115,7 @@ export function ModelPage() {
           <Benchmarks project={project} model={found as Model} />
           <Academic project={project} model={found.name} />
           <Evaluations project={project} model={found.name} entered={found.in_evaluations} />
+          {found.answers && <UseElsewhere project={project} model={found.name} />}
           <History project={project} model={found.name} />
           <section>
             <Title order={2} size="h4" mb="sm">
