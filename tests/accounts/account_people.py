@@ -25,6 +25,12 @@ SESSION = "/api/v1/session"
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
 
 
+def code_of(refused: httpx.Response) -> str:
+    """Of a problem document, or of an error in the form of OpenAI's API."""
+    problem = refused.json()
+    return str(problem["code"] if "code" in problem else problem["error"]["code"])
+
+
 class Browser:
     """Sends the CSRF token as the dashboard does."""
 

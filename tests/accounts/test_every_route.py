@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from account_people import Browser, Endpoint, People, endpoints
+from account_people import Browser, Endpoint, People, code_of, endpoints
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
@@ -44,6 +44,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/datasets/{dataset}/edits"): {"drop": [0]},
     ("PUT", "/datasets/{dataset}/review/rows/{number}/change"): {"action": "remove"},
     ("POST", "/datasets/{dataset}/rewards/weighted"): {"name": "sum", "weights": {"reward": 1.0}},
+    ("POST", "/datasets/{dataset}/push"): {"repo": "org/name"},
+    ("POST", "/models/{model}/push"): {"repo": "org/name"},
     ("POST", "/evaluations/{evaluation}/entrants"): {"model": "policy"},
     ("POST", "/evaluations/{evaluation}/preferences"): {"name": "pairs", "from": [{"judge": "judge"}]},
     ("POST", "/evaluations/{evaluation}/preferences/preview"): {"from": [{"judge": "judge"}]},
@@ -109,7 +111,7 @@ def test_a_stranger_is_refused_at_every_route_and_changes_nothing(
         call = own(endpoint, things[1])
         for headers, code in STRANGERS:
             refused = stranger.request(endpoint.method, call.path, headers=headers)
-            assert (refused.status_code, refused.json()["code"]) == (401, code), endpoint
+            assert (refused.status_code, code_of(refused)) == (401, code), endpoint
         retried = stranger.request(endpoint.method, call.path, headers={"Idempotency-Key": "k"}, **bodies.of(endpoint))
         assert retried.status_code == 401, endpoint
     assert people.rows() == before
@@ -162,4 +164,4 @@ def test_a_token_of_one_project_finds_nothing_of_another(
     bots.headers["Authorization"] = f"Bearer {made['token']}"
     for endpoint in project_routes(app):
         answer = send(bots, bodies, own(endpoint, things[1]))
-        assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), endpoint
+        assert (answer.status_code, code_of(answer)) == (404, "not_found"), endpoint

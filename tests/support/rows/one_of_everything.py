@@ -23,6 +23,8 @@ from steerboard.evaluation.ranking import tables as ranking
 from steerboard.evaluation.report.tables import ReportLink
 from steerboard.marks.tables import SavedView
 from steerboard.notices import tables as notices
+from steerboard.openai_api import tables as tuning
+from steerboard.openai_api.ids import FILE, JOB, shown
 from steerboard.platform.database import new_id
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.playground import tables as playground
@@ -122,6 +124,13 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     made.refs["hash"] = [upload.hash]
     parts = ImportUpload(file_name="rows.jsonl", size=2, sha256=file["sha256"], **common)
     made.add(session, "upload", parts)
+    sent = tuning.OpenAIFile(name="x.jsonl", purpose="fine-tune", size=1, artifact_hash=model.artifact_hash, **common)
+    session.add(sent)
+    session.flush()
+    job = tuning.FineTuningJob(model=model.name, training_file=sent.id, plan={}, seed=1, state="cancelled", **common)
+    session.add(job)
+    session.flush()
+    made.refs |= {"file": [shown(FILE, sent.id)], "job": [shown(JOB, job.id)]}
     served = ModelEndpoint(project_id=project.id, name=f"{who}-served", base_url="http://127.0.0.1:1/v1", model="m")
     made.add(session, "endpoint", served, name=True)
     pipeline = runs.Pipeline(name=f"{who}-pipeline", recipe={}, recipe_text="", settings={}, **common)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
 
@@ -20,15 +20,24 @@ from steerboard.platform.database import transaction
 router = Router(prefix="/chat", route_class=UnkeptRoute)
 
 
-@router.post("/completions")
+async def may_run(request: Request, credentials: Credentials) -> None:
+    """Before the body is read: who may not ask learns nothing of what a question should look like."""
+
+    def check() -> None:
+        with transaction(request.app.state.sessions) as session:
+            caller = identify(request, session, credentials)
+            require(asked_project(request, session, caller)[1], "run")
+
+    await in_turn(request, check)
+
+
+@router.post("/completions", dependencies=[Depends(may_run)])
 async def openai_chat_completion(request: Request, body: ChatIn, credentials: Credentials) -> Response:
     """The answer ends with the connection of its caller, and is not kept."""
 
     def ask() -> Any:
         with transaction(request.app.state.sessions) as session:
-            caller = identify(request, session, credentials)
-            project, scopes = asked_project(request, session, caller)
-            require(scopes, "run")
+            project, _ = asked_project(request, session, identify(request, session, credentials))
             return answers.ask(session, project, body, request.app.state.settings.lease_seconds)
 
     chat = Chat(request.app, await in_turn(request, ask), body.model)
