@@ -34,7 +34,7 @@ def test_rows_are_edited_removed_flagged_and_made_into_a_version(client: TestCli
     expect(drawer.get_by_text("is empty")).to_be_visible()
     page.keyboard.press("Escape")
     leaving = page.get_by_role("dialog", name="Leave what is not saved?")
-    leaving.get_by_role("button", name="Stay").click()
+    leaving.get_by_role("button", name="Cancel").click()
     expect(leaving).to_have_count(0)
     faults = faults_of(page, "row editor")
     drawer.get_by_role("textbox", name="rejected").fill("No, 3 is odd.")
