@@ -19,6 +19,9 @@ VLLM_PIP := $(VLLM)/bin/python -m pip --disable-pip-version-check
 BENCHMARKS := .venv-lm-eval
 BENCHMARKS_STAMP := $(BENCHMARKS)/.installed
 BENCHMARKS_PIP := $(BENCHMARKS)/bin/python -m pip --disable-pip-version-check
+# The MLflow server that `make test-all` exports to: a server of its own, with pins of its own.
+MLFLOW := .venv-mlflow
+MLFLOW_STAMP := $(MLFLOW)/.installed
 # The last TRL with a PPO trainer, which `make bench-online` races.
 TRL_PPO := .venv-trl-ppo
 TRL_PPO_STAMP := $(TRL_PPO)/.installed
@@ -154,6 +157,15 @@ $(BENCHMARKS_STAMP): pyproject.toml constraints.txt
 .PHONY: setup-benchmarks
 setup-benchmarks: $(BENCHMARKS_STAMP) ## lm-evaluation-harness in .venv-lm-eval, for academic runs
 
+$(MLFLOW_STAMP): Makefile
+	@echo "Installing the MLflow server into $(MLFLOW) ..."
+	@test -x $(MLFLOW)/bin/python || $(PYTHON) -m venv $(MLFLOW)
+	$(MLFLOW)/bin/python -m pip --disable-pip-version-check install -q mlflow==3.17.2 2> >(grep -v 'WARNING: Location' >&2)
+	@touch $@
+
+.PHONY: setup-mlflow
+setup-mlflow: $(MLFLOW_STAMP) ## An MLflow server in .venv-mlflow, for tests of exports to it
+
 $(TRL_PPO_STAMP): constraints.txt
 	@echo "Installing TRL 1.9.2 into $(TRL_PPO) ..."
 	@test -x $(TRL_PPO)/bin/python || $(PYTHON) -m venv $(TRL_PPO)
@@ -184,7 +196,7 @@ test: $(DEV_STAMP) $(WEB_BUILD) browser ## Lint and the test suite
 	$(PYTEST) -m 'not long' --durations=10 $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(DEV_STAMP) $(VLLM_STAMP) $(BENCHMARKS_STAMP) $(WEB_BUILD) browser compiler ## Everything, with the long fault, scale and oracle runs
+test-all: $(DEV_STAMP) $(VLLM_STAMP) $(BENCHMARKS_STAMP) $(MLFLOW_STAMP) $(WEB_BUILD) browser compiler ## Everything, with the long fault, scale and oracle runs
 	@$(MAKE) $(SIDE_BY_SIDE) lint-python lint-web test-web
 	$(PYTEST) --hypothesis-profile=explore $(PYTEST_ARGS)
 
@@ -281,4 +293,4 @@ constraints: $(DEV_STAMP) ## Renew constraints.txt from the virtual environment
 
 .PHONY: clean
 clean: ## Remove what make installed (never your data in .steerboard)
-	rm -rf $(VENV) $(VLLM) $(BENCHMARKS) $(TRL_PPO) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(BENCHMARKS) $(MLFLOW) $(TRL_PPO) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -2401,6 +2401,35 @@ class MetricSeries(Schema):
     steps: int
 
 
+class Experiment(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(
+            description="By default the project's name.",
+            max_length=250,
+            pattern="^[^\\x00-\\x1f\\x7f]+$",
+        ),
+    ]
+
+
+class User(RootModel[str]):
+    root: Annotated[str, Field(max_length=250, pattern="^[^\\x00-\\x1f\\x7f:]+$")]
+
+
+class MlflowSettings(Schema):
+    """
+    A tracking server at `url`. With a `user` the secret is its password, otherwise a token.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    experiment: Annotated[Experiment | None, Field(description="By default the project's name.")] = None
+    kind: Literal["mlflow"] = "mlflow"
+    url: str
+    user: User | None = None
+
+
 class Licence1(RootModel[str]):
     root: Annotated[str, Field(max_length=200)]
 
@@ -3924,6 +3953,42 @@ class RunCreate(Schema):
     reuse: bool = True
 
 
+class RunExportIn(Schema):
+    """
+    A run that is exported although it began before the tracker was made, or whose export is tried again now.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    run: Annotated[
+        str,
+        Field(
+            description="PIPELINE.STAGE, an id or the end of one.",
+            max_length=200,
+            min_length=1,
+        ),
+    ]
+
+
+class RunExportOut(Schema):
+    """
+    How far a run has got to a tracker. `link`: its page there; or `folder`, where the server keeps its files.
+    `complete`: its end was exported. `next_attempt_at`: null unless the last attempt failed.
+    """
+
+    active: bool
+    complete: bool
+    folder: str | None
+    kind: Literal["mlflow", "wandb", "tensorboard", "trackio"]
+    last_error: str | None
+    last_export_at: AwareDatetime | None
+    link: str | None
+    next_attempt_at: AwareDatetime | None
+    step: int | None
+    tracker: str
+
+
 class RunFinding(Schema):
     """
     A health rule that was met after `step`.
@@ -4588,6 +4653,17 @@ class TaskPrompt(Schema):
     messages: list[dict[str, str]]
 
 
+class TensorBoardSettings(Schema):
+    """
+    Event files on the server's disk.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    kind: Literal["tensorboard"] = "tensorboard"
+
+
 class TiesParts(Schema):
     """
     Parts of RewardBench 2's score of ties, shares of prompts. `tied` and `ref`: prompts in which every right answer
@@ -4672,6 +4748,87 @@ class Tournament(Schema):
     judge: str
     opponents: int
     ties: int
+
+
+class RunKinds(
+    RootModel[
+        list[
+            Literal[
+                "base",
+                "train",
+                "generate",
+                "mix",
+                "score",
+                "grade",
+                "combine",
+                "select",
+                "evaluate",
+                "benchmark",
+                "academic",
+                "answer",
+                "reward",
+                "judge",
+                "compare",
+                "check_rows",
+                "push",
+            ]
+        ]
+    ]
+):
+    root: Annotated[
+        list[
+            Literal[
+                "base",
+                "train",
+                "generate",
+                "mix",
+                "score",
+                "grade",
+                "combine",
+                "select",
+                "evaluate",
+                "benchmark",
+                "academic",
+                "answer",
+                "reward",
+                "judge",
+                "compare",
+                "check_rows",
+                "push",
+            ]
+        ],
+        Field(
+            description="Kinds of the runs that are exported.",
+            max_length=20,
+            min_length=1,
+        ),
+    ]
+
+
+class Secret(RootModel[SecretStr]):
+    root: Annotated[SecretStr, Field(max_length=1000, min_length=1)]
+
+
+class Project(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(
+            description="By default the project's name.",
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+        ),
+    ]
+
+
+class TrackioSettings(Schema):
+    """
+    Trackio's database on the server's disk.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    kind: Literal["trackio"] = "trackio"
+    project: Annotated[Project | None, Field(description="By default the project's name.")] = None
 
 
 class TransitionOut(Schema):
@@ -4892,6 +5049,31 @@ class WaitingLink(Schema):
 
     id: UUID
     page: Literal["pipeline", "collection", "import", "members", "evaluation", "campaign", "queue"]
+
+
+class Entity(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(
+            description="A team; by default that of the key.",
+            pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+        ),
+    ]
+
+
+class WandbSettings(Schema):
+    """
+    W&B, whose API key is the secret. `offline` writes to the server's disk, for `wandb sync`, and needs no key.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    entity: Annotated[Entity | None, Field(description="A team; by default that of the key.")] = None
+    kind: Literal["wandb"] = "wandb"
+    mode: Literal["online", "offline"] = "online"
+    project: Annotated[Project | None, Field(description="By default the project's name.")] = None
+    url: Annotated[str | None, Field(description="A server of your own; by default W&B's.")] = None
 
 
 class Way(Schema):
@@ -7263,6 +7445,109 @@ class Task(Schema):
         Field(
             description="`ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer."
         ),
+    ]
+
+
+class TrackerChange(Schema):
+    """
+    Only what is given changes. Another `url` needs the secret again: the stored one belongs to the former server.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    active: bool | None = None
+    run_kinds: RunKinds | None = None
+    secret: Secret | None = None
+    settings: MlflowSettings | WandbSettings | TensorBoardSettings | TrackioSettings | None = None
+
+
+class TrackerCreate(Schema):
+    """
+    Runs that begin from now on are exported. The secret is never shown again.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    name: str
+    run_kinds: Annotated[
+        list[
+            Literal[
+                "base",
+                "train",
+                "generate",
+                "mix",
+                "score",
+                "grade",
+                "combine",
+                "select",
+                "evaluate",
+                "benchmark",
+                "academic",
+                "answer",
+                "reward",
+                "judge",
+                "compare",
+                "check_rows",
+                "push",
+            ]
+        ],
+        Field(
+            description="Kinds of the runs that are exported.",
+            max_length=20,
+            min_length=1,
+        ),
+    ] = ["train"]
+    secret: Secret | None = None
+    settings: Annotated[
+        MlflowSettings | WandbSettings | TensorBoardSettings | TrackioSettings,
+        Field(discriminator="kind"),
+    ]
+
+
+class TrackerOut(Schema):
+    """
+    `last_error` is null once something has been exported again; until `next_look_at` it is left alone. `runs`
+    counts what was exported, and `failing` those of which the last attempt failed. `folder`: of the server's disk.
+    """
+
+    active: bool
+    created_at: AwareDatetime
+    failing: int
+    folder: str | None
+    has_secret: bool
+    id: UUID
+    kind: Literal["mlflow", "wandb", "tensorboard", "trackio"]
+    last_error: str | None
+    last_export_at: AwareDatetime | None
+    name: str
+    next_look_at: AwareDatetime | None
+    run_kinds: list[
+        Literal[
+            "base",
+            "train",
+            "generate",
+            "mix",
+            "score",
+            "grade",
+            "combine",
+            "select",
+            "evaluate",
+            "benchmark",
+            "academic",
+            "answer",
+            "reward",
+            "judge",
+            "compare",
+            "check_rows",
+            "push",
+        ]
+    ]
+    runs: int
+    settings: Annotated[
+        MlflowSettings | WandbSettings | TensorBoardSettings | TrackioSettings,
+        Field(discriminator="kind"),
     ]
 
 

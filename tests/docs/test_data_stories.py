@@ -81,6 +81,20 @@ def test_a_webhook_is_made_by_curl_and_its_secret_is_shown(reader: Reader, block
     assert made["events"] == ["pipeline.succeeded", "pipeline.failed"]
 
 
+@runs(
+    Named("trackers.md", "steerboard trackers create tensorboard"),
+    Named("trackers.md", "steerboard trackers change"),
+    Named("trackers.md", "MLFLOW_PASSWORD"),
+)
+def test_trackers_are_made_and_switched_off_and_on(reader: Reader, blocks: list[Named]) -> None:
+    printed = reader.shell(*blocks)
+    assert "curves exports the train runs that begin from now on" in printed
+    made = {one["name"]: one for one in reader.get("trackers")}
+    assert made["curves"]["active"]
+    assert made["curves"]["folder"].endswith("/curves")
+    assert (made["lab"]["has_secret"], made["lab"]["settings"]["user"]) == (True, "anna")
+
+
 @runs(Named("engines.md", "steerboard placement"))
 def test_a_placement_that_does_not_fit_comes_with_the_change_of_which_the_page_tells(
     reader: Reader, blocks: list[Named]

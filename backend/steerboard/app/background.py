@@ -1,4 +1,4 @@
-"""Background work of the API of `steerboard up`: the sweeper, the runner of imports, and the senders of notices."""
+"""Background work of the API: the sweeper, the runner of imports, senders of notices, and exporters to trackers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from steerboard.openai_api import background as openai_api
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.runs.state import sweeper
+from steerboard.trackers.exporting.exporters import Exporters
 
 log = logging.getLogger("steerboard.up")
 
@@ -33,6 +34,8 @@ def start(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> 
     senders = delivery.Senders(sessions, settings, app.state.secrets)
     senders.start()
     stop_jobs = openai_api.start(sessions, settings)
+    exporters = Exporters(sessions, settings, app.state.secrets)
+    exporters.start()
 
     def stop() -> None:
         stop_jobs()
@@ -40,6 +43,7 @@ def start(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> 
         app.state.import_processes.close()
         stop_sweeping()
         senders.stop()
+        exporters.stop()
 
     return stop
 

@@ -34,6 +34,7 @@ from steerboard.recipes import api as recipes
 from steerboard.registry import api as registry
 from steerboard.runs import api as runs
 from steerboard.runs import quota_api
+from steerboard.trackers import api as trackers
 
 _OF_PROJECT: tuple[APIRouter, ...] = (
     ranking.router,
@@ -57,6 +58,7 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     playground.router,
     arena.router,
     notices.router,
+    trackers.router,
     evaluation.router,
     prompts.router,
     evaluation_imports.router,

@@ -19,6 +19,7 @@ from steerboard.playground import tables as playground
 from steerboard.registry import tables as registry
 from steerboard.runs import tables as runs
 from steerboard.runs.facts import tables as facts
+from steerboard.trackers import tables as trackers
 
 __all__ = [
     "accounts",
@@ -40,6 +41,7 @@ __all__ = [
     "reviews",
     "runs",
     "statistics",
+    "trackers",
 ]
 
 metadata = Base.metadata

@@ -25,6 +25,7 @@ from steerboard.cli import (
     runs,
     secrets,
     tokens,
+    trackers,
 )
 from steerboard.cli.client import ServerUnreachable, print_error
 from steerboard.cli.data import datasets
@@ -60,6 +61,7 @@ for _name, _group in {
     "tokens": tokens.app,
     "hub-token": pushing.token_app,
     "secrets": secrets.app,
+    "trackers": trackers.app,
 }.items():
     app.add_typer(_group, name=_name)
 

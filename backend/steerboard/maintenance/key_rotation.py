@@ -48,6 +48,7 @@ SEALED = (
     SealedColumn("endpoints", "api_key_sealed", "api_key_sealed", "api_key_sealed = :sealed"),
     SealedColumn("projects", "hub_token_sealed", "hub_token_sealed", "hub_token_sealed = :sealed"),
     SealedColumn("notice_rules", "secret_sealed", "secret_sealed", "secret_sealed = :sealed"),
+    SealedColumn("trackers", "secret_sealed", "secret_sealed", "secret_sealed = :sealed"),
     SealedColumn(
         "idempotency_keys",
         "body",

@@ -3927,6 +3927,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/{run}/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Exports
+         * @description Where the run is exported to, and how far: by tracker's name.
+         */
+        get: operations["list_run_exports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/{run}/groups": {
         parameters: {
             query?: never;
@@ -4290,6 +4310,74 @@ export interface paths {
          * @description Revoke a token by id or name. It stops working immediately.
          */
         delete: operations["revoke_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/trackers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Trackers
+         * @description All of them, by name.
+         */
+        get: operations["list_trackers"];
+        put?: never;
+        /**
+         * Create Tracker
+         * @description Export the runs that begin from now on. A run never waits for a tracker, and never fails by it.
+         */
+        post: operations["create_tracker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/trackers/{tracker}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Tracker
+         * @description Export nothing more. What was exported stays in the tracker.
+         */
+        delete: operations["delete_tracker"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Tracker
+         * @description Change the given fields only. An inactive tracker is sent nothing; what it lacks follows when it is active.
+         */
+        patch: operations["change_tracker"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/trackers/{tracker}/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Export Run
+         * @description Export a run within seconds, also one that began before the tracker was made, or whose export failed.
+         */
+        post: operations["export_run"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -10233,6 +10321,26 @@ export interface components {
             steps: number;
         };
         /**
+         * MlflowSettings
+         * @description A tracking server at `url`. With a `user` the secret is its password, otherwise a token.
+         */
+        MlflowSettings: {
+            /**
+             * Experiment
+             * @description By default the project's name.
+             */
+            experiment?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "mlflow";
+            /** Url */
+            url: string;
+            /** User */
+            user?: string | null;
+        };
+        /**
          * ModelDetail
          * @description `in_evaluations`: those in which the model answers or scores, the newest first.
          */
@@ -13549,6 +13657,47 @@ export interface components {
             warnings: components["schemas"]["RunWarning"][];
         };
         /**
+         * RunExportIn
+         * @description A run that is exported although it began before the tracker was made, or whose export is tried again now.
+         */
+        RunExportIn: {
+            /**
+             * Run
+             * @description PIPELINE.STAGE, an id or the end of one.
+             */
+            run: string;
+        };
+        /**
+         * RunExportOut
+         * @description How far a run has got to a tracker. `link`: its page there; or `folder`, where the server keeps its files.
+         *     `complete`: its end was exported. `next_attempt_at`: null unless the last attempt failed.
+         */
+        RunExportOut: {
+            /** Active */
+            active: boolean;
+            /** Complete */
+            complete: boolean;
+            /** Folder */
+            folder: string | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "mlflow" | "wandb" | "tensorboard" | "trackio";
+            /** Last Error */
+            last_error: string | null;
+            /** Last Export At */
+            last_export_at: string | null;
+            /** Link */
+            link: string | null;
+            /** Next Attempt At */
+            next_attempt_at: string | null;
+            /** Step */
+            step: number | null;
+            /** Tracker */
+            tracker: string;
+        };
+        /**
          * RunFinding
          * @description A health rule that was met after `step`.
          */
@@ -14930,6 +15079,17 @@ export interface components {
             }[];
         };
         /**
+         * TensorBoardSettings
+         * @description Event files on the server's disk.
+         */
+        TensorBoardSettings: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "tensorboard";
+        };
+        /**
          * TiesParts
          * @description Parts of RewardBench 2's score of ties, shares of prompts. `tied` and `ref`: prompts in which every right answer
          *     is above every wrong one. `preferred`: twins in which the right answers of the tied prompt are nearer to each other
@@ -15049,6 +15209,100 @@ export interface components {
             opponents: number;
             /** Ties */
             ties: number;
+        };
+        /**
+         * TrackerChange
+         * @description Only what is given changes. Another `url` needs the secret again: the stored one belongs to the former server.
+         */
+        TrackerChange: {
+            /** Active */
+            active?: boolean | null;
+            /** Run Kinds */
+            run_kinds?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push")[] | null;
+            /** Secret */
+            secret?: string | null;
+            /** Settings */
+            settings?: (components["schemas"]["MlflowSettings"] | components["schemas"]["WandbSettings"] | components["schemas"]["TensorBoardSettings"] | components["schemas"]["TrackioSettings"]) | null;
+        };
+        /**
+         * TrackerCreate
+         * @description Runs that begin from now on are exported. The secret is never shown again.
+         */
+        TrackerCreate: {
+            /** Name */
+            name: string;
+            /**
+             * Run Kinds
+             * @description Kinds of the runs that are exported.
+             * @default [
+             *       "train"
+             *     ]
+             */
+            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push")[];
+            /** Secret */
+            secret?: string | null;
+            /** Settings */
+            settings: components["schemas"]["MlflowSettings"] | components["schemas"]["WandbSettings"] | components["schemas"]["TensorBoardSettings"] | components["schemas"]["TrackioSettings"];
+        };
+        /**
+         * TrackerOut
+         * @description `last_error` is null once something has been exported again; until `next_look_at` it is left alone. `runs`
+         *     counts what was exported, and `failing` those of which the last attempt failed. `folder`: of the server's disk.
+         */
+        TrackerOut: {
+            /** Active */
+            active: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Failing */
+            failing: number;
+            /** Folder */
+            folder: string | null;
+            /** Has Secret */
+            has_secret: boolean;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "mlflow" | "wandb" | "tensorboard" | "trackio";
+            /** Last Error */
+            last_error: string | null;
+            /** Last Export At */
+            last_export_at: string | null;
+            /** Name */
+            name: string;
+            /** Next Look At */
+            next_look_at: string | null;
+            /** Run Kinds */
+            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push")[];
+            /** Runs */
+            runs: number;
+            /** Settings */
+            settings: components["schemas"]["MlflowSettings"] | components["schemas"]["WandbSettings"] | components["schemas"]["TensorBoardSettings"] | components["schemas"]["TrackioSettings"];
+        };
+        /**
+         * TrackioSettings
+         * @description Trackio's database on the server's disk.
+         */
+        TrackioSettings: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "trackio";
+            /**
+             * Project
+             * @description By default the project's name.
+             */
+            project?: string | null;
         };
         /** TransitionOut */
         TransitionOut: {
@@ -15414,6 +15668,38 @@ export interface components {
         WaitingOut: {
             /** Items */
             items: components["schemas"]["WaitingItem"][];
+        };
+        /**
+         * WandbSettings
+         * @description W&B, whose API key is the secret. `offline` writes to the server's disk, for `wandb sync`, and needs no key.
+         */
+        WandbSettings: {
+            /**
+             * Entity
+             * @description A team; by default that of the key.
+             */
+            entity?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "wandb";
+            /**
+             * Mode
+             * @default online
+             * @enum {string}
+             */
+            mode: "online" | "offline";
+            /**
+             * Project
+             * @description By default the project's name.
+             */
+            project?: string | null;
+            /**
+             * Url
+             * @description A server of your own; by default W&B's.
+             */
+            url?: string | null;
         };
         /**
          * Way
@@ -30741,6 +31027,65 @@ export interface operations {
             };
         };
     };
+    list_run_exports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunExportOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_sampled_groups: {
         parameters: {
             query?: never;
@@ -31961,6 +32306,336 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_trackers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrackerOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_tracker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrackerCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrackerOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_tracker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tracker: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_tracker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tracker: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrackerChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrackerOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tracker: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunExportIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunExportOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -20,6 +20,7 @@ const FURTHER: readonly Place[] = [
   { to: "/p/$project/settings/members", label: "Settings: members" },
   { to: "/p/$project/settings/tokens", label: "Settings: tokens" },
   { to: "/p/$project/settings/notices", label: "Settings: notices" },
+  { to: "/p/$project/settings/trackers", label: "Settings: trackers" },
   { to: "/p/$project/settings/audit", label: "Settings: audit log" },
 ];
 

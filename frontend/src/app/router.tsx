@@ -137,6 +137,10 @@ const tabs = [
     component: lazyRouteComponent(() => import("../features/settings/notices/NoticesPage"), "NoticesPage"),
   }),
   createRoute({
+    ...tab("trackers"),
+    component: lazyRouteComponent(() => import("../features/settings/trackers/TrackersPage"), "TrackersPage"),
+  }),
+  createRoute({
     ...tab("project"),
     component: lazyRouteComponent(() => import("../features/settings/ProjectPage"), "ProjectPage"),
   }),

@@ -32,6 +32,7 @@ from steerboard.registry.service import register_model
 from steerboard.registry.tables import Endpoint as ModelEndpoint
 from steerboard.registry.tables import ModelUpload
 from steerboard.runs import tables as runs
+from steerboard.trackers import tables as trackers
 from support.models.model_folders import write_model
 from support.rows.ended_run import ended_run
 
@@ -220,6 +221,10 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     made.add(session, "rule", hook, name=True)
     sent = {"event": "run.failed", "payload": {}, "state": "failed", "attempt": 10, "tries_left": 0}
     made.add(session, "delivery", notices.NoticeDelivery(rule_id=hook.id, **sent))
+
+    written = {"kind": "tensorboard", "settings": {}, "run_kinds": ["train"], "active": False}
+    tracker = trackers.Tracker(project_id=project.id, name=f"{who}-tracker", **written)
+    made.add(session, "tracker", tracker, name=True)
 
     prompts = [{"question_id": "q", "category": None, "messages": CHAT, "follow_ups": [], "reference": None}]
     prompt_set = evaluation.PromptSet(name=f"{who}-prompts", format="own", prompts=prompts, **common)

@@ -18,6 +18,7 @@ import { NextSteps } from "./NextSteps";
 import { RunAbout } from "./RunAbout";
 import { RunActions } from "./RunActions";
 import { RunCosts } from "./RunCosts";
+import { RunExports } from "./RunExports";
 import { RunFigures } from "./RunFigures";
 import { RunThings } from "./RunThings";
 import { RunTabs } from "./tabs/RunTabs";
@@ -81,6 +82,7 @@ function RunView({ run }: { run: RunDetail }) {
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>
           <RunThings run={run} />
+          <RunExports run={run} />
         </Grid.Col>
       </Grid>
       <RunCosts run={run} />

@@ -11,6 +11,7 @@ const TABS = [
   { name: "tokens", label: "Tokens", needs: "admin" },
   { name: "audit", label: "Audit log", needs: "admin" },
   { name: "notices", label: "Notices", needs: "admin" },
+  { name: "trackers", label: "Trackers", needs: "admin" },
   { name: "project", label: "Project", needs: null },
 ] as const;
 
