@@ -15,7 +15,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("projects", sa.Column("hub_token_sealed", sa.Text(), nullable=True))
+    op.add_column("projects", sa.Column("hub_token_sealed", sa.String(), nullable=True))
 
 
 def downgrade() -> None:

@@ -26,7 +26,7 @@ UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
 
 
 def code_of(refused: httpx.Response) -> str:
-    """Of a problem document, or of an error in the form of OpenAI's API."""
+    """The code of a problem document, or of an error in the form of OpenAI's API."""
     problem = refused.json()
     return str(problem["code"] if "code" in problem else problem["error"]["code"])
 

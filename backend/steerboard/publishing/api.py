@@ -61,7 +61,7 @@ def model_snippet(
     ] = None,
 ) -> SnippetOut:
     """Code that asks this model outside of the platform, or through its OpenAI-compatible API. Error codes of a 422:
-    `not_a_policy`, `no_score_format`, `unknown_attribute`, `engine_refused`."""
+    `wrong_role`, `no_score_format`, `unknown_attribute`, `engine_refused`."""
     row = get_model(session, access.project, model)
     info = ModelInfo.model_validate(row.info)
     server = request.app.state.settings.public_url

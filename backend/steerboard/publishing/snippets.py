@@ -23,13 +23,13 @@ def snippet(
     """(Python that runs as it is, what it asks for). `server`: the address of this platform; `asked`: None for the
     model's default, or, where it has none, for the highest values.
 
-    All but `openai` expect `steerboard models export NAME NAME`. Raises `BadInput` (`not_a_policy`, `no_score_format`,
+    All but `openai` expect `steerboard models export NAME NAME`. Raises `BadInput` (`wrong_role`, `no_score_format`,
     `unknown_attribute`, `engine_refused`).
     """
     if info.role not in POLICIES:
         raise BadInput(
             f"{name} is a {info.role} model, which answers no prompts",
-            code="not_a_policy",
+            code="wrong_role",
             hint="Name a base, sft or policy model.",
         )
     condition = _condition(name, info.condition, asked)

@@ -2704,7 +2704,7 @@ export interface paths {
         /**
          * Model Snippet
          * @description Code that asks this model outside of the platform, or through its OpenAI-compatible API. Error codes of a 422:
-         *     `not_a_policy`, `no_score_format`, `unknown_attribute`, `engine_refused`.
+         *     `wrong_role`, `no_score_format`, `unknown_attribute`, `engine_refused`.
          */
         get: operations["model_snippet"];
         put?: never;
