@@ -89,7 +89,16 @@ def test_every_table_that_refers_to_runs_is_emptied_or_asked_before_a_deletion(w
     """A new table that refers to runs has to be thought of: `OF_A_RUN`, a cascade, or a reason to refuse."""
     known = {
         *("run_inputs", "run_outputs", "run_transitions", "run_attempts", "metrics", "probe_steps", "sampled_groups"),
-        *("live_pairs", "run_logs", "run_checkpoints", "runs", "run_facts", "run_words", "run_exports"),
+        *(
+            "live_pairs",
+            "run_logs",
+            "run_checkpoints",
+            "runs",
+            "run_facts",
+            "run_words",
+            "run_exports",
+            "fine_tuning_jobs",
+        ),
         *("evaluations", "evaluation_entrants", "evaluation_reward_assessments", "evaluation_judges"),
     }
     query = "SELECT DISTINCT conrelid::regclass::text FROM pg_constraint WHERE confrelid = 'runs'::regclass"
