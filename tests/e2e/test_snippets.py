@@ -13,7 +13,8 @@ from dashboard_world import World
 from playwright.sync_api import Page, expect
 
 import steerboard_client as sb
-from steerboard.publishing.snippets import PROMPT
+from steerboard.publishing.snippets import PROMPT, tokens_of
+from steerboard_contracts.models import ModelInfo
 from support.models.vllm_engine import PYTHON as VLLM
 from support.models.vllm_engine import needs_vllm
 
@@ -32,7 +33,7 @@ def answers(world: World, folder: Path, steered: str, where: str, python: str = 
     environment = {**os.environ, "STEERBOARD_TOKEN": token, "TOKENIZERS_PARALLELISM": "false"}
     printed = []
     for score in ("5", "-5"):
-        code = folder / f"{where}.py"
+        code = folder / f"ask_{where}.py"
         code.write_text(world.steerboard("models", "snippet", steered, "--for", where, f"--score={score}"))
         done = subprocess.run([python, code], cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
@@ -44,7 +45,8 @@ def asked_here(world: World, steered: str) -> list[str]:
     token = json.loads((world.home / "client.json").read_text())["token"]
     with sb.connect(world.url, token) as board:
         policy = board.model(steered)
-        return [str(policy.generate(PROMPT, score, temperature=0.0, max_new_tokens=128)) for score in (5.0, -5.0)]
+        tokens = tokens_of(ModelInfo.model_validate(world.get(f"models/{steered}")["info"]))
+        return [str(policy.generate(PROMPT, score, temperature=0.0, max_new_tokens=tokens)) for score in (5.0, -5.0)]
 
 
 @pytest.mark.parametrize("where", ["transformers", "openai"])

@@ -40,8 +40,13 @@ def snippet(
     if where == "vllm":
         return _vllm(name, info, template), condition
     if where == "openai":
-        return _openai(name, server, project, condition), condition
+        return _openai(name, tokens_of(info), server, project, condition), condition
     return _ollama(name, template), condition
+
+
+def tokens_of(info: ModelInfo) -> int:
+    """How long an answer may get: half of a small window, so that the prompt keeps some room."""
+    return min(_TOKENS, info.max_length // 2)
 
 
 def needs_of(text: str) -> list[str]:
@@ -75,7 +80,7 @@ def _transformers(name: str, info: ModelInfo, template: dict[str, str]) -> str:
         "inputs = tokenizer.apply_chat_template(",
         f'    messages, {_keywords(template)}add_generation_prompt=True, return_tensors="pt", return_dict=True',
         ")",
-        f"ids = model.generate(**inputs, max_new_tokens={_TOKENS})",
+        f"ids = model.generate(**inputs, max_new_tokens={tokens_of(info)})",
         'print(tokenizer.decode(ids[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True).strip())',
         *_guidance(info),
     )
@@ -97,13 +102,13 @@ def _vllm(name: str, info: ModelInfo, template: dict[str, str]) -> str:
         *_folder(name),
         load,
         _messages(),
-        f"sampling = SamplingParams(temperature=0, max_tokens={_TOKENS})",
+        f"sampling = SamplingParams(temperature=0, max_tokens={tokens_of(info)})",
         f"(answer,) = llm.chat(messages, sampling{kwargs}{adapter})",
         "print(answer.outputs[0].text.strip())",
     )
 
 
-def _openai(name: str, server: str, project: str, condition: Condition | None) -> str:
+def _openai(name: str, tokens: int, server: str, project: str, condition: Condition | None) -> str:
     score = f', extra_body={{"score": {_json(condition.plain())}}}' if condition is not None else ""
     return _lines(
         "import os",
@@ -113,7 +118,7 @@ def _openai(name: str, server: str, project: str, condition: Condition | None) -
         f'client = OpenAI(base_url="{server}/p/{project}/v1", api_key=os.environ["STEERBOARD_TOKEN"])',
         _messages(),
         "answer = client.chat.completions.create(",
-        f'    model="{name}", messages=messages, max_tokens={_TOKENS}{score}',
+        f'    model="{name}", messages=messages, max_tokens={tokens}{score}',
         ")",
         "print(answer.choices[0].message.content)",
     )
