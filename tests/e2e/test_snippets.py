@@ -49,6 +49,7 @@ def asked_here(world: World, steered: str) -> list[str]:
         return [str(policy.generate(PROMPT, score, temperature=0.0, max_new_tokens=tokens)) for score in (5.0, -5.0)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["transformers", "openai"])
 def test_a_snippet_answers_as_the_platform_does(world: World, exported: Path, steered: str, where: str) -> None:
     printed = answers(world, exported, steered, where)

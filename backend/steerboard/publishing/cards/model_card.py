@@ -19,14 +19,14 @@ from steerboard_contracts.wording import counted, listed
 _FIGURES = 40
 # The settings of a training run that people compare first; defaults are among them.
 _SETTINGS = ("lr", "batch", "epochs", "max_steps", "max_length", "seed", "beta", "lora", "score_scale", "dropout")
-_ROLES = {
-    "base": "a base model",
-    "sft": "an instruction-tuned model",
-    "policy": "a policy",
-    "reward": "a reward model, which gives an answer one number",
-    "preference": "a preference model, which decides which of two answers is better",
-    "critic": "a critic, which predicts rewards",
-}
+_ROLES: dict[str, str] = dict(  # by keyword: one of them is also the name of a method
+    base="a base model",
+    sft="an instruction-tuned model",
+    policy="a policy",
+    reward="a reward model, which gives an answer one number",
+    preference="a preference model, which decides which of two answers is better",
+    critic="a critic, which predicts rewards",
+)
 
 
 def model_card(facts: ModelFacts, repo: str, weights: str, base: str | None, licence: str | None) -> str:
