@@ -19,7 +19,7 @@ from steerboard_contracts.wording import counted, listed
 _FIGURES = 40
 # The settings of a training run that people compare first; defaults are among them.
 _SETTINGS = ("lr", "batch", "epochs", "max_steps", "max_length", "seed", "beta", "lora", "score_scale", "dropout")
-_ROLES: dict[str, str] = dict(  # by keyword: one of them is also the name of a method
+_ROLES: dict[str, str] = dict(  # noqa: C408  by keyword: one is also the name of a method
     base="a base model",
     sft="an instruction-tuned model",
     policy="a policy",
