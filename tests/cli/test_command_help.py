@@ -26,7 +26,7 @@ def test_nothing_is_without_help() -> None:
 
 def test_every_command_that_ends_can_answer_in_json() -> None:
     """The others run until they are stopped."""
-    servers = {f"steerboard {name}" for name in ("up", "worker", "api", "demo", "demo-real", "models serve")}
+    servers = {f"steerboard {name}" for name in ("up", "worker", "api", "demo", "demo-real", "mcp", "models serve")}
     answers_json = {
         path: any("--json" in parameter.opts for parameter in command.params)
         for path, command in commands(typer.main.get_command(app))

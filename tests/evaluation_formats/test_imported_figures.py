@@ -23,7 +23,8 @@ def _however_much_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def figures(path: Path, content: bytes, *more: str) -> Any:
     path.write_bytes(content)
-    ran = CliRunner().invoke(commands, [str(path), "--threshold", "1", *more], catch_exceptions=False)
+    options = ["--threshold", "1", "--repeats", "last", *more]
+    ran = CliRunner().invoke(commands, [str(path), *options], catch_exceptions=False)
     assert ran.exit_code == 0, ran.output
     return json.loads(ran.stdout)
 
@@ -78,6 +79,7 @@ def test_pairs_in_both_orders_with_nulls_and_errors(world: FormatsWorld, tmp_pat
     assert judge["biases"]["flip_rate"]["value"] == pytest.approx(a["flip_rate"])
     assert judge["superseded"] == 2 * computed["superseded"] > 0
     assert a["errors"] > 5
+    assert any("items have several verdicts that no time orders" in warning for warning in judge["warnings"])
 
 
 def test_arena_hard_games_with_nulls_and_repeated_rows(world: FormatsWorld, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_grades_without_a_judge(published: Path, tmp_path: Path, changes: list[C
     if not rows:
         return
     computed = figures([write(tmp_path / "a.jsonl", *rows)], "arena_bench", Options())
-    kept = latest(rows, lambda row: row["question_id"])
+    kept = latest(rows, lambda row: row["question_id"], lambda row: row["score"] not in (None, -1))
     usable = [row["score"] for row in kept.values() if row["score"] not in (None, -1)]
     assert computed["valid"] == (lost_share(rows, kept, lambda row: row["score"] not in (None, -1)) <= MOST)
     for model in computed["models"]:
@@ -72,7 +72,7 @@ def test_games_against_a_baseline(tmp_path: Path, changes: list[Change]) -> None
     if not rows:
         return
     computed = figures([write(tmp_path / "a.jsonl", *rows)], "arena_hard", Options(baseline="base"))
-    kept = latest(rows, lambda row: row["question_id"])
+    kept = latest(rows, lambda row: row["question_id"], lambda row: row["games"][0]["score"] is not None)
     valid = lost_share(rows, kept, lambda row: row["games"][0]["score"] is not None) <= MOST
     assert computed["valid"] == valid
     points = weights = 0.0
@@ -102,7 +102,7 @@ def test_reviews(published: Path, tmp_path: Path, changes: list[Change]) -> None
     if not rows:
         return
     (file,) = figures([write(tmp_path / "a.jsonl", *rows)], "vicuna_review", Options())["files"]
-    kept = latest(rows, lambda row: row["question_id"])
+    kept = latest(rows, lambda row: row["question_id"], lambda row: row["score"] != [-1, -1])
     # A file is one result, so lines that no one can read and reviews without scores add up.
     broken = sum(isinstance(row, str) for row in rows)
     silent = sum(row["score"] == [-1, -1] for row in kept.values())
@@ -144,7 +144,7 @@ def test_rewards(tmp_path: Path, changes: list[Change], format: str) -> None:
     if not any(isinstance(row, dict) for row in rows):
         return
     computed = figures([write(tmp_path / "a.jsonl", *rows)], format, Options())
-    kept = latest(rows, lambda row: (row["subset"], row["id"]))
+    kept = latest(rows, lambda row: (row["subset"], row["id"]), lambda row: reward(row) is not None)
     by_subset: dict[str, list[float | None]] = {}
     for row in kept.values():
         by_subset.setdefault(row["subset"], []).append(reward(row))
@@ -194,7 +194,7 @@ def test_verdicts_of_evaluators(published: Path, tmp_path: Path, changes: list[C
     if not any(isinstance(row, dict) for row in rows):
         return
     computed = figures([write(tmp_path / "a.jsonl", *rows)], "llmbar", Options())
-    kept = latest(rows, lambda row: (row["evaluator"], row["idx"]))
+    kept = latest(rows, lambda row: (row["evaluator"], row["idx"]), lambda row: row["winner_order12"] != "")
     for evaluator in computed["evaluators"]:
         mine = [row for row in kept.values() if row["evaluator"] == evaluator["evaluator"]]
         said = [(row["label"], row[order]) for row in mine for order in ("winner_order12", "winner_order21")]
@@ -231,7 +231,8 @@ def test_verdicts_on_what_annotators_say(published: Path, tmp_path: Path, change
         return
     said = write(tmp_path / "a.jsonl", *rows)
     (model,) = figures([folder / "testset-v1.json", said], "pandalm", Options())["models"]
-    kept = {row["idx"]: row["pandalm_result"] for row in rows if isinstance(row, dict)}
+    counted = latest(rows, lambda row: row["idx"], lambda row: row["pandalm_result"] != "?")
+    kept = {key: row["pandalm_result"] for key, row in counted.items()}
     truth = {key: ranked[0][0] for key, ranked in votes.items() if len(ranked) < 2 or ranked[0][1] > ranked[1][1]}
     mine = [(truth[key], verdict) for key, verdict in kept.items() if key in truth]
     unparsed, missing = sum(verdict not in (0, 1, 2) for _, verdict in mine), len(votes) - len(kept)

@@ -29,7 +29,7 @@ def test_single_answers(published: Path, tmp_path: Path, changes: list[Change]) 
     if not rows:
         return
     computed = figures([write(tmp_path / "a.jsonl", *rows)], "fastchat_single", Options())
-    kept = {(row["question_id"], row["turn"]): row for row in rows if isinstance(row, dict)}
+    kept = latest(rows, lambda row: (row["question_id"], row["turn"]), lambda row: row["score"] != -1)
     lost = lost_share(rows, kept, lambda row: row["score"] != -1)
     models = {model["model"]: model for model in computed["models"]}
     # Turns, and categories of ten questions each, have to hold as well.
@@ -104,7 +104,7 @@ def test_pairs(published: Path, tmp_path: Path, changes: list[Change]) -> None:
     if not rows:
         return
     computed = figures([write(tmp_path / "a.jsonl", *rows)], "fastchat_pair", Options())
-    kept = {(row["question_id"], row["turn"]): row for row in rows if isinstance(row, dict)}
+    kept = latest(rows, lambda row: (row["question_id"], row["turn"]), lambda row: row["g1_winner"] != "error")
     lost = lost_share(rows, kept, lambda row: row["g1_winner"] != "error")
     assert computed["valid"] == (lost <= 0.05)
     for model_row in computed["models"]:
@@ -145,7 +145,7 @@ def test_annotations(published: Path, tmp_path: Path, changes: list[Change], pla
     weights["base"] = weights["claude-2"]
     control = LengthControl(difficulty=difficulty, weights=weights)
     computed = figures([write(tmp_path / "a.jsonl", *rows)], "alpaca_eval", Options(control=control))
-    kept = {row["instruction"]: row for row in rows if isinstance(row, dict)}
+    kept = latest(rows, lambda row: row["instruction"], lambda row: row["preference"] is not None)
     lost = lost_share(rows, kept, lambda row: row["preference"] is not None)
     assert computed["valid"] == (lost <= 0.05)
     (mine,) = computed["models"] or [{"win_rate": None, "length_controlled": None}]
@@ -197,7 +197,7 @@ def test_fits_of_length_control(
         numbers = [row["index"] for row in rows if isinstance(row, dict)]
         drawn = iter(random.Random(seed).sample(numbers, len(numbers)))
         rows = [{**row, "index": next(drawn)} if isinstance(row, dict) else row for row in rows]
-    kept = list(latest(rows, lambda row: row["instruction"]).values())
+    kept = list(latest(rows, lambda row: row["instruction"], lambda row: row["preference"] is not None).values())
     clean = [row if row["generator_2"] == "claude-2" else turned(row) for row in kept]
     clean.sort(key=lambda row: int(row["instruction"].split()[1]))
     if not clean:

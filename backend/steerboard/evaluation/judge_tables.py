@@ -52,6 +52,11 @@ class Judge(Base):
         """Rows of the imported file that were left out because they could not be read."""
         return int((self.imported or {}).get("skipped", 0))
 
+    @property
+    def unordered(self) -> int:
+        """Items of the imported file with several verdicts that no time orders: its last one counts."""
+        return int((self.imported or {}).get("unordered", 0))
+
 
 class Verdict(Base):
     """A judge's verdict on one item.

@@ -258,19 +258,11 @@ def _controlled(model: Model, control: LengthControl) -> Figures:
         # In the benchmark's order: it decides the folds of the cross-validation.
         order = sorted(range(len(rows)), key=lambda row: placed[row])
         rows, difficulty = [rows[row] for row in order], _difficulty(sorted(placed), control.difficulty)
-    else:
-        rows.sort(key=_fold_order)
     figures = length_control.controlled(
         model.name, [row.p for row in rows], [(row.len_1, row.len_2) for row in rows], difficulty, control
     )
     notes = [text for text in (note, figures.get("note")) if text is not None]
     return {**figures, "note": "; ".join(notes)} if notes else figures
-
-
-def _fold_order(row: Preference) -> tuple[float, ...]:
-    """The place, and without one what the fit sees of the row: the order of the file decides no fold."""
-    place = math.inf if row.prompt.place is None else row.prompt.place
-    return place, *(math.inf if value is None else value for value in (row.len_1, row.len_2, row.p))
 
 
 def _difficulty(places: Sequence[int], difficulty: Sequence[float]) -> list[float]:

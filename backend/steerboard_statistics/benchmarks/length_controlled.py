@@ -124,7 +124,8 @@ def fit(
     the baseline's and len_2 the model's; `difficulty`: of each row's prompt (`difficulties[position]`), or None.
 
     `c` None chooses it by cross-validation as the original does: GroupKFold(5) by row, log-loss; where this leaves
-    nothing of w3, there is no penalty. Raises `CannotFit`.
+    nothing of w3, there is no penalty. The order of the rows decides the folds: with difficulties it is the given one,
+    without it is by content. Raises `CannotFit`.
     """
     p = np.array([np.nan if value is None else value for value in probability], float)
     used = ~np.isnan(p)
@@ -132,6 +133,11 @@ def fit(
     if not len(p) == len(len_1) == len(len_2) == len(hard):
         raise ValueError("every row needs a probability, two lengths and, if there are any, a difficulty")
     features = np.column_stack([length_feature(len_1, len_2), hard, np.ones(len(p))])[used]
+    if difficulty is None:
+        # No benchmark orders these rows, and the order of a file decides no fold.
+        by_content = np.lexsort((p[used], np.asarray(len_2, float)[used], np.asarray(len_1, float)[used]))
+        features, p = features[by_content], p[used][by_content]
+        used = np.ones(len(p), bool)
     rows, target, weight = features, p[used], np.ones(int(used.sum()))
     if gamed is not None:
         others = np.column_stack([gamed.tanh_length, gamed.difficulty, np.zeros(len(gamed.probability))])

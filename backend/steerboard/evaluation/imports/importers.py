@@ -44,7 +44,7 @@ def judgments(session: Session, access: Access, given: ToImport) -> JudgmentsImp
         unparsed=read.statuses["unparsed"],
         refused=read.statuses["refused"],
         errors=read.statuses["error"],
-        duplicates=read.verdicts - len(read.newest),
+        duplicates=read.verdicts - len(read.kept),
         unmatched=left_out.unmatched,
         unmatched_rows=left_out.unmatched_rows,
         entrants_added=read.added,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import select
@@ -23,6 +23,7 @@ from steerboard.evaluation.tables import Evaluation
 from steerboard.evaluation.unmatched import LeftOut
 from steerboard.platform.names import check_name, free_name, valid_name
 from steerboard_contracts.errors import BadInput
+from steerboard_figures.benchmark_files.repeats import Repeats, Settled, settled
 from steerboard_figures.formats.detection import expect
 from steerboard_figures.formats.turns import TurnVerdict, unknown_turns
 from steerboard_files.records import Source
@@ -47,13 +48,24 @@ _COPY = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A verdict of the file by its place; `of` as in `Resolved.value`."""
+
+    ordinal: int
+    item: Item
+    at: float | None
+    of: Hashable
+
+
 @dataclass
 class JudgmentsRead:
-    """What a file had. `newest`: the ordinal and time of the verdict that counts for each item; `statuses` of those.
-    `unknown_turns`: verdicts that may be of another turn."""
+    """What a file had. `kept`: the ordinals of the verdicts that count; `statuses` of those. `unordered`: items with
+    several verdicts that no time orders. `unknown_turns`: verdicts that may be of another turn."""
 
     format: str
-    newest: dict[Item, tuple[int, float]] = field(default_factory=dict)
+    kept: set[int] = field(default_factory=set)
+    unordered: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     others: Counter[str] = field(default_factory=Counter)
     rows: int = 0
@@ -65,7 +77,8 @@ class JudgmentsRead:
 def import_judgments(
     session: Session, evaluation: Evaluation, source: Source, form: JudgmentsForm, actor: str, left_out: LeftOut
 ) -> tuple[Judge, JudgmentsRead]:
-    """All or nothing is stored; of several verdicts on an item the newest counts and the others are superseded.
+    """All or nothing is stored; of several verdicts on an item the newest counts and the others are superseded. Where
+    no time orders them, the file's last one counts, and the report warns.
 
     Raises `RowsRefused`, `NothingMatches`, `NameTaken`, `BadInput` (`several_judges`, `several_pairs`), and what
     reading raises.
@@ -96,6 +109,7 @@ def import_judgments(
             "rows": read.rows,
             "unmatched": left_out.unmatched_rows,
             "skipped": left_out.bad.total + read.unknown_turns,
+            "unordered": read.unordered,
         },
         created_by=actor,
     )
@@ -107,17 +121,23 @@ def import_judgments(
 
 
 def _look(imported: ImportedVerdicts, read: JudgmentsRead, left_out: LeftOut) -> None:
-    read.unknown_turns = unknown_turns(_said(_counted(imported, read, left_out))).total()
+    given: list[_Given] = []
+    read.unknown_turns = unknown_turns(_said(_counted(imported, read, given, left_out))).total()
+    read.kept = {verdict.ordinal for verdict in _settled(given, "last").kept}
+    read.unordered = len(_settled(given, None).unordered)
     read.rows = imported.rows
     read.added = [entrant.name for entrant in imported.added]
 
 
-def _counted(imported: ImportedVerdicts, read: JudgmentsRead, left_out: LeftOut) -> Iterator[Resolved]:
+def _settled(given: Sequence[_Given], repeats: Repeats | None) -> Settled[_Given, Item]:
+    return settled(given, lambda verdict: verdict.item, lambda verdict: verdict.at, lambda verdict: verdict.of, repeats)
+
+
+def _counted(
+    imported: ImportedVerdicts, read: JudgmentsRead, given: list[_Given], left_out: LeftOut
+) -> Iterator[Resolved]:
     for verdict in imported.verdicts(left_out):
-        at = verdict.judgment.at if verdict.judgment.at is not None else -1.0
-        # Among equals the later row of the file is the newer.
-        if verdict.item not in read.newest or at >= read.newest[verdict.item][1]:
-            read.newest[verdict.item] = read.verdicts, at
+        given.append(_Given(read.verdicts, verdict.item, verdict.judgment.at, verdict.value))
         if verdict.b is not None:
             read.others[verdict.b.name] += 1
         read.verdicts += 1
@@ -132,14 +152,13 @@ def _said(verdicts: Iterable[Resolved]) -> Iterator[TurnVerdict[Hashable]]:
 
 
 def _store(session: Session, imported: ImportedVerdicts, judge: Judge, read: JudgmentsRead) -> None:
-    kept = {ordinal for ordinal, _ in read.newest.values()}
     now = dt.datetime.now(dt.UTC)
     added = {entrant.id: entrant for entrant in imported.added}
     outputs: dict[tuple[uuid.UUID, int], str] = {}
     with copy_in(session, _COPY) as copy:
         for ordinal, verdict in enumerate(imported.verdicts(LeftOut())):
             said, b = verdict.judgment, verdict.b.id if verdict.b else None
-            counts = ordinal in kept
+            counts = ordinal in read.kept
             read.statuses[said.status] += counts
             at = dt.datetime.fromtimestamp(said.at, dt.UTC) if said.at is not None else now
             copy.write_row(

@@ -42,9 +42,20 @@ class Resolved:
         """The same of the same two entrants whichever of them the row names first."""
         first = True if self.judgment.a_first is None else self.judgment.a_first
         a, b = self.a.id, self.b.id if self.b else None
-        if b is not None and b < a:
+        if b is not None and self._turned:
             a, b, first = b, a, first if self.judgment.a_first is None else not first
         return self.position, self.judgment.turn, a, b, first
+
+    @property
+    def value(self) -> tuple[float, int] | None:
+        """(value, weight) as `item` names the two entrants, None where none was parsed."""
+        if self.judgment.value is None:
+            return None
+        return 1 - self.judgment.value if self._turned else self.judgment.value, self.judgment.weight
+
+    @property
+    def _turned(self) -> bool:
+        return self.b is not None and self.b.id < self.a.id
 
 
 class ImportedVerdicts:

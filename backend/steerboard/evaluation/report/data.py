@@ -152,7 +152,8 @@ class JuryFacts:
 @dataclass(frozen=True)
 class JudgeFacts:
     """`statuses`: how many verdicts of each status, superseded ones under `superseded`. `content_hash`: of a preference
-    model of the registry. `unreadable`: rows of the imported file that were left out. `reversed_reviews`: what
+    model of the registry. `unreadable`: rows of the imported file that were left out; `unordered`: its items with
+    several verdicts that no time orders. `reversed_reviews`: what
     imported reviews of both orders prefer; `one_order`: questions with a review of one order only."""
 
     id: uuid.UUID
@@ -169,6 +170,7 @@ class JudgeFacts:
     statuses: dict[str, int]
     verdicts: Verdicts
     unreadable: int = 0
+    unordered: int = 0
     repeats: Repeats | None = None
     reversed_reviews: Repeats | None = None
     one_order: int = 0

@@ -64,6 +64,7 @@ def judges_of(
             statuses=counts[judge.id],
             verdicts=verdicts[number[judge.id]],
             unreadable=judge.unreadable,
+            unordered=judge.unordered,
             repeats=repeats.get(judge.id),
             reversed_reviews=reviews.get(judge.id, (None, 0))[0],
             one_order=reviews.get(judge.id, (None, 0))[1],

@@ -136,7 +136,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         single=single,
         warnings=[],
     )
-    report.warnings.extend(_warnings(report, half, judge.one_order))
+    report.warnings.extend(_warnings(report, judge, half))
     return report, Source("judge", judge.name, scores, signs, comparison, report.valid, flips)
 
 
@@ -241,7 +241,7 @@ def add_self_preference(data: EvaluationData, reports: Sequence[JudgeReport], so
         )
 
 
-def _warnings(report: JudgeReport, half: int, one_order: int) -> list[str]:
+def _warnings(report: JudgeReport, judge: JudgeFacts, half: int) -> list[str]:
     warnings = []
     unusable = report.unparsed_rate > report.unparsed_threshold
     if report.trained:
@@ -264,10 +264,14 @@ def _warnings(report: JudgeReport, half: int, one_order: int) -> list[str]:
         warnings += [f"{name} has no figures: {reason}" for name, reason in report.invalid_entrants.items()]
     if report.superseded:
         warnings.append(f"{report.superseded} verdicts were superseded by newer ones of the same item")
+    if judge.unordered:
+        warnings.append(
+            f"{judge.unordered} items have several verdicts that no time orders: the last one in the file counts"
+        )
     if half:
         warnings.append(f"{half} pairs were judged in one order only, though both were requested, and are left out")
-    if one_order:
-        warnings.append(f"{one_order} questions were reviewed in one order only: their scores have position bias")
+    if judge.one_order:
+        warnings.append(f"{judge.one_order} questions were reviewed in one order only: their scores have position bias")
     warnings += few_items(report.comparison)
     flips = report.biases.flip_rate
     if flips.value is not None and flips.value > HIGH_FLIP_RATE:
