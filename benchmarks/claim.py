@@ -37,7 +37,7 @@ from typing import Any
 
 from contests.claim_document import document
 from contests.claim_platform import SeedResult, Sizes, import_data, outcome, recipe_of, run, steps_of, swept
-from contests.claim_words import told
+from contests.claim_words import words_of
 from harness.machine import machine
 from harness.measure import say
 from harness.running_platform import platform
@@ -51,7 +51,7 @@ def main() -> None:
     given = _arguments()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=given.folder) as folder:
         figures = measured(Path(folder), given.seeds, QUICK if given.quick else FULL, given.sweep)
-    say("\n".join(told(figures)))
+    say("\n".join(words_of(figures)))
     print(json.dumps(figures, indent=2))
 
 

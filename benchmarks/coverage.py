@@ -116,10 +116,10 @@ def _means(random: np.random.Generator, population: Population, items: int, simu
 def _pairs(
     random: np.random.Generator, level: float, questions: int, verdicts: int, simulations: int
 ) -> Iterator[Interval]:
-    asked = np.repeat(np.arange(questions), verdicts).tolist()
+    clusters = np.repeat(np.arange(questions), verdicts).tolist()
     for _ in range(simulations):
         points = _points(_verdicts(random, level, questions, verdicts)).ravel()
-        interval = clustered_win_rate_interval(points, asked)
+        interval = clustered_win_rate_interval(points, clusters)
         yield interval.low, interval.high
 
 

@@ -65,28 +65,28 @@ def _model(tokenizer: Any) -> Any:
 
 def _compare(model: Any, renderer: Renderer, requests: list[Request], decoding: Decoding) -> dict[str, Any]:
     engine = TransformersEngine(model, renderer, torch.device("cpu"), BATCH)
-    ours = theirs = 0.0
+    ours = other = 0.0
     our_tokens = their_tokens = 0
     equal = True
-    _theirs(model, renderer, requests[:2], decoding)  # warm-up
+    _reference(model, renderer, requests[:2], decoding)  # warm-up
     for start in range(0, len(requests), BATCH):
         batch = requests[start : start + BATCH]
         began = time.perf_counter()
         answers = {c.row: c for c in engine.generate(batch, decoding, seed=0)}
         ours += time.perf_counter() - began
         began = time.perf_counter()
-        rows = _theirs(model, renderer, batch, decoding)
-        theirs += time.perf_counter() - began
+        rows = _reference(model, renderer, batch, decoding)
+        other += time.perf_counter() - began
         our_tokens += sum(c.tokens + c.finished for c in answers.values())
         their_tokens += sum(len(row) for row in rows)
         equal &= all(
             answers[r.row].token_ids == row[: answers[r.row].tokens] for r, row in zip(batch, rows, strict=True)
         )
-    speed, reference = our_tokens / ours, their_tokens / theirs
+    speed, reference = our_tokens / ours, their_tokens / other
     return {"ours": speed, "transformers": reference, "ratio": speed / reference, "equal": equal}
 
 
-def _theirs(model: Any, renderer: Renderer, batch: list[Request], decoding: Decoding) -> list[list[int]]:
+def _reference(model: Any, renderer: Renderer, batch: list[Request], decoding: Decoding) -> list[list[int]]:
     """New tokens of each row up to and with its end token, by transformers."""
     pad = renderer.tokenizer.pad_token_id
     prompts = [renderer.prompt_ids(r.prompt) for r in batch]

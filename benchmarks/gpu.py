@@ -55,9 +55,9 @@ def run(tasks: list[str], size: str, rounds: int) -> dict[str, Any]:
         for task in tasks:
             measured: dict[str, list[dict[str, Any]]] = {"ours": [], "theirs": []}
             for number in range(rounds):
-                for who in ("ours", "theirs") if number % 2 == 0 else ("theirs", "ours"):
-                    measured[who].append(_process(who, task, folder, size))
-            results[task] = {who: _summary(all_of, task, results["peak_flops"]) for who, all_of in measured.items()}
+                for side in ("ours", "theirs") if number % 2 == 0 else ("theirs", "ours"):
+                    measured[side].append(_process(side, task, folder, size))
+            results[task] = {side: _summary(all_of, task, results["peak_flops"]) for side, all_of in measured.items()}
             results[task]["ratio"] = round(
                 results[task]["ours"]["tokens_per_second"] / results[task]["theirs"]["tokens_per_second"], 3
             )
@@ -75,12 +75,12 @@ def _summary(measured: list[dict[str, Any]], task: str, peak: float | None) -> d
     }
 
 
-def _process(who: str, task: str, folder: Path, size: str) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--contestant", who, "--task", task, "--folder", str(folder), "--size", size]
+def _process(side: str, task: str, folder: Path, size: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--contestant", side, "--task", task, "--folder", str(folder), "--size", size]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
-        raise SystemExit(f"{who} of {task} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+        raise SystemExit(f"{side} of {task} ended with {done.returncode}:\n{done.stderr[-3000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -108,10 +108,10 @@ def _write_results(results: dict[str, Any]) -> None:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for task in (name for name in TASKS if name in results):
-        ours, theirs = results[task]["ours"], results[task]["theirs"]
-        memory = " / ".join(f"{side['peak_memory_bytes'] / 2**30:.1f} GiB" for side in (ours, theirs))
-        mfu = " / ".join("-" if side["mfu"] is None else f"{side['mfu']:.1%}" for side in (ours, theirs))
-        rates = f"{ours['tokens_per_second']:,} | {theirs['tokens_per_second']:,}"
+        ours, other = results[task]["ours"], results[task]["theirs"]
+        memory = " / ".join(f"{side['peak_memory_bytes'] / 2**30:.1f} GiB" for side in (ours, other))
+        mfu = " / ".join("-" if side["mfu"] is None else f"{side['mfu']:.1%}" for side in (ours, other))
+        rates = f"{ours['tokens_per_second']:,} | {other['tokens_per_second']:,}"
         lines.append(f"| {task} | {rates} | {results[task]['ratio']:.2f} | {mfu} | {memory} |")
     temporary = RESULTS.with_suffix(".partial")
     temporary.write_text(head + begin + "\n".join(lines) + "\n" + end + tail)

@@ -55,8 +55,8 @@ def dialogue(text: str) -> tuple[list[dict[str, str]], str]:
     """The turns of a transcript of hh-rlhf but its last, and the text of that one."""
     turns = []
     for part in text.split("\n\nHuman:")[1:]:
-        asked, *answered = part.split("\n\nAssistant:")
-        turns.append({"role": "user", "content": asked.strip()})
+        question, *answered = part.split("\n\nAssistant:")
+        turns.append({"role": "user", "content": question.strip()})
         turns += [{"role": "assistant", "content": text.strip()} for text in answered]
     return (turns[:-1], turns[-1]["content"]) if turns and turns[-1]["role"] == "assistant" else (turns, "")
 
@@ -117,8 +117,8 @@ def usable(row: Pair) -> bool:
     if not all(isinstance(text, str) and text.strip() for text in answers) or answers[0] == answers[1]:
         return False
     prompt = row["prompt"]
-    asked = len(prompt) if isinstance(prompt, str) else sum(len(turn["content"]) for turn in prompt)
-    return asked + max(map(len, answers)) <= LONGEST
+    length = len(prompt) if isinstance(prompt, str) else sum(len(turn["content"]) for turn in prompt)
+    return length + max(map(len, answers)) <= LONGEST
 
 
 SOURCES = {"hh": hh, "pandalm": pandalm, "llmbar": llmbar, "oasst": oasst, "grades": grades}

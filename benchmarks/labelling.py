@@ -73,21 +73,21 @@ def run(sequences: int, rounds: int) -> dict[str, Any]:
         for kind, groups in drawn.items():
             examples = models.examples(groups)
             results[kind] = {
-                task: contest(ours, theirs, sum(len(example.responses) for example in examples), rounds)
-                for task, (ours, theirs) in models.tasks(examples).items()
+                task: contest(ours, padded, sum(len(example.responses) for example in examples), rounds)
+                for task, (ours, padded) in models.tasks(examples).items()
             }
             say(f"{kind}: {results[kind]}")
     return results
 
 
-def contest(ours: Way, theirs: Callable[[int], Way], sequences: int, rounds: int) -> dict[str, Any]:
-    """Sequences/s of both, medians over rounds. `theirs`: the padded loop with batches of so many sequences."""
+def contest(ours: Way, padded: Callable[[int], Way], sequences: int, rounds: int) -> dict[str, Any]:
+    """Sequences/s of both, medians over rounds. `padded`: the padded loop with batches of so many sequences."""
     expected = ours()  # warms up, too
-    tried = {batch: _seconds(theirs(batch))[0] for batch in BATCHES}
+    tried = {batch: _seconds(padded(batch))[0] for batch in BATCHES}
     batch = min(tried, key=lambda size: tried[size])
     times: dict[str, list[float]] = {"ours": [], "padded": []}
     for number in range(rounds):
-        ways = {"ours": ours, "padded": theirs(batch)}
+        ways = {"ours": ours, "padded": padded(batch)}
         for name in ways if number % 2 == 0 else reversed(ways):
             seconds, values = _seconds(ways[name])
             times[name].append(seconds)

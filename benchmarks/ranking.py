@@ -48,7 +48,7 @@ def run(home: Path, given: argparse.Namespace) -> dict[str, Any]:
         before = server.cpu_times()
         done = _load(AnnotatorLoad(bench.url, campaign, cookies, given.seconds, given.apart))
         after = server.cpu_times()
-        asked = len(done.submitted) + len(done.next_ms) + done.sent_twice + given.annotators
+        requests = len(done.submitted) + len(done.next_ms) + done.sent_twice + given.annotators
         document = {
             "cores": len(os.sched_getaffinity(0)),
             "load_before": load,
@@ -58,7 +58,7 @@ def run(home: Path, given: argparse.Namespace) -> dict[str, Any]:
             "apart": given.apart,
             "next": _figures(done.next_ms),
             # The API's own, without the database's.
-            "cpu_ms_per_request": round((after.user + after.system - before.user - before.system) * 1000 / asked, 2),
+            "cpu_ms_per_request": round((after.user + after.system - before.user - before.system) * 1000 / requests, 2),
             "submitted": len(done.submitted),
             "per_second": round(len(done.submitted) / given.seconds, 1),
             "sent_twice": done.sent_twice,
@@ -78,20 +78,20 @@ def _figures(times: list[float]) -> dict[str, float | None]:
     return {name: percentile(times, share) for name, share in shares.items()}
 
 
-def _load(asked: AnnotatorLoad) -> Done:
-    """In a process of its own, so that its work is not the server's."""
+def _load(load: AnnotatorLoad) -> Done:
+    """Loads in a process of its own, so that its work is not the server's."""
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_rank, args=(theirs, asked), daemon=True)
+    ours, remote = context.Pipe()
+    process = context.Process(target=_rank, args=(remote, load), daemon=True)
     process.start()
-    theirs.close()  # so that an end without an answer is seen
+    remote.close()  # so that an end without an answer is seen
     done: Done = ours.recv()
     process.join()
     return done
 
 
-def _rank(pipe: Any, asked: AnnotatorLoad) -> None:
-    pipe.send(asyncio.run(rank(asked)))
+def _rank(pipe: Any, load: AnnotatorLoad) -> None:
+    pipe.send(asyncio.run(rank(load)))
 
 
 def _fill(bench: Bench, prompts: int) -> str:
@@ -135,12 +135,12 @@ def _verify(bench: Bench, campaign: str, done: Done) -> dict[str, int]:
             (OVERLAP, campaign),
         ).fetchone()
     assert rankings is not None
-    told = {submission.task: submission.ranks for submission in done.submitted}
+    confirmed = {submission.task: submission.ranks for submission in done.submitted}
     return {
         "stored": len(stored),
-        "lost": len(told.keys() - stored.keys()),
-        "doubled": len(done.submitted) - len(told) + abs(int(rankings[0]) - len(stored)),
-        "altered": sum(stored.get(task, ranks) != ranks for task, ranks in told.items()),
+        "lost": len(confirmed.keys() - stored.keys()),
+        "doubled": len(done.submitted) - len(confirmed) + abs(int(rankings[0]) - len(stored)),
+        "altered": sum(stored.get(task, ranks) != ranks for task, ranks in confirmed.items()),
         "beyond": int(rankings[1]),
     }
 

@@ -247,9 +247,9 @@ def _ask(target: Target, prompts: list[str], temperature: float) -> float:
     lock, tokens = threading.Lock(), [0]
 
     def job(row: int, prompt: str) -> None:
-        said = respondent.ask(f"row {row}", [{"role": "user", "content": prompt}], decoding, row)
+        answer = respondent.ask(f"row {row}", [{"role": "user", "content": prompt}], decoding, row)
         with lock:
-            tokens[0] += said["tokens"]
+            tokens[0] += answer["tokens"]
 
     began = time.perf_counter()
     respondent.all(

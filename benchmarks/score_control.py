@@ -86,14 +86,14 @@ def recipe(variants: Sequence[str], graded: bool) -> dict[str, Any]:
         "batch_size": 96,
         "precision": "fast",
     }
-    asked = [
+    entrants = [
         {"model": name, "scores": SCORES, "guidance": guidance, "samples": 2}
         for name in variants
         for guidance in GUIDANCES
     ]
     report = {
         "run": "evaluate",
-        "entrants": ["$base", *asked],
+        "entrants": ["$base", *entrants],
         "rewards": ["reward" if graded else "$reward"],
         "quality": "sentiment",
         "decoding": {"temperature": 1.0, "max_new_tokens": 48},

@@ -210,8 +210,8 @@ class Bench:
         hear = StageProcess.hear
 
         def heard(stage: StageProcess, line: bytes) -> None:
-            said = json.loads(line)
-            if said["type"] == "progress" and said["done"] and (said["unit"], said["phase"]) == first:
+            event = json.loads(line)
+            if event["type"] == "progress" and event["done"] and (event["unit"], event["phase"]) == first:
                 begun.append(time.monotonic())
                 warmth.append(stage.warm)
             hear(stage, line)

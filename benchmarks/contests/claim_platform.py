@@ -133,18 +133,18 @@ def run(client: httpx.Client, recipe: Mapping[str, Any], inputs: list[str], says
     started = client.post("pipelines", json={"text": json.dumps(recipe), "set": given})
     if started.is_error:
         raise SystemExit(f"the recipe was refused: {started.text[:2000]}")
-    pipeline, told = started.json()["id"], set[str]()
+    pipeline, reported = started.json()["id"], set[str]()
     while True:
         runs = client.get(f"pipelines/{pipeline}").raise_for_status().json()["runs"]
         for stage in runs:
-            if stage["state"] in _ENDED and stage["name"] not in told:
-                told.add(stage["name"])
+            if stage["state"] in _ENDED and stage["name"] not in reported:
+                reported.add(stage["name"])
                 how = "reused" if stage["reused_from_id"] else f"{stage['device_seconds']:.1f} s"
                 say(f"  {says}: {stage['name']} {stage['state']}, {how}")
         failed = [stage for stage in runs if stage["state"] in _ENDED and stage["state"] != "succeeded"]
         if failed:
             raise SystemExit(f"{failed[0]['name']} {failed[0]['state']}: {failed[0]['reason']}")
-        if len(told) == len(runs):
+        if len(reported) == len(runs):
             break
         time.sleep(0.5)
     return {stage["name"]: client.get(f"runs/{stage['id']}").raise_for_status().json() for stage in runs}
@@ -154,8 +154,8 @@ def steps_of(client: httpx.Client, detail: Mapping[str, Any]) -> list[dict[str, 
     """The metrics of an online run, step by step."""
     # A reused run has its metrics where the work was done.
     worked = detail["reused_from_id"] or detail["id"]
-    asked = {"name": _METRICS, "points": 10_000}
-    series = client.get(f"runs/{worked}/metrics", params=asked).raise_for_status().json()
+    query = {"name": _METRICS, "points": 10_000}
+    series = client.get(f"runs/{worked}/metrics", params=query).raise_for_status().json()
     by_step: dict[int, dict[str, float]] = {}
     for metric in series:
         for point in metric["points"]:
@@ -191,7 +191,7 @@ def outcome(client: httpx.Client, runs: Mapping[str, Mapping[str, Any]]) -> Seed
 
 
 def _means(report: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """By method. Rewards as the models give them, since those of the curve in training are the same."""
+    """The means by method. Rewards as the models give them, since those of the curve in training are the same."""
     means: dict[str, dict[str, float]] = {method: {} for method in ENTRANTS}
     by_name = {reward["reward_model"]: reward["raw"] for reward in report["rewards"]}
     for name, source in _SOURCES.items():

@@ -13,7 +13,7 @@ _SCORES = ("judge", "quality", "reward", "kl", "sampled_judge", "sampled_quality
 Document = Mapping[str, Any]
 
 
-def told(document: Document) -> list[str]:
+def words_of(document: Document) -> list[str]:
     """Lines for people. Each figure is the median over the seeds, with its range."""
     lines = [f"\nDT's cost over that of each method, {_sizes(document)}; below 1: DT is cheaper"]
     lines += [_row("", _RATIOS)]

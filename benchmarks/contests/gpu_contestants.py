@@ -23,7 +23,7 @@ from contests.gpu_setup import (
 )
 
 
-def contest(who: str, task: str, folder: Path, size: str) -> dict[str, Any]:
+def contest(side: str, task: str, folder: Path, size: str) -> dict[str, Any]:
     """{tokens_per_second, parameters, peak_memory_bytes} of this process, which does nothing else."""
     import torch
 
@@ -32,9 +32,9 @@ def contest(who: str, task: str, folder: Path, size: str) -> dict[str, Any]:
     os.dup2(2, 1)  # the last line of the standard output is the answer
     try:
         if task == "generate":
-            rate, parameters = _generation(who, folder)
+            rate, parameters = _generation(side, folder)
         else:
-            rate, parameters = (_ours if who == "ours" else _trl)(task, folder, size)
+            rate, parameters = (_ours if side == "ours" else _trl)(task, folder, size)
     finally:
         os.dup2(out, 1)
     return {"tokens_per_second": rate, "parameters": parameters, "peak_memory_bytes": _peak(torch)}
@@ -169,7 +169,7 @@ def _adapted(task: str, folder: Path) -> tuple[Any, dict[str, Any]]:
     return model, {"peft_config": adapter}
 
 
-def _generation(who: str, folder: Path) -> tuple[float, int]:
+def _generation(side: str, folder: Path) -> tuple[float, int]:
     """Greedy, `NEW_TOKENS` each: random weights hardly ever end by themselves, and the end token is ruled out."""
     import torch
 
@@ -191,7 +191,7 @@ def _generation(who: str, folder: Path) -> tuple[float, int]:
     mask = (torch.arange(width)[None] >= torch.tensor([[width - len(p)] for p in prompts])).long().to(policy.device)
 
     def once() -> int:
-        if who == "ours":
+        if side == "ours":
             return sum(c.tokens for c in engine.generate(requests, decoding, 0))
         with torch.inference_mode():
             out = policy.model.generate(

@@ -130,15 +130,15 @@ def summary(
     rates: dict[str, float], results: dict[str, dict[str, float]], best: str, swept: dict[str, int]
 ) -> dict[str, Any]:
     """The entry of a method and precision, from tokens/s and what `result` gave."""
-    ours, theirs = results[OURS], results[best]
+    ours, other = results[OURS], results[best]
     return {
         **_ratios(rates[OURS], rates[DEFAULT], rates[best]),
         "loss_ours": round(ours["loss"], 4),
-        "loss_trl": round(theirs["loss"], 4),
+        "loss_trl": round(other["loss"], 4),
         "trl_best_is": best,
         "trl_swept": swept,
-        "reference": _reference(ours, theirs),
-        "one_epoch": _one_epoch(rates, best, ours, theirs),
+        "reference": _reference(ours, other),
+        "one_epoch": _one_epoch(rates, best, ours, other),
     }
 
 
@@ -152,28 +152,28 @@ def _ratios(ours: float, default: float, best: float) -> dict[str, float]:
     }
 
 
-def _reference(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float] | None:
+def _reference(ours: dict[str, float], other: dict[str, float]) -> dict[str, float] | None:
     """Tokens/s of the passes that read the reference, and seconds for the rows of the steps; None without one."""
-    if "reads" not in ours or "reads" not in theirs:
+    if "reads" not in ours or "reads" not in other:
         return None
-    rates = [figures["reference_tokens"] / figures["reference_seconds"] for figures in (ours, theirs)]
+    rates = [figures["reference_tokens"] / figures["reference_seconds"] for figures in (ours, other)]
     return {
         "ours": round(rates[0]),
         "trl_best": round(rates[1]),
         "ratio_best": round(rates[0] / rates[1], 3),
-        "ours_seconds": round(theirs["reference_tokens"] / rates[0], 2),
-        "trl_seconds": round(theirs["reference_tokens"] / rates[1], 2),
+        "ours_seconds": round(other["reference_tokens"] / rates[0], 2),
+        "trl_seconds": round(other["reference_tokens"] / rates[1], 2),
     }
 
 
 def _one_epoch(
-    rates: dict[str, float], best: str, ours: dict[str, float], theirs: dict[str, float]
+    rates: dict[str, float], best: str, ours: dict[str, float], other: dict[str, float]
 ) -> dict[str, float] | None:
     """Tokens/s of a run of one epoch that reads its reference first. TRL's default reads it in each step."""
-    if "reads" not in ours or "reads" not in theirs:
+    if "reads" not in ours or "reads" not in other:
         return None
 
     def whole(rate: float, figures: dict[str, float]) -> float:
         return 1 / (1 / rate + figures["reads"] * figures["reference_seconds"] / figures["reference_tokens"])
 
-    return _ratios(whole(rates[OURS], ours), rates[DEFAULT], whole(rates[best], theirs))
+    return _ratios(whole(rates[OURS], ours), rates[DEFAULT], whole(rates[best], other))

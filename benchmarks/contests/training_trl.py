@@ -134,7 +134,7 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
 
 
 def _drawn(examples: list[Any], config: Any, steps: int, by_length: bool) -> list[Any]:
-    """In the order that ours draws, so that after as many steps both have seen the same rows."""
+    """The rows in the order that ours draws, so that after as many steps both have seen the same rows."""
     from steerboard_workers.alignment.batches.batch_source import order_of
 
     order = order_of(examples, config)
@@ -193,7 +193,7 @@ class _Reads:
 
 
 def _with_reference(start: Any, examples: list[Any], precision: str) -> list[Any]:
-    """With log-probs of the start model, which is about to change."""
+    """The rows with log-probs of the start model, which is about to change."""
     import torch
 
     from steerboard_workers.alignment.examples import with_companions

@@ -54,10 +54,10 @@ class Answers:
 
 def ask(crowd: Crowd) -> Answers:
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_ask, args=(theirs, crowd), daemon=True)
+    ours, remote = context.Pipe()
+    process = context.Process(target=_ask, args=(remote, crowd), daemon=True)
     process.start()
-    theirs.close()  # so that an end without an answer is seen
+    remote.close()  # so that an end without an answer is seen
     answers: Answers = ours.recv()
     process.join()
     return answers

@@ -61,8 +61,8 @@ def fill(bench: Bench, amounts: Amounts) -> dict[str, float]:
         began = time.monotonic()
         with bench.connect() as connection:
             known = Known(
-                _one(connection, "SELECT id FROM projects"),
-                _one(connection, "SELECT id FROM datasets WHERE name = %s", SEED_DATASET),
+                _value(connection, "SELECT id FROM projects"),
+                _value(connection, "SELECT id FROM datasets WHERE name = %s", SEED_DATASET),
             )
             plan = plan_runs(known, amounts.runs)
             _store(connection, plan, known, amounts.points)
@@ -78,7 +78,7 @@ def fill(bench: Bench, amounts: Amounts) -> dict[str, float]:
     return {name: round(seconds, 1) for name, seconds in took.items()}
 
 
-def _one(connection: psycopg.Connection, query: str, *values: object) -> Any:
+def _value(connection: psycopg.Connection, query: str, *values: object) -> Any:
     row = connection.execute(query.encode(), values).fetchone()
     assert row is not None, query
     return row[0]
@@ -191,7 +191,7 @@ def _logs_and_the_rest(connection: psycopg.Connection, plan: Plan, known: Known)
         given,
     )
     connection.execute("INSERT INTO event_streams VALUES (%(project)s, 0) ON CONFLICT DO NOTHING", given)
-    last = _one(
+    last = _value(
         connection,
         f"UPDATE event_streams SET last_id = last_id + {_EVENTS} WHERE project_id = %s RETURNING last_id",
         known.project,
@@ -218,7 +218,7 @@ def _wait_for_segments(bench: Bench, seconds: float = 600.0) -> None:
     """The words of all other datasets too: indexing would take a core away from what is measured."""
     deadline = time.monotonic() + seconds
     with bench.connect(autocommit=True) as connection:
-        while _one(connection, "SELECT EXISTS (SELECT FROM search_segments WHERE NOT ready)"):
+        while _value(connection, "SELECT EXISTS (SELECT FROM search_segments WHERE NOT ready)"):
             if time.monotonic() > deadline:
                 raise SystemExit("the search index of the small datasets is not ready")
             time.sleep(0.5)
@@ -239,6 +239,6 @@ def sizes(bench: Bench) -> dict[str, int]:
         "events": "events",
     }
     with bench.connect(autocommit=True) as connection:
-        counts = {name: int(_one(connection, f"SELECT count(*) FROM {what}")) for name, what in counted.items()}
-        counts["database_mb"] = int(_one(connection, "SELECT pg_database_size(current_database())")) >> 20
+        counts = {name: int(_value(connection, f"SELECT count(*) FROM {what}")) for name, what in counted.items()}
+        counts["database_mb"] = int(_value(connection, "SELECT pg_database_size(current_database())")) >> 20
     return counts

@@ -42,12 +42,12 @@ def measure_mlflow(bench: Bench, times: int) -> dict[str, Any]:
     """`lists` and `charts` of MLflow, `ours` for the same questions, and how many times as long it takes."""
     program = _installed()
     with _database(bench) as url, _server(program, url.replace("://", "+psycopg2://", 1), bench.home) as address:
-        with psycopg.connect(url) as theirs, bench.connect() as ours:
-            _fill(ours, theirs)
-        with psycopg.connect(url, autocommit=True) as theirs:
-            theirs.execute("VACUUM (ANALYZE)")
-            counted = theirs.execute("SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM metrics)").fetchone()
-            experiment = theirs.execute("SELECT min(experiment_id) FROM experiments").fetchone()
+        with psycopg.connect(url) as mlflow, bench.connect() as ours:
+            _fill(ours, mlflow)
+        with psycopg.connect(url, autocommit=True) as mlflow:
+            mlflow.execute("VACUUM (ANALYZE)")
+            counted = mlflow.execute("SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM metrics)").fetchone()
+            experiment = mlflow.execute("SELECT min(experiment_id) FROM experiments").fetchone()
         assert counted is not None
         assert experiment is not None
         say(f"  MLflow holds {counted[0]:,} runs and {counted[1]:,} metric points")
@@ -125,8 +125,8 @@ def _answers(address: str) -> bool:
 # -- its rows ---------------------------------------------------------------------------------------------------------
 
 
-def _fill(ours: psycopg.Connection, theirs: psycopg.Connection) -> None:
-    experiment = theirs.execute("SELECT min(experiment_id) FROM experiments").fetchone()
+def _fill(ours: psycopg.Connection, mlflow: psycopg.Connection) -> None:
+    experiment = mlflow.execute("SELECT min(experiment_id) FROM experiments").fetchone()
     assert experiment is not None
     rows = ours.execute(
         """SELECT r.id, r.name, r.kind, r.method, r.state, r.config, r.created_by, r.created_at, r.ended_at, p.name
@@ -145,19 +145,19 @@ def _fill(ours: psycopg.Connection, theirs: psycopg.Connection) -> None:
         tags += [(key, value, run) for key, value in named.items() if value is not None]
         params += [(key, str(value), run) for key, value in config.items() if not isinstance(value, (dict, list))]
     columns = "run_uuid, name, source_type, source_name, entry_point_name, user_id, status, start_time, end_time"
-    _copy(theirs, f"runs ({columns}, lifecycle_stage, artifact_uri, experiment_id)", runs)
-    _copy(theirs, "tags (key, value, run_uuid)", tags)
-    _copy(theirs, "params (key, value, run_uuid)", params)
+    _copy(mlflow, f"runs ({columns}, lifecycle_stage, artifact_uri, experiment_id)", runs)
+    _copy(mlflow, "tags (key, value, run_uuid)", tags)
+    _copy(mlflow, "params (key, value, run_uuid)", params)
     series = ours.execute("SELECT run_id, max(step) FROM metrics WHERE name = %s GROUP BY 1", (METRICS[0],)).fetchall()
     given = ([row[0].hex for row in series], [row[1] for row in series], list(METRICS))
     every = "FROM unnest(%s::text[], %s::int[]) run (id, steps) CROSS JOIN unnest(%s::text[]) name"
-    theirs.execute(
+    mlflow.execute(
         f"""INSERT INTO metrics (key, value, timestamp, step, is_nan, run_uuid)
             SELECT name, 1 + 4 / (1 + step / 50.0) + random() / 10, 1700000000000 + step * 1000, step, false, run.id
             {every} CROSS JOIN generate_series(1, run.steps) step ORDER BY run.id, step, name""".encode(),
         given,
     )
-    theirs.execute(
+    mlflow.execute(
         f"""INSERT INTO latest_metrics (key, value, timestamp, step, is_nan, run_uuid)
             SELECT name, 1.1, 1700000000000 + run.steps * 1000, run.steps, false, run.id {every}""".encode(),
         given,
@@ -175,26 +175,26 @@ def _copy(connection: psycopg.Connection, into: str, rows: list[tuple[Any, ...]]
 
 def _measure(bench: Bench, address: str, experiment: str, times: int) -> dict[str, Any]:
     runs = charted_runs(bench)
-    with bench.client() as ours, httpx.Client(base_url=address, timeout=None) as theirs:
+    with bench.client() as ours, httpx.Client(base_url=address, timeout=None) as mlflow:
         with ThreadPoolExecutor(_BROWSER_CONNECTIONS) as pool:
-            middle = _deep_token(theirs, experiment)
+            middle = _deep_token(mlflow, experiment)
             asks = [*_our_asks(bench, runs), *_their_asks(runs, experiment, middle)]
 
             def send(ask: Ask, rng: random.Random) -> httpx.Response:
                 if ask.name.startswith("ours/"):
                     return ask.send(ours, rng)
                 if ask.name == "mlflow/chart_pages/all":
-                    return _whole_page(pool, theirs, rng.choice(runs))
-                return ask.send(theirs, rng)
+                    return _whole_page(pool, mlflow, rng.choice(runs))
+                return ask.send(mlflow, rng)
 
             measured = measure(asks, times, send)
-    mine, other = _summary(measured, "ours/"), _summary(measured, "mlflow/")
+    own, other = _summary(measured, "ours/"), _summary(measured, "mlflow/")
     ratio = {
-        group: round(other[group]["p50_ms"] / mine[group]["p50_ms"], 2)
-        for group in mine
-        if other[group]["p50_ms"] and mine[group]["p50_ms"]
+        group: round(other[group]["p50_ms"] / own[group]["p50_ms"], 2)
+        for group in own
+        if other[group]["p50_ms"] and own[group]["p50_ms"]
     }
-    return {**other, "ours": mine, "ratio_p50": ratio}
+    return {**other, "ours": own, "ratio_p50": ratio}
 
 
 def _our_asks(bench: Bench, runs: list[str]) -> list[Ask]:
@@ -250,23 +250,23 @@ def _whole_page(pool: ThreadPoolExecutor, client: httpx.Client, run: str) -> htt
 
 def _deep_token(client: httpx.Client, experiment: str) -> str:
     """The token of a page in the middle of all runs."""
-    asked: dict[str, Any] = {"experiment_ids": [experiment], "max_results": 250}
+    query: dict[str, Any] = {"experiment_ids": [experiment], "max_results": 250}
     tokens: list[str] = []
     while True:
-        answer = client.post("/ajax-api/2.0/mlflow/runs/search", json=asked).raise_for_status().json()
+        answer = client.post("/ajax-api/2.0/mlflow/runs/search", json=query).raise_for_status().json()
         if not answer.get("next_page_token"):
             return tokens[len(tokens) // 2]
         tokens.append(answer["next_page_token"])
-        asked["page_token"] = tokens[-1]
+        query["page_token"] = tokens[-1]
 
 
 def _summary(measured: dict[str, Times], side: str) -> dict[str, Any]:
     summary: dict[str, Any] = {}
     for group in ("lists", "charts", "chart_pages"):
-        mine = {name: times for name, times in measured.items() if name.startswith(f"{side}{group}/")}
-        requests = {name.rpartition("/")[2]: times.summary() for name, times in mine.items()}
+        in_group = {name: times for name, times in measured.items() if name.startswith(f"{side}{group}/")}
+        requests = {name.rpartition("/")[2]: times.summary() for name, times in in_group.items()}
         summary[group] = {
-            **figures([seconds for times in mine.values() for seconds in times.counted]),
+            **figures([seconds for times in in_group.values() for seconds in times.counted]),
             "requests": requests,
         }
     return summary

@@ -49,10 +49,10 @@ class Done:
     failed: dict[str, int] = field(default_factory=dict)
 
 
-async def rank(asked: AnnotatorLoad) -> Done:
+async def rank(load: AnnotatorLoad) -> Done:
     """Everyone at the same pace, each from another moment of the second on."""
     done = Done()
-    people = [_Annotator(asked, number, done) for number in range(len(asked.cookies))]
+    people = [_Annotator(load, number, done) for number in range(len(load.cookies))]
     for first in range(0, len(people), _BEGIN_AT_ONCE):
         await asyncio.gather(*(person.begin() for person in people[first : first + _BEGIN_AT_ONCE]))
     start = time.perf_counter() + _SETTLE_SECONDS
@@ -61,12 +61,12 @@ async def rank(asked: AnnotatorLoad) -> Done:
 
 
 class _Annotator:
-    def __init__(self, asked: AnnotatorLoad, number: int, done: Done) -> None:
-        self._asked, self._done = asked, done
-        self._cookie, self._csrf = asked.cookies[number]
+    def __init__(self, load: AnnotatorLoad, number: int, done: Done) -> None:
+        self._asked, self._done = load, done
+        self._cookie, self._csrf = load.cookies[number]
         self._rng = random.Random(number)
         self._hand: list[dict[str, Any]] = []
-        address = urlsplit(asked.url)
+        address = urlsplit(load.url)
         self._host, self._port = address.hostname or "127.0.0.1", address.port or 80
 
     async def begin(self) -> None:
@@ -98,7 +98,7 @@ class _Annotator:
         answers = len(task["answers"])
         # Competition ranks, as they are stored, with ties.
         chosen = [self._rng.randint(1, answers) for _ in range(answers)]
-        ranks = [1 + sum(other < mine for other in chosen) for mine in chosen]
+        ranks = [1 + sum(other < score for other in chosen) for score in chosen]
         body = {"ranks": ranks, "seconds": 1.0, "submission": f"bench-{task['id']}"}
         if not self._asked.apart:
             body["ahead"] = _AHEAD

@@ -28,8 +28,8 @@ _CONNECT_AT_ONCE = 5
 def reading(bench: Bench, live: int, frozen: int, start: int) -> Iterator[Connection]:
     """Connected. Send the pipe the last event's id; it answers with what the readers heard."""
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_read_all, args=(theirs, bench.url, bench.token, live, frozen, start), daemon=True)
+    ours, remote = context.Pipe()
+    process = context.Process(target=_read_all, args=(remote, bench.url, bench.token, live, frozen, start), daemon=True)
     process.start()
     try:
         if not ours.poll(_CONNECT_SECONDS) or ours.recv() != "connected":

@@ -62,7 +62,7 @@ def _run_table_asks() -> list[Ask]:
     }
     columns = {"column": ["loss", "held_out_loss.min", "lr", "batch"]}
     asks = [
-        Ask(f"runs_filter_{name}", ["runs"], [{"limit": 50, "filter": one} for one in texts])
+        Ask(f"runs_filter_{name}", ["runs"], [{"limit": 50, "filter": text} for text in texts])
         for name, texts in filters.items()
     ]
     sorts = [{"limit": 50, "sort": sort} for sort in ("loss", "-held_out_loss.min", "lr", "-duration", "name")]
@@ -79,8 +79,8 @@ def _marked_asks() -> list[Ask]:
     """Lists of other things by their marks, and the search of everything."""
     asks = []
     for things in ("pipelines", "datasets", "models"):
-        asked = [{"limit": 50, "search": "spike"}, {"limit": 50, "tag": "keep"}, {"limit": 50, "search": "p-01"}]
-        asks.append(Ask(f"{things}_marked", [things], asked))
+        queries = [{"limit": 50, "search": "spike"}, {"limit": 50, "tag": "keep"}, {"limit": 50, "search": "p-01"}]
+        asks.append(Ask(f"{things}_marked", [things], queries))
         asks.append(Ask(f"{things}_archived", [things], [{"limit": 50, "archived": True}]))
     parts = [{"q": part} for part in ("spike", "p-0", "rwr", "baseline", "zzz")]
     return [*asks, Ask("search_everything", ["search"], parts)]
@@ -116,10 +116,10 @@ def _sample_asks(rows: int) -> list[Ask]:
             "samples_by_reward", [path], [{"order": "reward_desc", "limit": 100}, {"order": "reward_asc", "limit": 100}]
         ),
         *(
-            Ask(f"samples_{name}", [path], [{**filter_, "limit": 100} for filter_ in asked])
-            for name, asked in filters.items()
+            Ask(f"samples_{name}", [path], [{**filter_, "limit": 100} for filter_ in queries])
+            for name, queries in filters.items()
         ),
-        *(Ask(f"count_{name}", [f"{path}/count"], asked) for name, asked in filters.items()),
+        *(Ask(f"count_{name}", [f"{path}/count"], queries) for name, queries in filters.items()),
     ]
 
 

@@ -79,14 +79,14 @@ def import_samples(client: httpx.Client, path: Path, name: str) -> float:
 def wait_for_index(client: httpx.Client, name: str) -> float:
     """Until every row can be searched. Returns the seconds."""
     began = time.monotonic()
-    said = began
+    reported = began
     while True:
         state = client.get(f"datasets/{name}/statistics").raise_for_status().json()
         if state["search"]["ready"]:
             return time.monotonic() - began
         if time.monotonic() - began > _INDEX_SECONDS:
             raise SystemExit(f"the search index of {name} is not ready: {state['search']}")
-        if time.monotonic() - said > 15:
-            said = time.monotonic()
+        if time.monotonic() - reported > 15:
+            reported = time.monotonic()
             say(f"  search index: {state['search']['done']:,} of {state['rows']:,} rows")
         time.sleep(0.5)

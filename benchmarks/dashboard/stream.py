@@ -135,13 +135,13 @@ def _emitting(bench: Bench) -> Iterator[_Emitted]:
     emitted = _Emitted()
 
     def work() -> None:
-        began, asked = time.monotonic(), 0
+        began, sent = time.monotonic(), 0
         with bench.client() as client:
             while not stopping.is_set():
-                answer = client.patch(f"runs/{run[0]}", json={"priority": asked % 5})
+                answer = client.patch(f"runs/{run[0]}", json={"priority": sent % 5})
                 emitted.count += answer.status_code == 200
-                asked += 1
-                due = began + asked / _EVENTS_A_SECOND
+                sent += 1
+                due = began + sent / _EVENTS_A_SECOND
                 stopping.wait(max(0.0, due - time.monotonic()))
         emitted.seconds = time.monotonic() - began
 
@@ -161,8 +161,8 @@ def _last_event(bench: Bench) -> int:
 
 
 async def _burst(bench: Bench, requests: int) -> dict[str, Any]:
-    """As many requests in one moment, each over a connection of its own, as after a restart when all readers come back:
-    how many are answered at all, and how long the last of them takes."""
+    """Sends as many requests in one moment, each over a connection of its own, as after a restart when all readers come
+    back: how many are answered at all, and how long the last of them takes."""
     times: list[float] = []
     headers = {"Authorization": f"Bearer {bench.token}"}
     limits = httpx.Limits(max_connections=None)

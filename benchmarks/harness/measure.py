@@ -71,19 +71,19 @@ def measure(asks: Sequence[Ask], times: int, send: Callable[[Ask, random.Random]
     order = [ask for ask in asks for _ in range(times)]
     rng.shuffle(order)
     for number, ask in enumerate([*asks, *order]):
-        mine = by_ask[ask.name]
-        if mine.failure is not None:
+        own = by_ask[ask.name]
+        if own.failure is not None:
             continue
         began = time.perf_counter()
         answer = send(ask, rng)
         took = (time.perf_counter() - began) * 1000
         if answer.status_code != 200:
-            mine.failure = f"{answer.status_code} {answer.text[:300]}"
-            say(f"  {ask.name} failed: {mine.failure}")
+            own.failure = f"{answer.status_code} {answer.text[:300]}"
+            say(f"  {ask.name} failed: {own.failure}")
         elif number < len(asks):
-            mine.first, mine.answer_bytes = took, len(answer.content)
+            own.first, own.answer_bytes = took, len(answer.content)
         else:
-            mine.counted.append(took)
+            own.counted.append(took)
     return by_ask
 
 
