@@ -141,7 +141,7 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
                 [scored.model for scored in prompts],
                 options.judge,
                 findings,
-                lambda mine: best_of_four.figures(mine, findings),
+                lambda rows: best_of_four.figures(rows, findings),
             )
             return by_model if options.judge is not None else by_model | best_of_four.compared(prompts, findings)
         case "llmbar":
@@ -159,12 +159,12 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
             return {"files": _reviews(read, options.judge, findings)}
     rows = parsed(paths, _identified(format), findings)
 
-    def answer(mine: Sequence[list[Judgment]]) -> Figures:
+    def answer(rows: Sequence[list[Judgment]]) -> Figures:
         if format == "fastchat_pair":
-            return games.pairs(mine, findings)
+            return games.pairs(rows, findings)
         if format == "arena_hard":
-            return games.arena(mine, options.baseline, findings)
-        return singles.singles([rating for row in mine for rating in row], options.categories, findings)
+            return games.arena(rows, options.baseline, findings)
+        return singles.singles([rating for row in rows for rating in row], options.categories, findings)
 
     return by_judge(rows, labels([judged_item(row) for row in rows]), options.judge, findings, answer)
 
@@ -175,12 +175,12 @@ def _reviews(
     """The figures of each file, and of each of its reviewers where they are not parts of one whole. Raises
     `BadInput`."""
     names = [labels([judged_item(row) for row in rows]) for _, rows in read]
-    check_judge(wanted, [reviewer for mine in names for reviewer in dict.fromkeys(mine) if reviewer is not None])
+    check_judge(wanted, [reviewer for named in names for reviewer in dict.fromkeys(named) if reviewer is not None])
     figures = []
-    for (path, rows), mine in zip(read, names, strict=True):
-        for name in dict.fromkeys(mine) or [None]:
+    for (path, rows), named in zip(read, names, strict=True):
+        for name in dict.fromkeys(named) or [None]:
             if wanted in (None, name):
-                of_one = [row for row, reviewer in zip(rows, mine, strict=True) if reviewer == name]
+                of_one = [row for row, reviewer in zip(rows, named, strict=True) if reviewer == name]
                 figures.append(reviews.reviews(path.name, name, of_one, findings))
     return figures
 
@@ -246,7 +246,7 @@ def _rewards(paths: Sequence[Path], judge: str | None, findings: Findings) -> Fi
             rewards.result_names(paths, documents),
             judge,
             findings,
-            lambda mine: rewards.of_results(mine[0], findings),
+            lambda rows: rewards.of_results(rows[0], findings),
         )
     _differ(paths)
     pairs = parsed(paths, rewards.pair, findings, "subset", groups_of=rewards.subset_of)
@@ -260,7 +260,7 @@ def _rewards(paths: Sequence[Path], judge: str | None, findings: Findings) -> Fi
         [pair.model for pair in pairs],
         judge,
         findings,
-        lambda mine: rewards.of_pairs(mine, mine[0].model, findings),
+        lambda rows: rewards.of_pairs(rows, rows[0].model, findings),
     )
     return figures if judge is not None else figures | rewards.compared(pairs, findings)
 
@@ -269,9 +269,9 @@ def _alpaca_eval(paths: Sequence[Path], options: Options, findings: Findings) ->
     rows = [(path, *row) for path in paths for row in objects(path, findings, "preference")]
     broken = {id(row) for row in rows if isinstance(row[2], Problem)}
 
-    def answer(mine: Sequence[tuple[Path, int, Mapping[str, Any] | Problem]]) -> Figures:
+    def answer(group: Sequence[tuple[Path, int, Mapping[str, Any] | Problem]]) -> Figures:
         # Lines that no one can read may be anyone's: the prompts of every judge may be shifted by them.
-        wanted = broken | {id(row) for row in mine}
+        wanted = broken | {id(row) for row in group}
         files = [(path, [row[1:] for row in rows if row[0] is path and id(row) in wanted]) for path in paths]
         return alpaca_eval.figures(files, options.control, options.baseline, findings)
 

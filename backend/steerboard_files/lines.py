@@ -27,7 +27,7 @@ def unpacked(file: BinaryIO) -> BinaryIO:
 
 
 def size_of(file: BinaryIO) -> int:
-    """In bytes; the place in the file stays what it was."""
+    """The size in bytes; the place in the file stays what it was."""
     at = file.tell()
     size = file.seek(0, io.SEEK_END)
     file.seek(at)

@@ -57,7 +57,7 @@ def _ran_out_of_memory(error: Exception) -> bool:
 
 
 def _bound_memory() -> None:
-    """On Linux. Counts what this process can write to; the libraries it has loaded are in already."""
+    """Works on Linux. Counts what this process can write to; the libraries it has loaded are in already."""
     with suppress(OSError, ValueError):
         match = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text())
         if match:
@@ -159,7 +159,7 @@ class _Rows:
 
 
 def _plain_field(field: pa.Field) -> pa.Field:
-    """Without metadata, which can be large, except for our own mark."""
+    """The field without metadata, which can be large, except for our own mark."""
     marked = {JSON_COLUMN: b"1"} if JSON_COLUMN in (field.metadata or {}) else None
     return pa.field(field.name, _plain(field.type), field.nullable, marked)
 

@@ -58,9 +58,9 @@ def cohen_kappa(a: ArrayLike, b: ArrayLike) -> float | None:
     labels, codes = np.unique(pairs, return_inverse=True)
     if len(labels) < 2:
         return None
-    one, other = codes.reshape(pairs.shape).T
-    expected = np.bincount(one, minlength=len(labels)) @ np.bincount(other, minlength=len(labels)) / len(pairs) ** 2
-    return float(((one == other).mean() - expected) / (1 - expected))
+    first, second = codes.reshape(pairs.shape).T
+    expected = np.bincount(first, minlength=len(labels)) @ np.bincount(second, minlength=len(labels)) / len(pairs) ** 2
+    return float(((first == second).mean() - expected) / (1 - expected))
 
 
 def kappa_interval(a: ArrayLike, b: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:

@@ -156,8 +156,8 @@ def _comparison(
 def _item_order(
     entrants: Sequence[str], pairs: Sequence[tuple[int, int]], scores: Floats, differences: Floats
 ) -> NDArray[np.intp]:
-    """By values alone, so that the figures are the same in any order of the items, and of the entrants, whose columns
-    count by name: scores (items, entrants), differences (items, pairs) -> (items,)."""
+    """An order by values alone, so that the figures are the same in any order of the items, and of the entrants, whose
+    columns count by name: scores (items, entrants), differences (items, pairs) -> (items,)."""
     named: dict[tuple[str, ...], Floats] = {(entrants[place],): scores[:, place] for place in range(len(entrants))}
     for place, (a, b) in enumerate(pairs):
         first, second = sorted((entrants[a], entrants[b]))

@@ -73,7 +73,7 @@ def correlations(names: Sequence[str], values: Sequence[ArrayLike]) -> Correlati
     ranks = np.column_stack([scipy.stats.rankdata(without_noise(column)) for column in points.T])
 
     def matrix(columns: Floats) -> list[list[float | None]]:
-        return [[pearson(one, other) for other in columns.T] for one in columns.T]
+        return [[pearson(column, other) for other in columns.T] for column in columns.T]
 
     return Correlations(names=list(names), n=len(points), pearson=matrix(points), spearman=matrix(ranks))
 

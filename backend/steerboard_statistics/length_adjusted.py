@@ -25,9 +25,9 @@ def length_adjusted(values: ArrayLike, lengths: ArrayLike, other_lengths: ArrayL
     likelihood has no maximum, and below 8 items.
     """
     value = np.asarray(values, dtype=np.float64)
-    ours, theirs = (np.asarray(each, dtype=np.float64) for each in (lengths, other_lengths))
-    known = np.isfinite(value) & (ours > 0) & (theirs > 0)
-    value, longer = value[known], np.log(ours[known] / theirs[known])
+    ours, others = (np.asarray(each, dtype=np.float64) for each in (lengths, other_lengths))
+    known = np.isfinite(value) & (ours > 0) & (others > 0)
+    value, longer = value[known], np.log(ours[known] / others[known])
     n = len(value)
     rows = np.column_stack([np.ones(n), longer])
     # Lengths that are all of one ratio are the intercept once more.

@@ -118,7 +118,7 @@ def _significant(p: float | None, differences: Floats, mean: Estimate) -> bool:
     return rank_direction(differences) == int(np.sign(mean.value)) != 0
 
 
-def win_rate(ours: Sequence[float], theirs: Sequence[float]) -> float:
+def win_rate(ours: Sequence[float], others: Sequence[float]) -> float:
     """Share of items where ours is higher; an equal value counts 1/2."""
-    a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
+    a, b = np.asarray(ours, dtype=np.float64), np.asarray(others, dtype=np.float64)
     return float(((a > b) + 0.5 * (a == b)).mean())

@@ -39,7 +39,7 @@ class PairedAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class WeightedAccuracy:
-    """As `PairedAccuracy`, of a weighted mean over groups of items."""
+    """The `PairedAccuracy` of a weighted mean over groups of items."""
 
     n: int
     a: float
@@ -57,10 +57,10 @@ def paired_accuracy(a: ArrayLike, b: ArrayLike) -> PairedAccuracy:
     which the interval is on the wide side. The test is McNemar's in its exact form, the sign test over the items that
     only one is right on; of shares that differ by unequal amounts it is Wilcoxon's. Raises `ValueError` without items.
     """
-    ours, theirs = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if not ours.size or ours.shape != theirs.shape:
+    ours, others = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if not ours.size or ours.shape != others.shape:
         raise ValueError("two models are compared on the same items, of which there is at least one")
-    differences = ours - theirs
+    differences = ours - others
     only_a, only_b = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = float(differences.clip(0).sum()), float((-differences).clip(0).sum())
     interval = win_rate_interval(wins, len(differences) - wins - losses, losses)
@@ -69,7 +69,7 @@ def paired_accuracy(a: ArrayLike, b: ArrayLike) -> PairedAccuracy:
     return PairedAccuracy(
         n=len(differences),
         a=float(ours.mean()),
-        b=float(theirs.mean()),
+        b=float(others.mean()),
         difference=float(differences.mean()),
         low=2 * interval.low - 1,
         high=2 * interval.high - 1,

@@ -47,7 +47,7 @@ class ScaledRun:
 
 @dataclass(frozen=True)
 class Prediction:
-    """In seconds, `COVERAGE` of the times between `low` and `high`. `places`: of the runs that it is based on."""
+    """Seconds, `COVERAGE` of the times between `low` and `high`. `places`: of the runs that it is based on."""
 
     low: float
     middle: float
@@ -56,7 +56,7 @@ class Prediction:
 
 
 def predicted(runs: Sequence[ScaledRun]) -> Prediction | None:
-    """By the runs that are most like the new one; None where they tell less than its order of magnitude."""
+    """A prediction by the runs most like the new one; None where they tell less than its order of magnitude."""
     if not runs:
         return None
     nearest = min(run.unlike for run in runs)

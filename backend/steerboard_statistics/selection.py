@@ -82,7 +82,7 @@ class AnswerGroups:
         return correlations(titles, [self._values[name][rows] for name in names])
 
     def curve(self, rewards: Sequence[str], characters: str) -> tuple[list[BestOfK], int]:
-        """For each k up to the median number of answers: the best of k. Also the number of groups that it is over.
+        """The best of k for each k up to the median number of answers. Also the number of groups that it is over.
 
         All k are over the same groups, those with enough answers for the largest, so the curve cannot fall; an empty
         answer here and there does not shorten it.

@@ -28,7 +28,7 @@ def winner_of(scores: Sequence[ScoreRow], pairs: Sequence[PairRow]) -> tuple[str
 
 
 def _against(name: str, pairs: Sequence[PairRow]) -> dict[str, tuple[PairRow, float]]:
-    """By rival: the row, and by how much `name` is ahead."""
+    """The row of each rival, and by how much `name` is ahead."""
     rivals = {}
     for row in pairs:
         if name not in (row.a, row.b) or row.difference is None or row.difference.value is None:

@@ -83,7 +83,7 @@ def figures(files: Sequence[FileRows], control: LengthControl, baseline: str | N
         _settle(model, findings)
     models = [model.as_most_rows_have_it() for model in annotations.models.values() if model.order]
     control.check_weights([model.name for model in models])
-    rated = [_figures(model, _asked(model, models), control, findings) for model in models]
+    rated = [_figures(model, _prompts(model, models), control, findings) for model in models]
     if baseline is not None:
         rates = length_control.against(rated, baseline, control)
         for row in rated:
@@ -164,8 +164,8 @@ def _preference(row: Fields) -> Preference:
     )
     if text is not None:
         judgment = annotation(row)[0]
-        theirs, baselines = (None if output is None else float(len(output)) for output in judgment.outputs)
-        return Preference(prompt, judgment.value, baselines, theirs)
+        output_length, baselines = (None if output is None else float(len(output)) for output in judgment.outputs)
+        return Preference(prompt, judgment.value, baselines, output_length)
     if "preference" not in row:
         raise Unreadable("has no `preference`")
     preference = number(row, "preference")
@@ -200,16 +200,16 @@ def _settle(model: Model, findings: Findings) -> None:
         model.rows[prompt] = replace(model.rows[prompt] if len(chosen) > 1 else chosen[0], p=p)
 
 
-def _asked(model: Model, models: Sequence[Model]) -> set[Hashable]:
+def _prompts(model: Model, models: Sequence[Model]) -> set[Hashable]:
     """The prompts of all models that were compared with the same baseline."""
     return {prompt for other in models if other.baseline == model.baseline for prompt in other.order}
 
 
-def _figures(model: Model, asked: set[Hashable], control: LengthControl, findings: Findings) -> Figures:
+def _figures(model: Model, prompts: set[Hashable], control: LengthControl, findings: Findings) -> Figures:
     rows = list(model.rows.values())
-    missing = len(asked - model.order.keys())
+    missing = len(prompts - model.order.keys())
     findings.repeated(model.name, model.superseded, len(rows) + model.superseded)
-    findings.lacking(model.name, missing, len(asked), "prompts")
+    findings.lacking(model.name, missing, len(prompts), "prompts")
     lengths = [row.len_2 for row in rows if row.len_2 is not None]
     rate = alpaca_eval.of_probabilities([row.p for row in rows])
     if {row.p for row in rows if row.p is not None} == {0.0, 0.5}:

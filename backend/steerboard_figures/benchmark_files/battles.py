@@ -71,7 +71,7 @@ def figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, cro
             code="several_judges",
             hint="Give --crowd to count all votes together, as an arena does, or --judge for those of one.",
         )
-    return by_judge(rows, names, judge, findings, lambda mine: _figures(mine, findings))
+    return by_judge(rows, names, judge, findings, lambda judged: _figures(judged, findings))
 
 
 def _of_file(row: Row, place: int) -> Row:
@@ -193,7 +193,7 @@ def _named(numbered: tuple[int, Row]) -> tuple[Hashable, frozenset[str]]:
 
 
 def _matrix(pairs: Sequence[PairedComparison], findings: Findings) -> dict[str, dict[str, float | None]]:
-    """Without the cells of two models who lost too many of their battles, however few of all of theirs these are."""
+    """The matrix without the cells of two models who lost too many of their battles, however few these are of all."""
     matrix: dict[str, dict[str, float | None]] = {a: dict(row) for a, row in arena.win_matrix(pairs).items()}
     fought = Counter(frozenset((fight.a, fight.b)) for fight in pairs)
     for pair, unread in findings.of_pair.items():

@@ -76,9 +76,9 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Figures:
     figure. The newest of equal prompts counts."""
     model = prompts[0].model if prompts else None
     lost = lost_subsets(findings, model)
-    told = _settled(prompts, findings)
-    kept, superseded = told.kept, told.superseded
-    unordered = Counter(domain for domain, _ in told.unordered)
+    settled_ = _settled(prompts, findings)
+    kept, superseded = settled_.kept, settled_.superseded
+    unordered = Counter(domain for domain, _ in settled_.unordered)
     findings.repeated(model, superseded, len(prompts))
     by_domain: dict[str, list[Prompt]] = {}
     for scored in kept:
@@ -88,20 +88,20 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Figures:
     )
     domains: dict[str, float | None] = {}
     for name in (domain for domain in DOMAINS if domain in by_domain or domain in lost):
-        mine = by_domain.get(name, [])
-        missing = sum(scored.missing for scored in mine)
+        in_domain = by_domain.get(name, [])
+        missing = sum(scored.missing for scored in in_domain)
         label = labelled(name, model)
         vague = unordered[name]
         unusable = {"without a score": missing, UNORDERED: vague}
-        reason = findings.lost(label, len(mine) - missing - vague, unusable, what="prompts")
+        reason = findings.lost(label, len(in_domain) - missing - vague, unusable, what="prompts")
         if reason is not None:
             findings.invalid(label, reason)
-        domains[name] = _figure(name, mine, of_ties) if reason is None else None
+        domains[name] = _figure(name, in_domain, of_ties) if reason is None else None
     of = "" if model is None else f"{model}: "
     few = [
-        f"{name} {len(mine)} of {whole}"
-        for name, mine in by_domain.items()
-        if (whole := PROMPTS[name]) - len(mine) > findings.threshold * whole
+        f"{name} {len(in_domain)} of {whole}"
+        for name, in_domain in by_domain.items()
+        if (whole := PROMPTS[name]) - len(in_domain) > findings.threshold * whole
     ]
     if few:
         findings.warn(f"{of}{len(few)} domains have fewer prompts than RewardBench 2: {', '.join(few)}")
@@ -114,7 +114,7 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Figures:
         "domains": domains,
         "ties": None if of_ties is None or domains.get(TIES) is None else of_ties.model_dump(),
         "overall": rewardbench2.overall(domains),
-        "prompts": {name: len(mine) for name, mine in by_domain.items()},
+        "prompts": {name: len(in_domain) for name, in_domain in by_domain.items()},
         "without_score": sum(scored.missing for scored in kept),
         "superseded": superseded,
     }
@@ -127,7 +127,7 @@ def compared(prompts: Sequence[Prompt], findings: Findings) -> Figures:
     right: dict[str, dict[Item, float]] = {
         model or UNNAMED: {
             (scored.domain, scored.id): rewardbench2.best_of(scored.scores, scored.right)
-            for scored in _settled([mine for mine in prompts if mine.model == model], findings).kept
+            for scored in _settled([prompt for prompt in prompts if prompt.model == model], findings).kept
             if scored.domain != TIES
         }
         for model in dict.fromkeys(scored.model for scored in prompts)

@@ -74,7 +74,7 @@ def pairs(rows: Sequence[Row], findings: Findings) -> Figures:
 
 
 def _points(rows: Sequence[Row], games: Sequence[fastchat.Games]) -> dict[str, list[tuple[float, Hashable]]]:
-    """By model, the share of the win that it has in each pair, with the question: 1, 1/2 or 0. Errors are left out."""
+    """The share of the win of each model in each pair, with the question: 1, 1/2 or 0. Errors are left out."""
     points: dict[str, list[tuple[float, Hashable]]] = defaultdict(list)
     for row, game in zip(rows, games, strict=True):
         if game.value is not None:
@@ -89,8 +89,8 @@ def _point_out_missing(rows: Sequence[Row], findings: Findings) -> None:
     judged_of: dict[tuple[str, str], set[Hashable]] = {}
     for row in rows:
         judged_of.setdefault((str(row[0].model), str(row[0].other)), set()).add((row[0].question_id, row[0].turn))
-    for (one, other), judged in judged_of.items():
-        findings.lacking(f"{one} against {other}", len(every - judged), len(every), "questions and turns")
+    for (first, second), judged in judged_of.items():
+        findings.lacking(f"{first} against {second}", len(every - judged), len(every), "questions and turns")
 
 
 def _compared(
@@ -134,13 +134,13 @@ def _both_orders(rows: Sequence[Row], findings: Findings) -> tuple[list[Row], in
     """(rows of one pair and question with the game of each order that counts, superseded rows, by model the pairs whose
     games contradict each other in no order of time)"""
     games = [game for row in rows for game in row]
-    told = settled(games, _game, lambda game: game.at, _verdict, findings.repeats)
+    settled_ = settled(games, _game, lambda game: game.at, _verdict, findings.repeats)
     wanted: dict[Hashable, dict[bool, Judgment]] = {}
-    for game in told.kept:
+    for game in settled_.kept:
         wanted.setdefault(_game(game)[:-1], {})[bool(game.a_first)] = game
     kept = [[games_[first] for first in sorted(games_, reverse=True)] for games_ in wanted.values()]
     given = {(game.question_id, game.turn) for row in rows for game in row if not game.turn_given}
-    vague = {key[:-1] for key in told.unordered if (key[0], key[1]) not in given}
+    vague = {key[:-1] for key in settled_.unordered if (key[0], key[1]) not in given}
     unordered = Counter(str(name) for _, _, *models in vague for name in models)
     return kept, len(rows) - _needed(rows, wanted), unordered
 
@@ -182,15 +182,15 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Figu
             hint=("Leave --baseline out, or name" if baseline else "Name")
             + " the one that these rows are against in a field `baseline`.",
         )
-    told = settled(
+    settled_ = settled(
         rows,
         lambda row: (row[0].question_id, frozenset(_models(row, chosen))),
         lambda row: row[0].at,
         lambda row: _verdicts(row, chosen),
         findings.repeats,
     )
-    kept, superseded = told.kept, told.superseded
-    unordered = Counter(name for _, names in told.unordered for name in names - {chosen})
+    kept, superseded = settled_.kept, settled_.superseded
+    unordered = Counter(name for _, names in settled_.unordered for name in names - {chosen})
     games = [game for row in kept for game in row]
     battles = [
         arena_hard.Battle(str(game.model), game.other or chosen, game.value, game.weight, game.question_id)
@@ -208,8 +208,8 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Figu
         for name in _models(row, chosen) - {chosen}:
             questions.setdefault(name, set()).add(row[0].question_id)
     every = set().union(*questions.values())
-    for name, mine in questions.items():
-        findings.lacking(name, len(every - mine), len(every), "questions")
+    for name, answered in questions.items():
+        findings.lacking(name, len(every - answered), len(every), "questions")
     if len(named) > 1:
         findings.warn(
             f"the rows compare with {len(named)} baselines ({', '.join(sorted(named))}); win rates are against "

@@ -49,8 +49,8 @@ class Instance:
 
 
 def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings) -> Figures:
-    """By data set and evaluator, of `result.json` files, or of tables {dataset, evaluator, idx, label, winner_order12,
-    winner_order21}. The newest of equal instances counts. `judge`: only this evaluator's. Raises `BadInput`."""
+    """Figures by data set and evaluator of `result.json` files, or of tables {dataset, evaluator, idx, label,
+    winner_order12, winner_order21}. The newest of equal instances counts. `judge`: this one's. Raises `BadInput`."""
     groups: dict[tuple[str, str], list[Instance]] = {}
     for path in paths:
         names_of = partial(_names_of, paths=paths)
@@ -62,26 +62,26 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
     check_judge(judge, list(dict.fromkeys(evaluator for _, evaluator in groups)))
     evaluators = []
     keys: dict[str, set[str]] = {}
-    for (dataset, _), mine in groups.items():
-        keys.setdefault(dataset, set()).update(instance.key for instance in mine if instance.key is not None)
-    for (dataset, evaluator), mine in groups.items():
+    for (dataset, _), instances in groups.items():
+        keys.setdefault(dataset, set()).update(instance.key for instance in instances if instance.key is not None)
+    for (dataset, evaluator), instances in groups.items():
         if judge not in (None, evaluator):
             continue
-        told = settled(
-            list(enumerate(mine)),
+        settled_ = settled(
+            list(enumerate(instances)),
             lambda placed: placed[0] if placed[1].key is None else placed[1].key,
             lambda _: None,
             lambda placed: placed[1].row if None not in placed[1].row[1:] else None,
             findings.repeats,
         )
-        kept = [instance for _, instance in told.kept]
+        kept = [instance for _, instance in settled_.kept]
         label = f"{dataset}{_BETWEEN}{evaluator}"
         if not kept:
             nothing = {"dataset": dataset, "evaluator": evaluator, "n": 0, **dict.fromkeys(_LLMBAR)}
             evaluators.append(findings.marked(nothing, _LLMBAR, 0, {}, what="verdicts", group=label))
             continue
-        findings.repeated(label, told.superseded, len(mine))
-        if all(instance.key is not None for instance in mine):
+        findings.repeated(label, settled_.superseded, len(instances))
+        if all(instance.key is not None for instance in instances):
             findings.lacking(
                 label, len(keys[dataset] - {instance.key for instance in kept}), len(keys[dataset]), "instances"
             )
@@ -91,12 +91,12 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
         # Both orders of an instance are one item.
         interval = proportion_interval(right / 2, figures["n"])
         figures |= {"correct_average": right / verdicts, "low": interval.low, "high": interval.high}
-        named = {"dataset": dataset, "evaluator": evaluator, "superseded": told.superseded}
+        named = {"dataset": dataset, "evaluator": evaluator, "superseded": settled_.superseded}
         made = findings.marked(
             {**named, **figures},
             (*_LLMBAR, *_LLMBAR_KAPPAS),
-            verdicts - figures["unparsed"] - 2 * len(told.unordered),
-            {"unparsed": figures["unparsed"], UNORDERED: 2 * len(told.unordered)},
+            verdicts - figures["unparsed"] - 2 * len(settled_.unordered),
+            {"unparsed": figures["unparsed"], UNORDERED: 2 * len(settled_.unordered)},
             what="verdicts",
             group=label,
         )

@@ -43,7 +43,7 @@ def labels(rows: Sequence[JudgedItem]) -> list[str | None]:
     variants: dict[str | None, dict[str | None, set[Hashable]]] = {}
     for row in rows:
         variants.setdefault(row.judge, {}).setdefault(_base(row.variant), set()).add(row.item)
-    apart = {judge for judge, mine in variants.items() if not _one_whole(mine)}
+    apart = {judge for judge, named in variants.items() if not _one_whole(named)}
     return [_label(row.judge, _base(row.variant)) if row.judge in apart else row.judge for row in rows]
 
 
@@ -79,7 +79,7 @@ def by_judge(
     groups: dict[str | None, list[T]] = {}
     for row, name in zip(rows, names, strict=True):
         groups.setdefault(name, []).append(row)
-    counts = Counter({name: len(mine) for name, mine in groups.items() if name is not None})
+    counts = Counter({name: len(group) for name, group in groups.items() if name is not None})
     judges = dict(counts.most_common())
 
     def of(name: str | None) -> Figures:
@@ -92,11 +92,11 @@ def by_judge(
         ):
             findings.invalid(f"judge {name}", f"none of its {judge_rows.rows:,} rows can be used")
     if wanted is not None:
-        mine = [name for name in judges if name == wanted or name.startswith(f"{wanted} (")]
-        check_judge(wanted, list(judges) if not mine else [wanted])
-        groups = {name: groups[name] for name in mine}
+        matching = [name for name in judges if name == wanted or name.startswith(f"{wanted} (")]
+        check_judge(wanted, list(judges) if not matching else [wanted])
+        groups = {name: groups[name] for name in matching}
         if len(groups) == 1:
-            return {"judges": judges, "judge": mine[0], **of(mine[0])}
+            return {"judges": judges, "judge": matching[0], **of(matching[0])}
     if len(groups) < 2:
         return {"judges": judges, **answer(rows)}
     return {"judges": judges, "results": [{"judge": name, **of(name)} for name in groups]}

@@ -89,13 +89,13 @@ def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict
             without += 1
             continue
         read.append((name, value))
-    told = settled(read, lambda row: row[0], lambda _: None, lambda row: row[1], findings.repeats)
-    findings.repeated(path.name, told.superseded, len(read))
+    settled_ = settled(read, lambda row: row[0], lambda _: None, lambda row: row[1], findings.repeats)
+    findings.repeated(path.name, settled_.superseded, len(read))
     return (
         chosen,
-        {name: value for name, value in told.kept if name not in told.unordered},
+        {name: value for name, value in settled_.kept if name not in settled_.unordered},
         without,
-        len(told.unordered),
+        len(settled_.unordered),
     )
 
 
@@ -124,7 +124,7 @@ def _is_number(row: Fields, name: str) -> bool:
 
 
 def _figure(row: Fields, key: str, column: str) -> tuple[str, float | None]:
-    """None for a model without the figure. Raises `Unreadable`."""
+    """The model and its figure; None for a model without it. Raises `Unreadable`."""
     name, value = str(row.get(key) or "").strip(), number(row, column)
     if not name:
         raise Unreadable(f"has no name in `{key or 'the first column'}`")

@@ -198,7 +198,7 @@ def controlled(
         if difficulty is None and given.weights.difficulty:
             raise CannotFit("the published weights need the difficulties of the prompts")
         return {**_rate(given.weights, hard, given.variant), "c": None, "fitted": False}
-    known = [(one, other) for one, other in lengths if one is not None and other is not None]
+    known = [(first, second) for first, second in lengths if first is not None and second is not None]
     if len(known) < len(p):
         raise CannotFit(f"{len(p) - len(known)} of {len(p)} rows have no lengths and no outputs")
     fit = length_controlled.fit(
@@ -266,8 +266,8 @@ def against(
         for model in models
         if model["valid"] and model.get("weights")
     }
-    theirs = fitted.get(baseline) or control.weights.get(baseline)
-    if theirs is None:
+    rival = fitted.get(baseline) or control.weights.get(baseline)
+    if rival is None:
         raise BadInput(
             f"there are no weights of {baseline!r}, neither fitted to its rows nor given",
             code="missing_input",
@@ -281,11 +281,11 @@ def against(
             code="invalid_request",
             hint="Give rows against one baseline alone.",
         )
-    other = next((name for name, ours in fitted.items() if ours.variant != theirs.variant), None)
+    other = next((name for name, ours in fitted.items() if ours.variant != rival.variant), None)
     if other is not None:
         raise BadInput(
             f"the weights of {other} are of the variant {fitted[other].variant}, those of {baseline} of the variant "
-            f"{theirs.variant}",
+            f"{rival.variant}",
             code="invalid_request",
             hint="Give weights of one variant.",
         )
@@ -294,7 +294,7 @@ def against(
         name: {
             KEYS[ours.variant]: length_controlled.win_rate(
                 Weights(
-                    0.0, ours.weights.difficulty - theirs.weights.difficulty, ours.weights.model - theirs.weights.model
+                    0.0, ours.weights.difficulty - rival.weights.difficulty, ours.weights.model - rival.weights.model
                 ),
                 difficulty,
             )

@@ -34,17 +34,17 @@ def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Find
     for key, row, turned in counted.kept:
         orders.setdefault(key, {})[turned] = row
     # A pair of which one order was not parsed has no flip, and no score without the bias of the other one.
-    both = [(said[False], said[True]) for said in orders.values() if len(said) == 2]
-    told = [two for two in map(_preferences, both) if None not in two]
-    scores = [_mean_scores(said.values()) for said in orders.values()]
+    both = [(reviews_[False], reviews_[True]) for reviews_ in orders.values() if len(reviews_) == 2]
+    outcomes = [two for two in map(_preferences, both) if None not in two]
+    scores = [_mean_scores(reviews_.values()) for reviews_ in orders.values()]
     summary = fastchat.review_summary(scores)
-    flips = {"flip_rate": sum(one != other for one, other in told) / len(told) if told else None}
+    flips = {"flip_rate": sum(first != second for first, second in outcomes) / len(outcomes) if outcomes else None}
     findings.repeated(file, counted.superseded, len(rows))
     if any(row[0].model is None for row in rows):
         findings.warn(f"{file} names answers, not models: assistant 1 gave the first answer of each row")
-    if len(told) < len(orders):
+    if len(outcomes) < len(orders):
         findings.warn(
-            f"{file}: {len(orders) - len(told):,} of {len(orders):,} pairs were reviewed in one order only: their "
+            f"{file}: {len(orders) - len(outcomes):,} of {len(orders):,} pairs were reviewed in one order only: their "
             "scores have position bias, and they have no flip rate"
         )
     computed = {
@@ -55,9 +55,9 @@ def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Find
         "share_1": summary.share_1,
         "superseded": counted.superseded,
     }
-    half = sum(len({_scores(row) is None for row in said.values()}) == 2 for said in orders.values())
+    half = sum(len({_scores(row) is None for row in reviews_.values()}) == 2 for reviews_ in orders.values())
     vague = len({key for key, _ in counted.unordered})
-    several = len(orders) - len({row[0].question_id for said in orders.values() for row in said.values()})
+    several = len(orders) - len({row[0].question_id for reviews_ in orders.values() for row in reviews_.values()})
     if several:
         why = f"{several:,} questions have reviews of further answers: the file is of several pairs of assistants"
         findings.invalid(file, why)

@@ -92,7 +92,7 @@ def is_pair(row: Mapping[str, Any]) -> bool:
 
 def pair(row: Mapping[str, Any]) -> RewardPair:
     """{subset, chosen reward, rejected reward}, under the names that are in use. Raises `Unreadable`."""
-    names = next(((one, other) for one, other in _REWARDS if one in row and other in row), None)
+    names = next(((chosen, rejected) for chosen, rejected in _REWARDS if chosen in row and rejected in row), None)
     if names is None or not isinstance(row.get("subset"), str):
         raise Unreadable("has no subset with two rewards")
     chosen, rejected = (_reward(row, name) for name in names)
@@ -168,21 +168,21 @@ def sections(accuracies: Mapping[str, Any], findings: Findings, model: str | Non
 def of_pairs(pairs: Sequence[RewardPair], model: str | None, findings: Findings) -> Figures:
     """The figures of one reward model. `without_reward`: pairs with a reward missing, which are lost; where they are
     too many, the subset has no accuracy. The newest of equal pairs counts."""
-    told = _settled(pairs, findings)
-    kept, superseded = told.kept, told.superseded
-    unordered = Counter(subset for subset, _ in told.unordered)
+    settled_ = _settled(pairs, findings)
+    kept, superseded = settled_.kept, settled_.superseded
+    unordered = Counter(subset for subset, _ in settled_.unordered)
     by_subset: dict[str, list[RewardPair]] = {}
     for _, pair_ in kept:
         by_subset.setdefault(pair_.subset, []).append(pair_)
     accuracies = rewardbench.subset_accuracies((pair.subset, pair.chosen, pair.rejected) for _, pair in kept)
     valid: dict[str, float | None] = {}
     for subset in dict.fromkeys([*by_subset, *lost_subsets(findings, model)]):
-        mine = by_subset.get(subset, [])
+        in_subset = by_subset.get(subset, [])
         label = labelled(subset, model)
-        missing = sum(rewarded.missing for rewarded in mine)
+        missing = sum(rewarded.missing for rewarded in in_subset)
         vague = unordered[subset]
         lost = {"without a reward": missing, UNORDERED: vague}
-        reason = findings.lost(label, len(mine) - missing - vague, lost, what="pairs")
+        reason = findings.lost(label, len(in_subset) - missing - vague, lost, what="pairs")
         valid[subset] = accuracies[subset] if reason is None else None
         if reason is not None:
             findings.invalid(label, reason)
@@ -190,15 +190,15 @@ def of_pairs(pairs: Sequence[RewardPair], model: str | None, findings: Findings)
     of = "" if model is None else f"{model}: "
     _warn_of_doubles([rewarded for _, rewarded in kept], of, findings)
     few = [
-        f"{subset} {len(mine)} of {whole}"
-        for subset, mine in by_subset.items()
-        if (whole := rewardbench.PAIRS.get(subset, 0)) - len(mine) > findings.threshold * whole
+        f"{subset} {len(in_subset)} of {whole}"
+        for subset, in_subset in by_subset.items()
+        if (whole := rewardbench.PAIRS.get(subset, 0)) - len(in_subset) > findings.threshold * whole
     ]
     if few:
         findings.warn(f"{of}{len(few)} subsets have fewer pairs than RewardBench: {', '.join(few)}")
     computed = {
         **sections(valid, findings, model),
-        "pairs": {subset: len(mine) for subset, mine in by_subset.items()},
+        "pairs": {subset: len(in_subset) for subset, in_subset in by_subset.items()},
         "without_reward": sum(rewarded.missing for _, rewarded in kept),
         "superseded": superseded,
     }
@@ -251,7 +251,7 @@ def compared(pairs: Sequence[RewardPair], findings: Findings) -> Figures:
     right = {
         model or UNNAMED: {
             (rewarded.subset, rewarded.key): float(rewarded.chosen > rewarded.rejected)
-            for _, rewarded in _settled([mine for mine in pairs if mine.model == model], findings).kept
+            for _, rewarded in _settled([pair for pair in pairs if pair.model == model], findings).kept
         }
         for model in models
         if model not in findings.invalid_groups
@@ -261,8 +261,8 @@ def compared(pairs: Sequence[RewardPair], findings: Findings) -> Figures:
         return labelled(subset, None if model == UNNAMED else model) not in findings.invalid_groups
 
     every = set().union(*right.values())
-    for model, mine in right.items():
-        findings.lacking(model, len(every - mine.keys()), len(every), "pairs")
+    for model, answered in right.items():
+        findings.lacking(model, len(every - answered.keys()), len(every), "pairs")
     return comparisons(right, usable, rewardbench.SECTION_WEIGHTS)
 
 

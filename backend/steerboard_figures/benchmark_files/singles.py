@@ -31,13 +31,13 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
     Invalid models are compared with no one.
     """
     every = [fastchat.Rating(row.question_id, str(row.model), row.turn, row.value, row.at) for row in rows]
-    told = settled(every, _about, lambda row: row.at, lambda row: row.score, findings.repeats)
-    ratings = told.kept
+    settled_ = settled(every, _about, lambda row: row.at, lambda row: row.score, findings.repeats)
+    ratings = settled_.kept
     superseded = Counter(row.model for row in every) - Counter(row.model for row in ratings)
     turnless = of_unknown_turns(rows)
     # Rows that may be of two turns are counted as that.
     guessed = {_about(question) for question, row in zip(every, rows, strict=True) if not row.turn_given}
-    unordered = Counter(key[1] for key in told.unordered if key not in guessed)
+    unordered = Counter(key[1] for key in settled_.unordered if key not in guessed)
     named = categories or _mt_bench({str(row.question_id) for row in rows})
     by_category = fastchat.by_category(ratings, named)
     parts = _parts(ratings, named)

@@ -256,7 +256,7 @@ def read_weights(path: Path) -> dict[str, Published]:
 
 
 def write_weights(path: Path, weights: Mapping[str, Published]) -> None:
-    """As AlpacaEval writes its weights, with the variant that they are of; the file appears whole."""
+    """Write weights as AlpacaEval does, with the variant that they are of; the file appears whole."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["", *_WEIGHTS, "variant"])

@@ -104,6 +104,6 @@ def annotation_row(
 
 
 def instruction_of(row: Mapping[str, Any]) -> str:
-    """With the `input` below it that rows of Alpaca's own kind have, empty or not."""
+    """The instruction with the `input` below it that rows of Alpaca's own kind have, empty or not."""
     instruction, more = text(row, "instruction"), optional_text(row, "input")
     return f"{instruction}\n\n{more}" if more and more.strip() else instruction

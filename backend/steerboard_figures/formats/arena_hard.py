@@ -55,13 +55,13 @@ def answers(row: Mapping[str, Any]) -> list[Answer]:
     messages = row.get("messages")
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise Unreadable("has no list of objects in `messages`")
-    asked = [message.get("content") for message in messages if message.get("role") == "user"]
+    prompts = [message.get("content") for message in messages if message.get("role") == "user"]
     given = [message.get("content") for message in messages if message.get("role") == "assistant"]
     turns = texts([content.get("answer") if isinstance(content, dict) else content for content in given], "messages")
     metadata = row.get("metadata")
     tokens = metadata.get("token_len") if isinstance(metadata, dict) and len(turns) == 1 else None
     counted = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens < 2**31
-    prompt = asked[0] if asked and isinstance(asked[0], str) else None
+    prompt = prompts[0] if prompts and isinstance(prompts[0], str) else None
     return [Answer(model, _id(row), prompt, 0, turns, [int(tokens)] if counted and tokens is not None else None, at)]
 
 
@@ -87,7 +87,7 @@ def judgment(row: Mapping[str, Any]) -> list[Judgment]:
             raise Unreadable(f"has {label!r} for the score of a game"[:200])
         read = verdict_of(label)
         value, weight = (None, 1) if read is None else read
-        if _said(game) == FAILED or status_of(game or {}, "ok") != "ok":
+        if _judgment(game) == FAILED or status_of(game or {}, "ok") != "ok":
             value = None
         if value is not None and place == 0:
             value = 1 - value
@@ -103,7 +103,7 @@ def judgment(row: Mapping[str, Any]) -> list[Judgment]:
                 status="ok" if value is not None else status_of(game or {}, unread),
                 a_first=place == 1,
                 weight=weight,
-                raw=_said(game),
+                raw=_judgment(game),
                 detail="the file has no game of this order" if game is None else None,
                 judge=judge_name(row),
                 template=template_of(row),
@@ -115,11 +115,11 @@ def judgment(row: Mapping[str, Any]) -> list[Judgment]:
 
 
 def answer_row(
-    question_id: str, answer_id: str, model: str, asked: list[str], turns: list[str], tokens: int | None, tstamp: float
+    question_id: str, answer_id: str, model: str, inputs: list[str], turns: list[str], tokens: int | None, tstamp: float
 ) -> dict[str, Any]:
-    """`asked`: the user's turns."""
+    """`inputs`: the user's turns."""
     messages: list[dict[str, Any]] = []
-    for prompt, answer in zip(asked, turns, strict=False):
+    for prompt, answer in zip(inputs, turns, strict=False):
         messages += [user(prompt), {"role": "assistant", "content": {"answer": answer}}]
     row = {"uid": question_id, "ans_id": answer_id, "model": model, "messages": messages, "tstamp": tstamp}
     return row if tokens is None else {**row, "metadata": {"token_len": tokens}}
@@ -165,12 +165,12 @@ def _label(game: Mapping[str, Any], first: bool) -> str | None:
     return f"A{sign}B" if for_a > 0.5 else f"B{sign}A"
 
 
-def _said(game: Mapping[str, Any] | None) -> str | None:
+def _judgment(game: Mapping[str, Any] | None) -> str | None:
     """v2 keeps {answer: text}, v0.1 the text."""
-    said = (game or {}).get("judgment")
-    if isinstance(said, dict):
-        said = said.get("answer")
-    return text({"judgment": said}, "judgment") if isinstance(said, str) else None
+    judgment = (game or {}).get("judgment")
+    if isinstance(judgment, dict):
+        judgment = judgment.get("answer")
+    return text({"judgment": judgment}, "judgment") if isinstance(judgment, str) else None
 
 
 def _id(row: Mapping[str, Any]) -> str | None:

@@ -37,8 +37,8 @@ WINNERS = {"model_1": 1.0, "tie": 0.5, "model_2": 0.0}
 
 def question(row: Mapping[str, Any]) -> Question:
     """{question_id, category, turns: [text], reference?}; also `prompt` for `turns` and `text` for a single turn."""
-    asked = row.get("turns", row.get("prompt"))
-    messages, follow_ups = split_turns(texts(asked, "turns") if asked is not None else [text(row, "text")])
+    given = row.get("turns", row.get("prompt"))
+    messages, follow_ups = split_turns(texts(given, "turns") if given is not None else [text(row, "text")])
     reference = row.get("reference")
     return Question(
         identifier(row, "question_id", "prompt_id"),

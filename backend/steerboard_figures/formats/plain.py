@@ -12,8 +12,8 @@ _ROLES = ("system", "user", "assistant")
 
 def question(row: Mapping[str, Any]) -> Question:
     """{prompt: text or [{role, content}], question_id?, category?, follow_ups?: [text], reference?: text or [text]}."""
-    asked = row.get("messages", row.get("prompt"))
-    messages = [user(text(row, "prompt"))] if not isinstance(asked, list) else [_message(message) for message in asked]
+    given = row.get("messages", row.get("prompt"))
+    messages = [user(text(row, "prompt"))] if not isinstance(given, list) else [_message(message) for message in given]
     if not messages or messages[-1]["role"] != "user":
         raise Unreadable("does not end with a turn of the user")
     follow_ups, reference = row.get("follow_ups"), row.get("reference")

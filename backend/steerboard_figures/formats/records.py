@@ -27,7 +27,7 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """As in `EvaluationPrompt`. `question_id` None: the row's place in its file is its id."""
+    """A question as in `EvaluationPrompt`. `question_id` None: the row's place in its file is its id."""
 
     question_id: str | None
     category: str | None
@@ -127,9 +127,9 @@ def named_judge(row: Mapping[str, Any], *names: str) -> str | None:
     `Unreadable`."""
     for name in names:
         value = row.get(name)
-        said = identifier({name: value[0] if isinstance(value, list) and value else value}, name)
-        if said is not None:
-            return said
+        judge = identifier({name: value[0] if isinstance(value, list) and value else value}, name)
+        if judge is not None:
+            return judge
     return None
 
 

@@ -25,7 +25,7 @@ class TurnVerdict(NamedTuple, Generic[Entrants]):
 
 
 def unknown_turns(verdicts: Iterable[TurnVerdict[Entrants]]) -> Counter[Entrants]:
-    """By entrants: verdicts that may be of another turn than the one they count for. They have no turn, or their
+    """The verdicts by entrants that may be of another turn than the one they count for. They have no turn, or their
     question lacks a turn that most have while one of its turns has several verdicts; in both cases different ones, for
     a copy adds nothing. Or one text of one moment is there for two turns."""
     contents: dict[Entrants, dict[tuple[Hashable, int, bool], _Contents]] = {}
@@ -41,8 +41,8 @@ def _unknown(of_turns: dict[tuple[Hashable, int, bool], _Contents]) -> int:
     turns: dict[Hashable, set[int]] = {}
     for question, turn, given in of_turns:
         turns.setdefault(question, set()).update({turn} if given else set())
-    asked = Counter(turn for asked_turns in turns.values() for turn in asked_turns)
-    usual = {turn for turn, questions in asked.items() if questions > len(turns) / 2}
+    counts = Counter(turn for asked_turns in turns.values() for turn in asked_turns)
+    usual = {turn for turn, questions in counts.items() if questions > len(turns) / 2}
     timed: dict[Hashable, _Contents] = {}
     unknown = 0
     for (question, _, given), different in of_turns.items():

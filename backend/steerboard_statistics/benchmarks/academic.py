@@ -18,17 +18,17 @@ def mean_of(scores: Sequence[float]) -> Estimate:
     return mean_interval(scores)
 
 
-def paired_difference(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
-    """Mean of ours - theirs over the same items, both (items,), with its 95% interval.
+def paired_difference(ours: Sequence[float], others: Sequence[float]) -> Estimate:
+    """Mean of ours - others over the same items, both (items,), with its 95% interval.
 
     Where every score is 0 or 1 it is a difference of matched proportions, and Tango's score interval (Statistics in
     Medicine 17, 1998), which also holds where the two hardly differ; else the bootstrap over items. None below 8 items.
     Raises `ValueError` for unequally many.
     """
-    if len(ours) != len(theirs):
-        raise ValueError(f"{len(ours)} scores cannot be paired with {len(theirs)}")
-    differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
-    if len(ours) < MIN_ITEMS or not all(score in (0, 1) for score in (*ours, *theirs)):
+    if len(ours) != len(others):
+        raise ValueError(f"{len(ours)} scores cannot be paired with {len(others)}")
+    differences = np.asarray(ours, dtype=np.float64) - np.asarray(others, dtype=np.float64)
+    if len(ours) < MIN_ITEMS or not all(score in (0, 1) for score in (*ours, *others)):
         return mean_interval(differences)
     wins, ties, losses = (int((differences == sign).sum()) for sign in (1, 0, -1))
     rate = win_rate_interval(wins, ties, losses)

@@ -57,7 +57,7 @@ def benchmark_answers(prompts: Iterable[Answered], left_out: int) -> BenchmarkRe
 
 
 def _domains(shares: Mapping[str, float], of_ties: TiesParts | None) -> RewardBench2Domains | None:
-    """None for data with fewer than two of the domains: other files have a source `Math`, too."""
+    """Returns None for data with fewer than two of the domains: other files have a source `Math`, too."""
     if len(shares.keys() & set(DOMAINS)) < 2:
         return None
     by_domain = {name: shares[name] for name in DOMAINS if name in shares and name != TIES}

@@ -28,10 +28,10 @@ _MANY, _FEWER_DRAWS = 400, 200
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """On the scale 400 to the base 10, with a mean of 1000. `low` and `high`: 2.5 and 97.5 percentiles over draws of
-    battles, None where all draws are alike, as of ties alone, or more than 2.5% have no finite rating of the model.
-    `elo`: in the order of the battles, K = 4; `n`: its battles with a rated rival; `wins`: those where it was the
-    best."""
+    """A rating on the scale 400 to the base 10, with a mean of 1000. `low` and `high`: 2.5 and 97.5 percentiles over
+    draws of battles, None where all draws are alike, as of ties alone, or more than 2.5% have no finite rating of the
+    model. `elo`: in the order of the battles, K = 4; `n`: its battles with a rated rival; `wins`: those where it was
+    the best."""
 
     model: str
     rating: float
@@ -86,7 +86,7 @@ def leaderboard(
     shares = outcomes(kept)
     ratings = []
     for index, name in enumerate(rated):
-        mine = shares[name]
+        own_shares = shares[name]
         ratings.append(
             Rating(
                 model=name,
@@ -94,10 +94,10 @@ def leaderboard(
                 low=ends[index][0],
                 high=ends[index][1],
                 elo=elo[name],
-                n=len(mine),
-                wins=sum(share > 0.5 for share in mine),
-                ties=mine.count(0.5),
-                losses=sum(share < 0.5 for share in mine),
+                n=len(own_shares),
+                wins=sum(share > 0.5 for share in own_shares),
+                ties=own_shares.count(0.5),
+                losses=sum(share < 0.5 for share in own_shares),
             )
         )
     ratings.sort(key=lambda rating: (-rating.rating, rating.model))
@@ -121,8 +121,8 @@ def win_matrix(pairs: Sequence[PairedComparison]) -> dict[str, dict[str, float]]
             points.setdefault(pair.a, {}).setdefault(pair.b, []).append((pair.value, weight))
             points.setdefault(pair.b, {}).setdefault(pair.a, []).append((1 - pair.value, weight))
     return {
-        name: {rival: _weighted_mean(values) for rival, values in sorted(mine.items())}
-        for name, mine in sorted(points.items())
+        name: {rival: _weighted_mean(values) for rival, values in sorted(rivals.items())}
+        for name, rivals in sorted(points.items())
     }
 
 
@@ -143,8 +143,8 @@ def _ends(ratings: Floats, battles: int) -> list[tuple[float, float] | tuple[Non
     if not draws or battles < MIN_ITEMS:
         return [(None, None)] * models
     intervals: list[tuple[float, float] | tuple[None, None]] = []
-    for mine in ratings.T:
-        finite = mine[np.isfinite(mine)]
+    for column in ratings.T:
+        finite = column[np.isfinite(column)]
         if len(finite) < (1 - MOST_UNFITTED) * draws:
             intervals.append((None, None))
             continue

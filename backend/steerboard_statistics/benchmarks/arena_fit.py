@@ -72,8 +72,8 @@ def _styles(pairs: Sequence[PairedComparison], features: Sequence[str]) -> Float
     styles = np.zeros((len(pairs), len(features)))
     for row, pair in enumerate(pairs):
         for column, name in enumerate(features):
-            mine, theirs = (side.get(name, 0.0) for side in pair.style or ({}, {}))
-            styles[row, column] = (mine - theirs) / (mine + theirs) if mine + theirs else 0.0
+            left, right = (side.get(name, 0.0) for side in pair.style or ({}, {}))
+            styles[row, column] = (left - right) / (left + right) if left + right else 0.0
     spread = styles.std(axis=0)
     return np.asarray(styles / np.where(spread > 0, spread, 1))
 

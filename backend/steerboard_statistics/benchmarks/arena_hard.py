@@ -86,14 +86,14 @@ def win_rates(
     kinds = sorted({_kind(battle) for battle in fights})
     pairs = np.array([(place[a], place[b]) for a, b, _ in kinds])
     values = np.array([value for _, _, value in kinds])
-    asked = _by_question(fights)
-    alike = Counter(asked)
+    grouped = _by_question(fights)
+    alike = Counter(grouped)
     contents, counts = _contents(sorted(alike), kinds), np.array([alike[question] for question in sorted(alike)])
     ratings = _ratings(pairs, values, counts @ contents, len(models))
     rates = _win_rates(ratings)
-    draws = np.random.default_rng(seed).multinomial(len(asked), counts / len(asked), size=bootstraps)
+    draws = np.random.default_rng(seed).multinomial(len(grouped), counts / len(grouped), size=bootstraps)
     drawn = np.array([_win_rates(_ratings(pairs, values, draw @ contents, len(models))) for draw in draws])
-    questions = Counter(name for question in asked for name in {name for a, b, *_ in question for name in (a, b)})
+    questions = Counter(name for question in grouped for name in {name for a, b, *_ in question for name in (a, b)})
     placed = []
     for index, model in enumerate(models):
         if np.isnan(ratings[index]):
@@ -122,7 +122,7 @@ def _by_question(battles: Sequence[Battle]) -> list[Question]:
     for number, battle in enumerate(battles):
         key = (number,) if battle.question is None else (None, battle.question)
         of_question[key].append((*_kind(battle), battle.weight))
-    return [tuple(sorted(mine)) for mine in of_question.values()]
+    return [tuple(sorted(fought)) for fought in of_question.values()]
 
 
 def _contents(questions: Sequence[Question], kinds: Sequence[tuple[str, str, float]]) -> NDArray[np.float64]:
@@ -145,7 +145,7 @@ def _ends(drawn: NDArray[np.float64], questions: int) -> tuple[float, float] | t
 
 
 def _win_rates(ratings: NDArray[np.float64]) -> NDArray[np.float64]:
-    """In percent against the first."""
+    """The win rates in percent against the first."""
     with np.errstate(over="ignore"):
         return np.asarray(100 / (1 + np.exp(ratings[0] - ratings)))
 

@@ -58,8 +58,8 @@ def outcomes(pairs: Sequence[PairedComparison]) -> dict[str, list[float]]:
         for pair in (pairs[place] for place in places):
             shares.setdefault(pair.a, []).append(pair.value)
             shares.setdefault(pair.b, []).append(1 - pair.value)
-        for name, mine in shares.items():
-            by_model.setdefault(name, []).append(sum(mine) / len(mine))
+        for name, values in shares.items():
+            by_model.setdefault(name, []).append(sum(values) / len(values))
     return by_model
 
 

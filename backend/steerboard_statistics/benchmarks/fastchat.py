@@ -73,7 +73,7 @@ def single_summary(rows: Sequence[Rating]) -> list[SingleSummary]:
     by_model: dict[str, list[Rating]] = defaultdict(list)
     for row in kept:
         by_model[row.model].append(row)
-    summaries = [_of_model(model, mine, expected, superseded[model]) for model, mine in by_model.items()]
+    summaries = [_of_model(model, ratings, expected, superseded[model]) for model, ratings in by_model.items()]
     return sorted(
         summaries, key=lambda summary: (-(summary.average if summary.average is not None else -math.inf), summary.model)
     )
@@ -153,17 +153,17 @@ def pair_summary(rows: Sequence[Games]) -> list[PairSummary]:
     counted."""
     tally: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
-        one, other = tally[row.model_1], tally[row.model_2]
+        left, right = tally[row.model_1], tally[row.model_2]
         if row.winner == "error":
-            one["errors"] += 1
-            other["errors"] += 1
+            left["errors"] += 1
+            right["errors"] += 1
             continue
-        for side in (one, other):
+        for side in (left, right):
             side["both"] += row.g2_winner is not None
             side["flips"] += row.g2_winner is not None and row.g1_winner != row.g2_winner
             side["ties"] += row.winner == "tie"
         if row.winner != "tie":
-            winner, loser = (one, other) if row.winner == "model_1" else (other, one)
+            winner, loser = (left, right) if row.winner == "model_1" else (right, left)
             winner["wins"] += 1
             loser["losses"] += 1
     summaries = [
@@ -222,6 +222,6 @@ def by_category(rows: Sequence[Rating], categories: Mapping[Hashable, str]) -> d
         if category is not None and _parsed(row.score):
             scores[row.model][category].append(row.score)
     return {
-        model: {name: math.fsum(values) / len(values) for name, values in sorted(mine.items())}
-        for model, mine in scores.items()
+        model: {name: math.fsum(values) / len(values) for name, values in sorted(ratings.items())}
+        for model, ratings in scores.items()
     }

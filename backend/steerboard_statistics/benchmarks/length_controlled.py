@@ -175,9 +175,9 @@ def closest_fit(
     return min(fits, key=lambda weights: distance(weights.weights, published))
 
 
-def distance(one: Weights, other: Weights) -> float:
+def distance(a: Weights, b: Weights) -> float:
     """The largest absolute difference of a weight."""
-    return max(abs(one.length - other.length), abs(one.difficulty - other.difficulty), abs(one.model - other.model))
+    return max(abs(a.length - b.length), abs(a.difficulty - b.difficulty), abs(a.model - b.model))
 
 
 def _regression(rows: Vector, target: Vector, weight: Vector, c: float | None) -> Any:

@@ -27,13 +27,13 @@ class Agreement:
 
     @property
     def correct_average(self) -> float:
-        """From 0 to 1."""
+        """A share from 0 to 1."""
         return (self.correct_12 + self.correct_21) / 2 / self.n
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedKappas:
-    """As in LLMBar's statistics.json."""
+    """The kappas of LLMBar's statistics.json."""
 
     order_12: float | None
     order_21: float | None
@@ -52,10 +52,10 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     labels, first, second = (list(column) for column in zip(*rows, strict=True))
     return Agreement(
         n=len(rows),
-        correct_12=sum(one == label for label, one, _ in rows),
-        correct_21=sum(other == label for label, _, other in rows),
-        correct_both=sum(one == label == other for label, one, other in rows),
-        equal=sum(one == other for _, one, other in rows),
+        correct_12=sum(first == label for label, first, _ in rows),
+        correct_21=sum(second == label for label, _, second in rows),
+        correct_both=sum(first == label == second for label, first, second in rows),
+        equal=sum(first == second for _, first, second in rows),
         unparsed=first.count(None) + second.count(None),
         kappa_12=_kappa(first, labels),
         kappa_21=_kappa(second, labels),
@@ -68,10 +68,10 @@ def published_kappas(rows: Sequence[Row]) -> PublishedKappas:
     labels of 1 and 2, so its kappas against the labels are too low; `Agreement` has the right ones."""
     labels = [label for label, _, _ in rows]
     first, second = ([int(row[column] == 1) for row in rows] for column in (1, 2))
-    one, other = _kappa(first, labels), _kappa(second, labels)
-    average = None if one is None or other is None else (one + other) / 2
-    return PublishedKappas(one, other, average, _kappa(first, second))
+    first_kappa, second_kappa = _kappa(first, labels), _kappa(second, labels)
+    average = None if first_kappa is None or second_kappa is None else (first_kappa + second_kappa) / 2
+    return PublishedKappas(first_kappa, second_kappa, average, _kappa(first, second))
 
 
-def _kappa(one: Sequence[Choice], other: Sequence[Choice]) -> float | None:
-    return cohen_kappa(*([0 if label is None else label for label in labels] for labels in (one, other)))
+def _kappa(first: Sequence[Choice], second: Sequence[Choice]) -> float | None:
+    return cohen_kappa(*([0 if label is None else label for label in labels] for labels in (first, second)))

@@ -11,7 +11,7 @@ TIE = 0
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """From 0 to 1; precision, recall and F1 are macro means over the classes (0 tie, 1, 2) that occur.
+    """Shares from 0 to 1; precision, recall and F1 are macro means over the classes (0 tie, 1, 2) that occur.
 
     `split`: rows left out because no two annotators agree; `unparsed`: rows without a verdict.
     """
@@ -44,10 +44,10 @@ def agreement(rows: Sequence[tuple[Sequence[int], int | None]], *, unparsed_is_t
     figures = []
     for label in sorted(classes):
         hits = sum(truth == verdict == label for truth, verdict in kept)
-        said = sum(verdict == label for _, verdict in kept)
+        judged = sum(verdict == label for _, verdict in kept)
         true = sum(truth == label for truth, _ in kept)
         # A class that no one names, or that is never right, counts as 0, as in scikit-learn.
-        figures.append((hits / said if said else 0.0, hits / true if true else 0.0, 2 * hits / (said + true)))
+        figures.append((hits / judged if judged else 0.0, hits / true if true else 0.0, 2 * hits / (judged + true)))
     precision, recall, f1 = (sum(column) / len(figures) for column in zip(*figures, strict=True))
     return Agreement(
         accuracy=sum(truth == verdict for truth, verdict in kept) / len(kept),

@@ -78,7 +78,7 @@ class BySource:
         )
 
     def shares(self) -> dict[str, float]:
-        """By source that is named, the share of its items that is won."""
+        """The share of the items that is won, by source that is named."""
         return {source: of.won / of.n for source, of in self._ordered() if source is not None}
 
     def _ordered(self) -> list[tuple[str | None, WinCounts]]:

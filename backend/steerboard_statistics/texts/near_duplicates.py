@@ -53,9 +53,9 @@ def grams(text: str) -> list[str]:
     return list(map(" ".join, zip(*(tokens[at:] for at in starts), strict=False)))
 
 
-def similarity(one: Grams, other: Grams) -> float:
+def similarity(first: Grams, other: Grams) -> float:
     """The smallest Jaccard similarity over the texts of two records."""
-    return min(_jaccard(a, b) for a, b in zip(one, other, strict=True))
+    return min(_jaccard(a, b) for a, b in zip(first, other, strict=True))
 
 
 def comparable(texts: Iterable[str]) -> Grams:
@@ -102,14 +102,14 @@ class NearDuplicateIndex:
 
     def look_up(self, record: int, texts: Sequence[str]) -> NearDuplicate | None:
         """The kept record that this candidate repeats; without one it is kept. To be asked in the order of records."""
-        mine = comparable(texts)
+        candidate = comparable(texts)
         keys = [hash((band, key)) for band, key in enumerate(self._all_keys()[record].tolist())]
         alike = sorted({kept for key in keys if key in self._buckets for kept in self._buckets[key]})
         for kept in alike[:_MOST_COMPARED]:
-            likeness = similarity(mine, self._compared[kept])
+            likeness = similarity(candidate, self._compared[kept])
             if likeness >= self._threshold:
                 return NearDuplicate(record, kept, likeness)
-        self._compared[record] = mine
+        self._compared[record] = candidate
         for key in keys:
             if len(self._buckets[key]) < _MOST_COMPARED:
                 self._buckets[key].append(record)
@@ -130,6 +130,6 @@ class NearDuplicateIndex:
         self._keys.append((by_band * self._mix).sum(axis=2, dtype=np.uint64))
 
 
-def _jaccard(one: NDArray[Any], other: NDArray[Any]) -> float:
-    common = len(np.intersect1d(one, other, assume_unique=True))
-    return common / (len(one) + len(other) - common)
+def _jaccard(first: NDArray[Any], other: NDArray[Any]) -> float:
+    common = len(np.intersect1d(first, other, assume_unique=True))
+    return common / (len(first) + len(other) - common)
