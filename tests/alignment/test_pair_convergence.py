@@ -1,4 +1,4 @@
-"""Where pair methods converge, on policies of one prompt and a few answers: closed forms and the papers' losses."""
+"""Limits of pair methods, on policies of one prompt and a few answers: closed forms and the papers' losses."""
 
 from __future__ import annotations
 

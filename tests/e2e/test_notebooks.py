@@ -19,7 +19,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
 
 @pytest.fixture
 def folder(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the kernel works, signed in as the command line is on this machine."""
+    """The folder where the kernel works, signed in as the command line is on this machine."""
     for name in ("STEERBOARD_URL", "STEERBOARD_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("STEERBOARD_HOME", str(world.home))

@@ -53,7 +53,7 @@ def outputs(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def first_difference(folder: Path, ours: list[Any], theirs: list[Any]) -> str | None:
-    """Where two lists of answers part, and how far apart the logits of the two tokens are there."""
+    """The place where two lists of answers part, and how far apart the logits of the two tokens are there."""
     for (row, _, _, one, _), (_, _, _, other, _) in zip(ours, theirs, strict=True):
         if one != other:
             shorter = min(len(one), len(other))

@@ -1,4 +1,4 @@
-"""Where prompts come from, who may ask for an evaluation, and what is refused."""
+"""The sources of prompts, who may ask for an evaluation, and what is refused."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_it_compares_every_pair_in_both_orders_and_enters_the_report(judged: Eva
 
 
 def test_later_turns_are_judged_with_the_conversation_before_them(judged: EvaluationWorld, comparing: Path) -> None:
-    """Where earlier turns differ, they are part of the answers."""
+    """Earlier turns that differ are part of the answers."""
     with transaction(judged.sessions) as session:
         rows = session.scalars(select(Response).join(Entrant).order_by(Response.position, Entrant.position)).all()
         talks = ["same", "red"], ["same", "pear"], ["red", "house"], ["blue", "tree"]

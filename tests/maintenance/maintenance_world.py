@@ -113,7 +113,7 @@ class KeptWorld:
 
 
 class Place:
-    """Where backups go, and an empty home that one is restored into."""
+    """The folder of backups, and an empty home that one is restored into."""
 
     def __init__(self, engine: Engine, empty: Engine, world: KeptWorld, folder: Path) -> None:
         self.engine, self.empty, self.world = engine, empty, world

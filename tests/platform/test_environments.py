@@ -1,4 +1,4 @@
-"""Where a stage of another environment finds our code, and how the platform finds those of vLLM and of benchmarks."""
+"""A stage of another environment finds our code, and the platform finds those of vLLM and of benchmarks."""
 
 from __future__ import annotations
 

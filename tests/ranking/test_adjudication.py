@@ -1,4 +1,4 @@
-"""Where annotators disagree, a reviewer decides; the decision counts, and everything stays in sight."""
+"""A reviewer decides where annotators disagree; the decision counts, and everything stays in sight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a stage goes: a clock of the phases of the cost ledger. Without torch, which some stages lack."""
+"""The use of a stage's time: a clock of the phases of the cost ledger. Without torch, which some stages lack."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def found_by(sessions: sessionmaker[Session], project: Project, text: str, **ask
 
 @pytest.fixture
 def runs(sessions: sessionmaker[Session], project: Project) -> dict[str, Listed]:
-    """By id."""
+    """The runs by id."""
     made: dict[str, Any] = {}
     with transaction(sessions) as session:
         return {str(list_run(session, project, one, made)): one for one in RUNS}

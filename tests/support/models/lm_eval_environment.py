@@ -1,5 +1,5 @@
-"""Where tests find lm-evaluation-harness, tasks of their own for it, and a model whose answers are known: a table of
-which word follows which."""
+"""The place where tests find lm-evaluation-harness, tasks of their own for it, and a model whose answers are known: a
+table of which word follows which."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Where tests find vLLM, the environment of `make setup-vllm` or the one that STEERBOARD_VLLM_PYTHON names, and models
-that it takes."""
+"""The place where tests find vLLM, the environment of `make setup-vllm` or the one that STEERBOARD_VLLM_PYTHON names,
+and models that it takes."""
 
 from __future__ import annotations
 

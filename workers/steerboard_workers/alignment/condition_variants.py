@@ -45,8 +45,8 @@ class ConditionVariants:
 def variants_of(
     method: TrainingMethod[Any], renderer: Renderer, held_out: Sequence[Row], limit: int, seed: int
 ) -> ConditionVariants | None:
-    """At most `limit` of the held-out rows, by the run's seed. Rows that ask for nothing are left out, and those whose
-    answer is not the same tokens under every condition, as where it is cut. None: fewer than two rows are left."""
+    """Variants of `limit` held-out rows at most, by the run's seed. Rows that ask for nothing are left out, and those
+    whose answer is not the same tokens under every condition, as where it is cut. None: fewer than two are left."""
     form = method.condition_format
     if form is None:
         return None

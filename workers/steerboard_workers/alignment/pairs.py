@@ -113,7 +113,7 @@ class PairMethod(TrainingMethod[P]):
         return Selection(kept, notes=left_out(self._counts))
 
     def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
-        """None for sides that are equal where they were cut."""
+        """Returns None for sides that are equal where they were cut."""
         if group.responses[0] == group.responses[1]:
             self._counts["equal_pairs"] += 1
             return None

@@ -1,5 +1,5 @@
-"""Where attention finds the tokens of sequences that are concatenated in one row: grids, padded to the longest of the
-micro-batch, or rows of their own lengths one behind the other."""
+"""The places where attention finds the tokens of sequences that are concatenated in one row: grids, padded to the
+longest of the micro-batch, or rows of their own lengths one behind the other."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Further:
 
 @dataclass
 class Segments:
-    """Where a row's tokens are for attention: `first` in causal rows, `further` in others."""
+    """The places of a row's tokens for attention: `first` in causal rows, `further` in others."""
 
     first: Grid
     further: Further | None = None

@@ -130,7 +130,7 @@ class TrainingMethod(Generic[C]):
         tokens, or leave some out, which then count as dropped. Called once, with all that are left."""
 
     def source(self, context: SourceContext) -> BatchSource:
-        """Where the global batches come from: by default the rows, in random order."""
+        """The source of the global batches: by default the rows, in random order."""
         return ListSource(context.train, context.held_out, self.config)
 
     def objective(self) -> Objective:

@@ -36,7 +36,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where weights are. `path` leads to the memory while the process that wrote it lives."""
+    """The place of weights. `path` leads to the memory while the process that wrote it lives."""
 
     path: str
     tensors: tuple[Placed, ...]

@@ -42,7 +42,7 @@ class AnswerWriter:
         self.flush()
 
     def flush_sometimes(self) -> None:
-        """At most every `FLUSH_SECONDS`."""
+        """Flush every `FLUSH_SECONDS` at most."""
         if time.monotonic() - self._flushed >= FLUSH_SECONDS:
             self.flush()
 

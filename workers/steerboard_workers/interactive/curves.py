@@ -70,7 +70,7 @@ class _Work:
 
 
 class CurveServer:
-    """At most one curve in hand. For one thread at a time."""
+    """A server with at most one curve in hand, for one thread at a time."""
 
     def __init__(
         self, sessions: sessionmaker[Session], models: ModelCache, lease_holder: LeaseHolder, stopping: threading.Event

@@ -70,7 +70,7 @@ class HeldModel:
 
 
 class ModelCache:
-    """At most so many bytes of models as the settings say. For any thread."""
+    """A cache of as many bytes of models as the settings allow, for any thread."""
 
     def __init__(
         self, sessions: sessionmaker[Session], store: ArtifactStore, cache: LocalCache, settings: Settings

@@ -34,7 +34,7 @@ class DeviceGroup:
             raise ValueError(f"several nodes need a rendezvous host:port, not {self.rendezvous!r}")
 
     def roles(self, config: Config) -> RoleNodes | None:
-        """Where the roles of a run work; None where all of them do on the devices that train.
+        """The devices where the roles of a run work; None where all of them do on the devices that train.
 
         Raises `BadInput` (`placement_does_not_fit`)."""
         if not (isinstance(config, OnlineConfig) and config.placement.apart):

@@ -1,4 +1,4 @@
-"""Where a worker keeps a run's files.
+"""The folder where a worker keeps a run's files.
 
     HOME/work/RUN/checkpoints/   shared by all attempts, kept until the run has succeeded
     HOME/work/RUN/aN/            attempt N: stage.json, outputs/, and `checkpoints` leading to the above

@@ -1,4 +1,4 @@
-"""Where the global batches of a training run come from: a source is asked for them step by step.
+"""The source of the global batches of a training run: a source is asked for them step by step.
 
 The simplest source is a finished list, drawn in an order that is a function of (seed, step). Others make a batch when
 it is asked for, also from the weights as they are at that step (rollouts.py).
@@ -136,7 +136,7 @@ class ListSource(BatchSource):
 def order_of(
     train: Sequence[Example], config: TrainingConfig, together: Callable[[Example], Hashable] = BY_ROW
 ) -> Order:
-    """In which a finished list is drawn."""
+    """The order in which a finished list is drawn."""
     return Order(len(train), config.batch, config.epochs, config.seed, Together.by(together(row) for row in train))
 
 

@@ -20,7 +20,7 @@ class Gdpo(PolicyGradientMethod[GdpoConfig]):
         return answers.spread(advantages)
 
     def tied(self, answers: Answers) -> NDArray[np.bool_]:
-        """Where every reward is equal within the group: rewards that differ may add up to the same."""
+        """Whether every reward is equal within the group: rewards that differ may add up to the same."""
         unscored = np.isnan(answers.rewards)
         tied = np.ones(len(answers.rewards), dtype=np.bool_)
         for name, rewards in answers.sources.items():

@@ -146,8 +146,8 @@ class PolicyGradientObjective:
 
 
 def _unread(log_probs: Tensor, given: Mapping[str, Tensor], sequences: Tensor) -> list[Tensor]:
-    """Where the update is the first that reads the policy: answers, sums over tokens of log pi - log pi_ref and of
-    -log pi, sum and largest of the distances from the sampler's log-probs. Zeros elsewhere."""
+    """The figures of an update that is the first to read the policy: answers, sums over tokens of log pi - log pi_ref
+    and of -log pi, sum and largest of the distances from the sampler's log-probs. Zeros elsewhere."""
     nothing = torch.zeros((), dtype=torch.float64, device=log_probs.device)
     if SAMPLED not in given:
         return [nothing] * 5

@@ -238,7 +238,7 @@ class Renderer:
         return self._fit(_PromptTokens(prompt, learned, min(kept, len(prompt))), answers)
 
     def _borders(self, opened: OpenText, prompt_ids: list[int], closed: ClosedText, ids: list[int]) -> tuple[int, int]:
-        """Where the answer begins and ends, its end token included, in the tokens of a closed conversation."""
+        """The beginning and end of the answer, its end token included, in the tokens of a closed conversation."""
         (begins, ends), text = closed.answer, closed.written.text
         as_asked = begins == len(opened.written.text) and ids[: len(prompt_ids)] == prompt_ids
         tail = self._tail_ids(text[ends:])

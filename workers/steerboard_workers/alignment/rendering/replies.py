@@ -1,4 +1,4 @@
-"""Where a conversation has the answers of an assistant, by construction: a turn's text is never searched for, since a
+"""The places of an assistant's answers in a conversation, by construction: a turn's text is never searched for, since a
 header, a date or a system prompt may hold the same characters."""
 
 from __future__ import annotations

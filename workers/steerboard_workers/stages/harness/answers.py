@@ -25,7 +25,7 @@ class Missing:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Where its answer is kept (`KEY`)."""
+        """The place where its answer is kept (`KEY`)."""
         return self.key, self.n
 
     @property

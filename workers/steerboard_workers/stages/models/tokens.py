@@ -29,7 +29,7 @@ def reads_otherwise(own: Renderer, ours: Renderer) -> str | None:
 
 
 def _ids(renderer: Renderer, conversation: list[dict[str, str]]) -> list[int] | None:
-    """None for a conversation that the template refuses."""
+    """Returns None for a conversation that the template refuses."""
     try:
         return renderer.prompts_ids([conversation])[0] + [renderer.end_id]
     except BadInput:

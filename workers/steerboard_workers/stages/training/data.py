@@ -160,7 +160,7 @@ def rows_of(stage: Stage, name: str, method: TrainingMethod[Any]) -> Iterator[Ro
 
 
 def _sample(rows: list[Row], limit: int, seed: int) -> list[Row]:
-    """At most `limit` rows, drawn once for the whole run, in their order."""
+    """A sample of `limit` rows at most, drawn once for the whole run, in their order."""
     if len(rows) <= limit:
         return rows
     generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, 2**63]))

@@ -89,7 +89,7 @@ class StageWatcher:
         return why
 
     def _samples(self, attempt: Attempt, stage: StageProcess) -> DeviceSamples | None:
-        """None for a run that works elsewhere."""
+        """Returns None for a run that works elsewhere."""
         if endpoint_runs.asks_elsewhere(attempt.run):
             return None
         elapsed = time.monotonic() - attempt.began

@@ -292,7 +292,7 @@ def _blocks(train: list[Example], drawn: Sequence[int] | None) -> list[list[Exam
 
 
 def _spread(items: Sequence[T], number: int) -> list[T]:
-    """At most so many of them, evenly from the first to the last."""
+    """A selection of at most so many, evenly from the first to the last."""
     count = min(number, len(items))
     return [items[place * (len(items) - 1) // max(1, count - 1)] for place in range(count)]
 

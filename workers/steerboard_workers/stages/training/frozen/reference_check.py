@@ -1,4 +1,4 @@
-"""Where policy and reference are one model, their log-probs are equal: if not, one of them is not what it should be."""
+"""A policy and a reference that are one model have equal log-probs: if not, one of them is not what it should be."""
 
 from __future__ import annotations
 

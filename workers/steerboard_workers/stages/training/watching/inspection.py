@@ -148,9 +148,8 @@ def inspector_of(
     passes: ForwardPasses,
     frozen: FrozenModels,
 ) -> PairInspector | None:
-    """None for methods that neither compare the two answers of a pair nor learn thumbs, and where none are to be
-    inspected. Called by
-    every process before the first step, with the weights that training starts from."""
+    """Returns None for methods that neither compare the two answers of a pair nor learn thumbs, and where none are to
+    be inspected. Called by every process before the first step, with the weights that training starts from."""
     config = method.config
     limit = getattr(config, "inspect_pairs", 0)
     by_token = isinstance(method, GivesRewards)
@@ -176,7 +175,7 @@ def inspector_of(
 
 
 def _sample(split: Split, examples: Sequence[Example], limit: int, seed: int) -> list[tuple[Split, Example]]:
-    """At most `limit`, in their order."""
+    """A sample of `limit` at most, in their order."""
     places: Sequence[int] = range(len(examples))
     if len(examples) > limit:
         generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, 2**62]))

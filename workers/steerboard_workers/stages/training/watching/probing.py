@@ -132,7 +132,7 @@ def _asked(
 
 
 def _held_out(stage: Stage, limit: int, seed: int) -> list[ProbePrompt]:
-    """At most `limit` different prompts of held-out rows, in their order."""
+    """Different prompts of held-out rows, `limit` at most, in their order."""
     distinct: dict[str, ProbePrompt] = {}
     if limit:
         for place, row in enumerate(stage.rows("data")):
