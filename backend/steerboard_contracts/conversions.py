@@ -23,7 +23,7 @@ ConversionName = Literal[
 
 
 class Way(NamedTuple):
-    """From rows of one kind to rows of another. Names are of `steerboard datasets convert`."""
+    """A way from rows of one kind to rows of another. Names are of `steerboard datasets convert`."""
 
     name: ConversionName
     takes: SampleKind

@@ -65,7 +65,7 @@ def no_guidance(guidance: float, of: str) -> BadInput:
 
 
 def guided_suffix(guidance: float) -> str:
-    """For names of what is guided: `_w3`."""
+    """A suffix for names of what is guided: `_w3`."""
     return f"_w{guidance:g}"
 
 

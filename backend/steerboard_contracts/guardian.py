@@ -138,7 +138,7 @@ def start(status_descriptor: int, terms: Terms) -> int:
 
 
 def be_taken_first() -> None:
-    """By the kernel, when memory runs out. Any process may raise its own; descendants inherit it."""
+    """Let the kernel take this process first when memory runs out. Any process may do so; descendants inherit it."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
 

@@ -1,4 +1,4 @@
-"""Where the roles of an online run work: on the devices that train, or on further ones of the same worker."""
+"""The devices on which the roles of an online run work: those that train, or further ones of the same worker."""
 
 from __future__ import annotations
 

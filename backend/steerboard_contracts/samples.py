@@ -53,7 +53,7 @@ Reward = Annotated[Finite, AfterValidator(_reward)]
 
 
 def _grades(values: dict[str, float]) -> dict[str, float]:
-    """In the order of their names: what is stored as JSON forgets another one."""
+    """The grades in the order of their names: what is stored as JSON forgets another one."""
     if not values:
         raise ValueError("has no values; leave the field out")
     if len(values) > MOST_ATTRIBUTES:

@@ -174,9 +174,9 @@ class TrainingConfig(Config):
         """Why answers find no room, where the model to train has so many tokens for prompt and answer together."""
         return None
 
-    def for_start(self, template: TemplateName, asked: ConditionFormat | None) -> Self:
-        """With what depends on the model to train: its template, and how it is asked already. Raises `BadInput`
-        (`bad_config`) where that does not fit the other fields."""
+    def for_start(self, template: TemplateName, form: ConditionFormat | None) -> Self:
+        """The config with what depends on the model to train: its template, and how it is asked already. Raises
+        `BadInput` (`bad_config`) where that does not fit the other fields."""
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Where the server is and who calls: given, from the environment, or as the CLI signed in."""
+"""The server's address and the caller: given, from the environment, or as the CLI signed in."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ApiError(SteerboardError):
     def __init__(self, problem: Mapping[str, Any], status: int) -> None:
         detail = str(problem.get("detail") or f"the server answered {status}")
         places = [place for place in problem.get("errors") or [] if isinstance(place, dict)]
-        text = "; ".join([detail.rstrip("."), *(f"{one.get('location')}: {one.get('message')}" for one in places[:5])])
+        text = "; ".join([detail.rstrip("."), *(f"{row.get('location')}: {row.get('message')}" for row in places[:5])])
         code = str(problem.get("code") or f"http_{status}")
         super().__init__(text, code=code, hint=problem.get("hint"))
         self.status = status

@@ -49,7 +49,7 @@ def steerboard_gate(steerboard: Board) -> Callable[[str, Rules], GateVerdict]:
             lines = [
                 f"{name}: {verdict.verdict}",
                 *verdict.why,
-                *(f"{one.text}: {one.why or one.outcome}" for one in verdict.rules if one.outcome != "pass"),
+                *(f"{rule.text}: {rule.why or rule.outcome}" for rule in verdict.rules if rule.outcome != "pass"),
             ]
             pytest.fail("\n".join(lines), pytrace=False)
         return verdict

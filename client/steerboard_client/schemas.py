@@ -1594,8 +1594,8 @@ class HubTokenChange(Schema):
 
 class HubTokenOut(Schema):
     """
-    Where the token comes from with which the hub is asked: the project's own, the environment of the server, or
-    null where neither has one. Workers on other machines use their own environment.
+    The source of the token with which the hub is asked: the project's own, the environment of the server, or null
+    where neither has one. Workers on other machines use their own environment.
     """
 
     source: Literal["project", "server"] | None
@@ -2931,7 +2931,7 @@ class StopItem(RootModel[str]):
 
 class PlaygroundDecoding(Schema):
     """
-    As `Decoding` of a run, for one answer. Temperature 0 is greedy.
+    The `Decoding` of a run, for one answer. Temperature 0 is greedy.
     """
 
     model_config = ConfigDict(
@@ -3350,9 +3350,9 @@ class RankingOut(Schema):
 
 class Rated(Schema):
     """
-    On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
-    counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders the
-    votes.
+    A rating on the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval.
+    `n` counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders
+    the votes.
     """
 
     elo: float | None
@@ -4241,7 +4241,7 @@ class SearchState(Schema):
 
 class SeenOut(Schema):
     """
-    Where a prompt occurs in training data; `overlap` is the share of its word n-grams that is found there.
+    A place of a prompt in training data; `overlap` is the share of its word n-grams that is found there.
     """
 
     dataset: str
@@ -5192,8 +5192,7 @@ class WeightsPreviewIn(Schema):
 
 class WinRateDifference(Schema):
     """
-    By how much the win rate of `a` over `b` is higher by a reward model than by another source, on the items that
-    both have.
+    The win rate of `a` over `b` by a reward model less that by another source, on the items that both have.
     """
 
     a: str
@@ -5414,7 +5413,7 @@ class AnswerOut(Schema):
 
 class ArenaEntrantIn(Schema):
     """
-    As a column of the playground; `name`: what it is called once a vote is given, by default model and score.
+    A column of the playground; `name`: what it is called once a vote is given, by default model and score.
     """
 
     model_config = ConfigDict(
@@ -5455,8 +5454,8 @@ class ArenaIn(Schema):
 
 class ArenaLeaderboard(Schema):
     """
-    As `steerboard figures` computes it from the exported battles. `why`: there are no ratings; `unrated`: entrants
-    without a chain of wins to and from the others.
+    The ratings that `steerboard figures` computes from the exported battles. `why`: there are no ratings; `unrated`:
+    entrants without a chain of wins to and from the others.
     """
 
     by_category: Annotated[dict[str, int], Field(description="Votes that count, by category.")]
@@ -7155,7 +7154,7 @@ class RunKindCard(Schema):
 
 class RunKindOut(Schema):
     """
-    With what a launch form needs: the config's JSON Schema.
+    A run kind with what a launch form needs: the config's JSON Schema.
     """
 
     about: str
@@ -7785,7 +7784,7 @@ class DraftOut(Schema):
 
 class DroppedRow(Schema):
     """
-    With what it holds. `of_sample`: what `of_row` holds, in examples only.
+    A row with what it holds. `of_sample`: what `of_row` holds, in examples only.
     """
 
     evaluation: EvaluationMatch | None = None
@@ -8021,7 +8020,7 @@ class PageSampleOut(Schema):
 
 class PairRead(Schema):
     """
-    With both answers, and the log-ratios of their first tokens.
+    A pair with both answers, and the log-ratios of their first tokens.
     """
 
     chosen: list[TokenRatio]

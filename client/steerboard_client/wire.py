@@ -23,9 +23,9 @@ def path_of(*parts: object) -> str:
 
 def pause(attempt: int, response: httpx.Response | None = None) -> float:
     """Seconds before the next try, as the server asks or growing, with jitter."""
-    asked = response.headers.get("Retry-After", "") if response is not None else ""
-    if asked.isdigit():
-        return min(float(asked), 60.0)
+    seconds = response.headers.get("Retry-After", "") if response is not None else ""
+    if seconds.isdigit():
+        return min(float(seconds), 60.0)
     return min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**attempt) * (0.5 + random.random() / 2)
 
 

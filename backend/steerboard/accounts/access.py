@@ -217,7 +217,7 @@ def visible_project(session: Session, caller: Caller, ref: str) -> tuple[Project
 
 
 def asked_project(request: Request, session: Session, caller: Caller) -> tuple[Project, frozenset[str]]:
-    """As `visible_project`: that of the path; without one that of the header, then the token's own, then `default`."""
+    """The project of the path; without one that of the header, then the token's own, then `default`."""
     own = str(caller.project_id) if caller.project_id else DEFAULT_PROJECT
     named = request.path_params.get("project") or request.headers.get(PROJECT_HEADER)
     return visible_project(session, caller, named or own)

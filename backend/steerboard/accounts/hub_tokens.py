@@ -1,4 +1,4 @@
-"""With which token the hub is asked for a project: its own, sealed, or that of the server's environment."""
+"""The token that the hub is asked with for a project: its own, sealed, or that of the server's environment."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ class HubTokenChange(BaseModel):
 
 
 class HubTokenOut(BaseModel):
-    """Where the token comes from with which the hub is asked: the project's own, the environment of the server, or
-    null where neither has one. Workers on other machines use their own environment."""
+    """The source of the token with which the hub is asked: the project's own, the environment of the server, or null
+    where neither has one. Workers on other machines use their own environment."""
 
     source: Literal["project", "server"] | None
 

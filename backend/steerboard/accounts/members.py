@@ -133,8 +133,8 @@ def token_owner(session: Session, caller: Caller, project: Project, scopes: list
 
     Raises `Forbidden` (`missing_scope`) for someone who was removed or demoted at this moment.
     """
-    mine = select(Membership.role).where(Membership.project_id == project.id, Membership.user_id == caller.user_id)
-    role = session.scalar(mine.with_for_update(read=True))
+    roles = select(Membership.role).where(Membership.project_id == project.id, Membership.user_id == caller.user_id)
+    role = session.scalar(roles.with_for_update(read=True))
     if set(scopes) <= allowed(role):
         return caller.user_id
     if caller.user_id is None or caller.is_operator:
@@ -145,17 +145,17 @@ def token_owner(session: Session, caller: Caller, project: Project, scopes: list
 
 
 def new_link(session: Session, caller: Caller, project: Project, name: str) -> tuple[str, dt.datetime]:
-    """For someone who lost the way in: the password and all sessions end with it.
+    """A link for someone who lost the way in: the password and all sessions end with it.
 
     Anyone allowed to make it already has full access to that person's projects, so gains nothing. Raises
     `NotFound`, `Forbidden` (`not_their_owner`).
     """
     _, user = find(session, project, name)
-    theirs = session.scalars(
+    projects = session.scalars(
         select(Project).join(Membership, Membership.project_id == Project.id).where(Membership.user_id == user.id)
     )
     more = "runs this server" if user.name == OPERATOR and not caller.is_operator else ""
-    if not all("admin" in caller.scopes_in(session, other) for other in theirs):
+    if not all("admin" in caller.scopes_in(session, other) for other in projects):
         more = "also belongs to a project that is not yours"
     if more:
         raise Forbidden(

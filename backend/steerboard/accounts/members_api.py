@@ -25,7 +25,7 @@ Owner = Annotated[Access, Depends(AccessTo("admin"))]
 def list_members(
     session: Db, access: Reader, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 50
 ) -> Page[MemberOut]:
-    """In the order in which the accounts were created."""
+    """The members, in the order in which their accounts were created."""
 
     def convert(page: Sequence[Membership]) -> list[MemberOut]:
         names = members.names_of(session, list(page))

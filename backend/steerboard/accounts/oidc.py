@@ -59,15 +59,15 @@ async def begin(request: Request, settings: Settings, secrets: Secrets, back: st
     request.scope["session"] = {}
     try:
         await _check_issuer(client, settings)
-        asked = await client.create_authorization_url(f"{settings.public_url}{CALLBACK}")
-        await client.save_authorize_data(request, redirect_uri=f"{settings.public_url}{CALLBACK}", **asked)
+        authorization = await client.create_authorization_url(f"{settings.public_url}{CALLBACK}")
+        await client.save_authorize_data(request, redirect_uri=f"{settings.public_url}{CALLBACK}", **authorization)
     except (AuthlibBaseError, httpx.HTTPError, ValueError, RuntimeError) as error:
         log.warning("the OpenID provider cannot be asked: %s: %s", type(error).__name__, error)
         raise refused() from None
     kept = secrets.seal(json.dumps({"session": request.session, "back": back[:500]}))
     if len(kept) > _LONGEST_COOKIE:
         kept = secrets.seal(json.dumps({"session": request.session, "back": ""}))
-    return asked["url"], kept
+    return authorization["url"], kept
 
 
 async def finish(request: Request, settings: Settings, secrets: Secrets) -> tuple[Claims, str]:
@@ -124,7 +124,7 @@ def _client(settings: Settings) -> StarletteOAuth2App:
 
 @lru_cache(maxsize=4)
 def _registered(issuer: str, client_id: str, secret: str, scopes: str) -> StarletteOAuth2App:
-    """With the provider's metadata and keys, once they are known."""
+    """A client that keeps the provider's metadata and keys, once they are known."""
     made = OAuth().register(
         "oidc",
         server_metadata_url=f"{issuer}/.well-known/openid-configuration",

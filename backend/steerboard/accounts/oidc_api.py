@@ -29,7 +29,7 @@ def sign_in_methods(request: Request) -> SignInMethods:
 
 @root_router.get("/sign-in/oidc", status_code=303, response_class=RedirectResponse, responses=problems(404))
 async def begin_oidc(request: Request, back: str = "") -> Response:
-    """To the OpenID provider. `?back=/p/...` names the page to go to afterwards."""
+    """Redirect to the OpenID provider. `?back=/p/...` names the page to go to afterwards."""
     state = request.app.state
     try:
         address, kept = await oidc.begin(request, state.settings, state.secrets, back)

@@ -25,7 +25,7 @@ _ALLOWS: dict[str, frozenset[Scope]] = {
 
 
 def allowed(role: str | None) -> frozenset[Scope]:
-    """In the project of the role; nothing without one."""
+    """The scopes in the project of the role; none without one."""
     return _ALLOWS.get(role or "", frozenset())
 
 

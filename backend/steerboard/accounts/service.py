@@ -65,8 +65,8 @@ def ensure_default(session: Session, held_out_fraction: float) -> tuple[Project,
 def visible_projects(caller: Caller) -> Select[Project]:
     query = select(Project)
     if caller.token_scopes is None:
-        mine = select(Membership.project_id).where(Membership.user_id == caller.user_id)
-        return query.where(Project.id.in_(mine))
+        joined = select(Membership.project_id).where(Membership.user_id == caller.user_id)
+        return query.where(Project.id.in_(joined))
     return query if caller.project_id is None else query.where(Project.id == caller.project_id)
 
 
@@ -104,9 +104,9 @@ def create_token(
 
 
 def revoke_token(session: Session, project: Project, ref: str) -> ApiToken:
-    """By id or name. A second time changes nothing. Raises `NotFound`."""
-    mine = select(ApiToken).where(ApiToken.project_id == project.id)
-    live_first = mine.order_by(ApiToken.revoked_at.is_(None).desc(), ApiToken.id.desc())
+    """Revoke a token by id or name. A second time changes nothing. Raises `NotFound`."""
+    tokens = select(ApiToken).where(ApiToken.project_id == project.id)
+    live_first = tokens.order_by(ApiToken.revoked_at.is_(None).desc(), ApiToken.id.desc())
     token = find(session, live_first, ApiToken.id, ApiToken.name, ref)
     if token is None:
         raise NotFound(f"there is no token `{ref}`", hint="List them with `steerboard tokens list`.")

@@ -157,8 +157,8 @@ def _own_session(request: Request, session: Session, caller: Caller) -> tuple[Us
 
 
 def _session_out(session: Session, user: User, browser: BrowserSession) -> SessionOut:
-    mine = select(Project, Membership.role).join(Membership, Membership.project_id == Project.id)
-    rows = session.execute(mine.where(Membership.user_id == user.id).order_by(Project.name)).all()
+    memberships = select(Project, Membership.role).join(Membership, Membership.project_id == Project.id)
+    rows = session.execute(memberships.where(Membership.user_id == user.id).order_by(Project.name)).all()
     return SessionOut(
         user=user.name,
         csrf_token=browser.csrf_token,

@@ -39,7 +39,7 @@ def check_password(
 
 
 def _note_failure(sessions: sessionmaker[Session], user: User | None, address: str) -> None:
-    """In a transaction of its own: the request's rolls back. The attempts' limit also bounds these entries.
+    """Note it in a transaction of its own: the request's rolls back. The attempts' limit also bounds these entries.
 
     An unknown name is not kept, since people also type passwords there.
     """

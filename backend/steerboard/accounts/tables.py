@@ -123,7 +123,7 @@ class SignInAttempt(Base):
 
 
 class KnownAddress(Base):
-    """From where a person signed in. Guesses of their password from elsewhere never lock them out there."""
+    """The address from which a person signed in. Guesses of their password from elsewhere never lock them out there."""
 
     __tablename__ = "known_addresses"
 

@@ -31,8 +31,8 @@ class Assets:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asked = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and scope["path"].startswith("/assets/")
-        await (_page(Request(scope)) if asked else self._app)(scope, receive, send)
+        asset = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and scope["path"].startswith("/assets/")
+        await (_page(Request(scope)) if asset else self._app)(scope, receive, send)
 
 
 def install(app: FastAPI) -> None:

@@ -1,5 +1,5 @@
-"""For probes, without a token: `/api/v1/system/live` (does the process answer) and `/api/v1/system/health` (which part
-is ill, and nothing else)."""
+"""Routes for probes, without a token: `/api/v1/system/live` (does the process answer) and `/api/v1/system/health`
+(which part is ill, and nothing else)."""
 
 from __future__ import annotations
 

@@ -31,20 +31,20 @@ class Probe:
 
     def _asking(self) -> Future[bool]:
         with self._lock:
-            said = self._said
-            if said is None or (said.done() and time.monotonic() - self._asked >= self._keep):
-                said = self._said = Future()
+            answer = self._said
+            if answer is None or (answer.done() and time.monotonic() - self._asked >= self._keep):
+                answer = self._said = Future()
                 # So no waiter can cancel it.
-                said.set_running_or_notify_cancel()
+                answer.set_running_or_notify_cancel()
                 self._asked = time.monotonic()
                 # A daemon: one that hangs must not keep the process from ending.
-                threading.Thread(target=self._run, args=(said,), name="probe", daemon=True).start()
-            return said
+                threading.Thread(target=self._run, args=(answer,), name="probe", daemon=True).start()
+            return answer
 
-    def _run(self, said: Future[bool]) -> None:
+    def _run(self, answer: Future[bool]) -> None:
         try:
             self._ask()
         except Exception:
-            said.set_result(False)
+            answer.set_result(False)
         else:
-            said.set_result(True)
+            answer.set_result(True)

@@ -144,9 +144,9 @@ def stream_battle(
     """Server-sent events of a turn: `answer` with a side's text as it grows, `end` when all have ended. A reader that
     connects gets everything so far."""
     row = service.get_battle(session, voter.project, voter.user_id, battle)
-    asked = read_conversations(session, [row])[row.id].first(turn).turns[-1].comparison_id
+    id_ = read_conversations(session, [row])[row.id].first(turn).turns[-1].comparison_id
     project_id = voter.project.id
-    body = stream.follow(request.app, asked, lambda: may_read(request, credentials, project_id, "rank"), side_change)
+    body = stream.follow(request.app, id_, lambda: may_read(request, credentials, project_id, "rank"), side_change)
     return StreamingResponse(body, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 

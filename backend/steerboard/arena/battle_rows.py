@@ -34,17 +34,17 @@ def rows(session: Session, arena: Arena, category: str | None = None) -> Iterato
     if category is not None:
         query = query.where(Vote.category == category)
     for entrants, vote in session.execute(query):
-        for one, other, share in decided(vote.verdict, len(entrants)):
+        for side, other, share in decided(vote.verdict, len(entrants)):
             yield {
-                "id": f"{vote.battle_id}-{LETTERS[one]}{LETTERS[other]}",
+                "id": f"{vote.battle_id}-{LETTERS[side]}{LETTERS[other]}",
                 "battle": str(vote.battle_id),
-                "model_a": names[entrants[one]],
+                "model_a": names[entrants[side]],
                 "model_b": names[entrants[other]],
                 "winner": _TIES.get(vote.verdict) or _WINNERS[share],
                 "tstamp": vote.created_at.timestamp(),
-                "turn": len(vote.conversations[one]) // 2,
+                "turn": len(vote.conversations[side]) // 2,
                 "category": vote.category,
-                "conversation_a": vote.conversations[one],
+                "conversation_a": vote.conversations[side],
                 "conversation_b": vote.conversations[other],
             }
 

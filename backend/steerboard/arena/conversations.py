@@ -48,8 +48,8 @@ class Conversation:
         """Each side's conversation."""
         messages: list[list[dict[str, str]]] = [[] for _ in range(self.sides)]
         for turn in self.turns:
-            for mine, answer in zip(messages, turn.answers, strict=True):
-                mine += [
+            for conversation, answer in zip(messages, turn.answers, strict=True):
+                conversation += [
                     {"role": "user", "content": turn.prompt},
                     {"role": "assistant", "content": answer.text},
                 ]

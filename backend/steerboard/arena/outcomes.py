@@ -24,5 +24,5 @@ def decided(verdict: str, sides: int) -> list[tuple[int, int, float]]:
     each other one, about which nothing more is known, or all of a tie."""
     best = best_of(verdict)
     if best is None:
-        return [(one, other, 0.5) for one, other in combinations(range(sides), 2)]
-    return [(one, other, float(one == best)) for one, other in combinations(range(sides), 2) if best in (one, other)]
+        return [(a, b, 0.5) for a, b in combinations(range(sides), 2)]
+    return [(a, b, float(a == best)) for a, b in combinations(range(sides), 2) if best in (a, b)]

@@ -56,7 +56,7 @@ def _wins(session: Session, arena: Arena) -> np.ndarray[tuple[int, int], np.dtyp
     )
     for entrants, verdict, votes in session.execute(counted):
         pairs = decided(verdict, len(entrants))
-        for one, other, share in pairs:
-            wins[entrants[one], entrants[other]] += votes / len(pairs) * share
-            wins[entrants[other], entrants[one]] += votes / len(pairs) * (1 - share)
+        for side, other, share in pairs:
+            wins[entrants[side], entrants[other]] += votes / len(pairs) * share
+            wins[entrants[other], entrants[side]] += votes / len(pairs) * (1 - share)
     return wins

@@ -19,9 +19,9 @@ from steerboard.platform.names import check_name
 
 
 def create(session: Session, project: Project, arena: Arena, given: PairsIn, actor: str) -> Dataset:
-    """For each vote for a side a row with each other side, in the order of the votes, with who decided it, when, and
-    between whom. Ties, battles that are all bad and repeats are left out, and counted by vote; answers that are empty
-    or the same, by pair.
+    """Make, for each vote for a side, a row with each other side, in the order of the votes, with who decided it, when,
+    and between whom. Ties, battles that are all bad and repeats are left out, and counted by vote; answers that are
+    empty or the same, by pair.
 
     Raises `BadInput` (`invalid_name`), `EmptySelection` where nothing is preferred.
     """

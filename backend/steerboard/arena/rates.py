@@ -21,14 +21,14 @@ VOTES = 60
 
 def take_turn(session: Session, user_id: uuid.UUID) -> None:
     """Before a turn of a battle is asked. Raises `TooFast`."""
-    mine = select(Turn.created_at).join(Battle, Battle.id == Turn.battle_id).where(Battle.user_id == user_id)
-    _wait_for(session, user_id, mine.order_by(Turn.created_at.desc()), TURNS, "questions")
+    turns = select(Turn.created_at).join(Battle, Battle.id == Turn.battle_id).where(Battle.user_id == user_id)
+    _wait_for(session, user_id, turns.order_by(Turn.created_at.desc()), TURNS, "questions")
 
 
 def take_vote(session: Session, user_id: uuid.UUID) -> None:
     """Before a vote is stored; one person's votes are then stored one after the other. Raises `TooFast`."""
-    mine = select(Vote.created_at).where(Vote.user_id == user_id).order_by(Vote.created_at.desc())
-    _wait_for(session, user_id, mine, VOTES, "votes")
+    votes = select(Vote.created_at).where(Vote.user_id == user_id).order_by(Vote.created_at.desc())
+    _wait_for(session, user_id, votes, VOTES, "votes")
 
 
 def _wait_for(session: Session, user_id: uuid.UUID, newest: Select[dt.datetime], limit: int, what: str) -> None:

@@ -20,7 +20,7 @@ EntrantName = Annotated[str, StringConstraints(strip_whitespace=True, min_length
 
 
 class ArenaEntrantIn(ColumnIn):
-    """As a column of the playground; `name`: what it is called once a vote is given, by default model and score."""
+    """A column of the playground; `name`: what it is called once a vote is given, by default model and score."""
 
     name: EntrantName | None = None
 
@@ -134,9 +134,9 @@ class VoteIn(BaseModel):
 
 
 class Rated(BaseModel):
-    """On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
-    counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders the
-    votes."""
+    """A rating on the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval.
+    `n` counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders
+    the votes."""
 
     model: str
     rating: float
@@ -160,8 +160,8 @@ class StyleControlled(BaseModel):
 
 
 class ArenaLeaderboard(BaseModel):
-    """As `steerboard figures` computes it from the exported battles. `why`: there are no ratings; `unrated`: entrants
-    without a chain of wins to and from the others."""
+    """The ratings that `steerboard figures` computes from the exported battles. `why`: there are no ratings; `unrated`:
+    entrants without a chain of wins to and from the others."""
 
     category: str | None
     n: int

@@ -53,16 +53,16 @@ def create(session: Session, project: Project, given: ArenaIn, actor: str) -> Ar
 
 def _entrants(session: Session, project: Project, given: Sequence[ArenaEntrantIn]) -> list[dict[str, object]]:
     entrants: list[dict[str, object]] = []
-    asked: set[tuple[str, str | None, str]] = set()
+    keys: set[tuple[str, str | None, str]] = set()
     for place, entrant in enumerate(given):
         column = columns.resolve(session, project, entrant, place)
         key = column.source, column.score_text, entrant.decoding.model_dump_json()
-        if key in asked:
+        if key in keys:
             raise BadEntrants(
                 f"entrants[{place}] is the same as an earlier entrant",
                 hint="Give each entrant a different model, score or decoding.",
             )
-        asked.add(key)
+        keys.add(key)
         taken = [str(entrant["name"]) for entrant in entrants]
         if entrant.name in taken:
             raise BadEntrants(f"two entrants are called {entrant.name!r}", hint="Give each entrant its own name.")
@@ -81,7 +81,7 @@ def _entrants(session: Session, project: Project, given: Sequence[ArenaEntrantIn
 
 
 def get_arena(session: Session, project: Project, ref: str) -> Arena:
-    """By id or name. Raises `NotFound` (`unknown_arena`), also for another project's."""
+    """The arena by id or name. Raises `NotFound` (`unknown_arena`), also for another project's."""
     arena = find(session, select(Arena).where(Arena.project_id == project.id), Arena.id, Arena.name, ref)
     if arena is None:
         raise NotFound(f"there is no arena {ref!r}", code="unknown_arena", hint="`steerboard arena list` lists them.")
@@ -137,8 +137,8 @@ def begin(
 def get_battle(session: Session, project: Project, user_id: uuid.UUID, ref: str, *, lock: bool = False) -> Battle:
     """A battle of this person, by id. Raises `NotFound` (`unknown_battle`), also for another person's."""
     id_ = as_id(ref)
-    mine = select(Battle).where(Battle.id == id_, Battle.project_id == project.id, Battle.user_id == user_id)
-    battle = session.scalar(mine.with_for_update(key_share=True) if lock else mine) if id_ is not None else None
+    query = select(Battle).where(Battle.id == id_, Battle.project_id == project.id, Battle.user_id == user_id)
+    battle = session.scalar(query.with_for_update(key_share=True) if lock else query) if id_ is not None else None
     if battle is None:
         raise NotFound(f"you have no battle {ref!r}", code="unknown_battle")
     return battle

@@ -41,13 +41,13 @@ def give(session: Session, battle: Battle, given: VoteIn) -> bool:
     conversation = read_conversations(session, [battle])[battle.id].first(given.turns)
     conversation.check_complete()
     entrant_set = " ".join(map(str, sorted(battle.entrants)))
-    asked = prompt_hash(conversation)
+    hash_ = prompt_hash(conversation)
     # Votes of one person are stored one after the other.
     before = select(Vote.battle_id).where(
         Vote.arena_id == battle.arena_id,
         Vote.user_id == battle.user_id,
         Vote.entrant_set == entrant_set,
-        Vote.prompt_hash == asked,
+        Vote.prompt_hash == hash_,
         Vote.counts,
     )
     vote = Vote(
@@ -58,7 +58,7 @@ def give(session: Session, battle: Battle, given: VoteIn) -> bool:
         verdict=given.verdict,
         category=battle.category,
         entrant_set=entrant_set,
-        prompt_hash=asked,
+        prompt_hash=hash_,
         counts=session.scalar(before) is None,
         conversations=conversation.messages(),
     )
@@ -69,5 +69,5 @@ def give(session: Session, battle: Battle, given: VoteIn) -> bool:
 
 def prompt_hash(conversation: Conversation) -> str:
     """SHA-256 of what the person asked, whatever its spaces and its case."""
-    asked = "\x00".join(" ".join(turn.prompt.casefold().split()) for turn in conversation.turns)
-    return hashlib.sha256(asked.encode()).hexdigest()
+    prompts = "\x00".join(" ".join(turn.prompt.casefold().split()) for turn in conversation.turns)
+    return hashlib.sha256(prompts.encode()).hexdigest()

@@ -119,7 +119,7 @@ class Asker:
         self._seed = seed
 
     def ask(self, turns: Turns, n: int = 1) -> list[dict[str, Any]]:
-        """By score, and of each score by number. Ends with status 1 where an answer failed."""
+        """The answers by score, and of each score by number. Ends with status 1 where an answer failed."""
         rows = []
         for number in range(n):
             for first in range(0, len(self._scores), _COLUMNS):
@@ -224,8 +224,8 @@ def _print(out: Console, answers: list[dict[str, Any]], form: ConditionFormat | 
     for answer in answers:
         if several and answer["prompt"] != prompt:
             prompt = answer["prompt"]
-            said = prompt if isinstance(prompt, str) else prompt[-1]["content"]
-            out.print(Text(f"\n{said}", style="italic"))
+            question = prompt if isinstance(prompt, str) else prompt[-1]["content"]
+            out.print(Text(f"\n{question}", style="italic"))
         labels = [condition_label(answer["score"], form)] if answer["score"] not in (None, "") else []
         labels += [f"#{answer['n'] + 1}"] if n > 1 else []
         labels += [] if answer["finished"] else ["cut at the token limit"]

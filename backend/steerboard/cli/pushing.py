@@ -44,8 +44,8 @@ def push_model(
 ) -> None:
     """Push a model to a repository of the hub, with a card written from its lineage and evaluations. The repository is
     private unless asked otherwise; an equal push changes nothing."""
-    asked = {"repo": repo, "weights": weights, "base": base, "licence": licence}
-    _push("models", model, asked, public, card, show_card, pool, wait, json)
+    options = {"repo": repo, "weights": weights, "base": base, "licence": licence}
+    _push("models", model, options, public, card, show_card, pool, wait, json)
 
 
 def push_dataset(
@@ -67,7 +67,7 @@ def push_dataset(
 def _push(
     kind: str,
     name: str,
-    asked: dict[str, str | None],
+    options: dict[str, str | None],
     public: bool,
     card: Path | None,
     show_card: bool,
@@ -77,13 +77,13 @@ def _push(
 ) -> None:
     client = Client()
     if show_card:
-        written = client.get(path_of(kind, name, "card"), **asked)
+        written = client.get(path_of(kind, name, "card"), **options)
         if json:
             print_json(written)
         else:
             sys.stdout.write(written["text"])
         return
-    body: dict[str, Any] = {**asked, "private": not public, "pool": pool}
+    body: dict[str, Any] = {**options, "private": not public, "pool": pool}
     if card is not None:
         body["card"] = _read(card)
     run = client.post(path_of(kind, name, "push"), body)
@@ -115,8 +115,8 @@ def _read(card: Path) -> str:
 @token_app.command("set")
 def set_token(json: JsonOption = False) -> None:
     """Set the project's token, from standard input or asked for on a terminal. It is stored sealed and never shown."""
-    asked = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
-    out = Client().request("PUT", "hub-token", json={"token": asked.strip()}).json()
+    token = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    out = Client().request("PUT", "hub-token", json={"token": token.strip()}).json()
     tell("The project has a hub token", out, json=json)
 
 

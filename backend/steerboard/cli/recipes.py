@@ -155,7 +155,7 @@ def run(
 def _start(
     client: Client, recipe: str, overrides: list[str], how: dict[str, Any], *, rows: bool, invalid: int = EXIT_INVALID
 ) -> dict[str, Any]:
-    """With `rows`, after those of training stages have been checked."""
+    """Start the recipe; with `rows`, after those of training stages have been checked."""
     if rows:
         which = {"from_stage": how["from_stage"]}
         check_rows_of_stages(
@@ -233,7 +233,7 @@ def _evaluation(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reward_models(stage: dict[str, Any]) -> list[str]:
-    """As its report calls them: after the stages that train them."""
+    """The reward models as its report calls them: after the stages that train them."""
     return [given["name"] for slot, given in stage["inputs"].items() if slot.partition(".")[0] == "rewards"]
 
 

@@ -22,16 +22,16 @@ _NAMED = 5
 @app.command()
 def columns(json: JsonOption = False) -> None:
     """List what runs can be filtered and sorted by: fields, settings, metrics and results."""
-    found = Client().get("run-columns")
+    columns_ = Client().get("run-columns")
     if json:
-        print_json(found)
+        print_json(columns_)
         return
-    rows = [(one["name"], one["source"], one["about"] or _better(one)) for one in found]
+    rows = [(column["name"], column["source"], column["about"] or _better(column)) for column in columns_]
     print_table(console(), (Column("name"), Column("source"), Column("about", words=True)), rows)
 
 
-def _better(one: dict[str, Any]) -> str:
-    return f"better {one['better']}" if one["better"] else ""
+def _better(column: dict[str, Any]) -> str:
+    return f"better {column['better']}" if column["better"] else ""
 
 
 @app.command()
@@ -56,8 +56,8 @@ def note_(
 ) -> None:
     """Write the notes of a run."""
     written = sys.stdin.read() if text == "-" else text
-    found = Client().patch(path_of("marks", "run", run), {"notes": written})
-    tell(f"Wrote the notes of {run}", found, json=json)
+    marks = Client().patch(path_of("marks", "run", run), {"notes": written})
+    tell(f"Wrote the notes of {run}", marks, json=json)
 
 
 @app.command()
@@ -102,19 +102,19 @@ def delete(
 
 def _print_consequences(expected: dict[str, Any]) -> None:
     out = console(stderr=True)
-    for one in expected["skipped"]:
-        out.print(plain(f"{one['run']['name']} cannot be deleted: {one['why']}"), style="yellow")
-    for one in expected["done"]:
-        for what, things in (("is deleted with it", one["loses"]), ("stays, without its run", one["keeps"])):
+    for change in expected["skipped"]:
+        out.print(plain(f"{change['run']['name']} cannot be deleted: {change['why']}"), style="yellow")
+    for change in expected["done"]:
+        for what, things in (("is deleted with it", change["loses"]), ("stays, without its run", change["keeps"])):
             for thing in things:
-                out.print(plain(f"{one['run']['name']}: {thing['type']} {thing['name']} {what}"))
+                out.print(plain(f"{change['run']['name']}: {thing['type']} {thing['name']} {what}"))
 
 
 def _ids(client: Client, references: Sequence[str]) -> list[str]:
-    return [str(client.get(path_of("runs", one))["id"]) for one in references]
+    return [str(client.get(path_of("runs", reference))["id"]) for reference in references]
 
 
 def _listed(done: Sequence[dict[str, Any]]) -> str:
-    names = [one["run"]["name"] for one in done]
+    names = [change["run"]["name"] for change in done]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

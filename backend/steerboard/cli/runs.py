@@ -70,8 +70,8 @@ def list_runs(
         kept = _view(client, view)
         filter_ = f"({kept['filter']}) {filter_}" if filter_ and kept["filter"] else filter_ or kept["filter"]
         sort, column = sort or kept["sort"], column or kept["columns"]
-    asked = {"state": state, "kind": kind, "pipeline": pipeline, "filter": filter_, "sort": sort, "column": column}
-    runs = list(client.pages("runs", limit, **asked))
+    filters = {"state": state, "kind": kind, "pipeline": pipeline, "filter": filter_, "sort": sort, "column": column}
+    runs = list(client.pages("runs", limit, **filters))
     if json:
         print_json(runs)
         return
@@ -82,15 +82,15 @@ def list_runs(
 
 
 def _view(client: Client, name: str) -> dict[str, Any]:
-    kept = {one["name"]: one["query"] for one in client.get("run-views")}
+    kept = {view["name"]: view["query"] for view in client.get("run-views")}
     if name not in kept:
         raise BadInput(
             f"there is no view `{name}`{did_you_mean(name, kept)}",
             code="not_found",
             hint="Keep one on the page Runs of the dashboard.",
         )
-    found: dict[str, Any] = kept[name]
-    return found
+    query: dict[str, Any] = kept[name]
+    return query
 
 
 @app.command()

@@ -74,8 +74,8 @@ def list_trackers(json: JsonOption = False) -> None:
         note("No trackers yet. Create one: steerboard trackers create KIND NAME")
         return
     rows = [
-        (one["name"], one["kind"], _place(one), _state(one), one["runs"], one["last_export_at"], one["last_error"])
-        for one in trackers
+        (row["name"], row["kind"], _place(row), _state(row), row["runs"], row["last_export_at"], row["last_error"])
+        for row in trackers
     ]
     print_table(console(), _COLUMNS, rows)
 
@@ -110,8 +110,8 @@ def export(
     json: JsonOption = False,
 ) -> None:
     """Export a run that began before the tracker was made, or try again now."""
-    found = Client().post(path_of("trackers", tracker, "exports"), {"run": run})
-    tell(f"Run {run} is exported to {tracker} within seconds", found, json=json)
+    progress = Client().post(path_of("trackers", tracker, "exports"), {"run": run})
+    tell(f"Run {run} is exported to {tracker} within seconds", progress, json=json)
 
 
 @app.command("show")
@@ -127,14 +127,14 @@ def show(
         note("This run is exported to no tracker.")
         return
     rows = [
-        (one["tracker"], one["step"], _progress(one), one["link"] or one["folder"], one["last_error"])
-        for one in exports
+        (row["tracker"], row["step"], _progress(row), row["link"] or row["folder"], row["last_error"])
+        for row in exports
     ]
     print_table(console(), _EXPORT_COLUMNS, rows)
 
 
 def _secret(variable: str | None) -> dict[str, str]:
-    """From the environment, since a command line is seen by others and kept in a history."""
+    """The secret from the environment, since a command line is seen by others and kept in a history."""
     if variable is None:
         return {}
     value = os.environ.get(variable)

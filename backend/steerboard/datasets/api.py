@@ -113,7 +113,7 @@ def list_datasets(
 
 @router.get("/{dataset}", responses=problems(404))
 def get_dataset(session: Db, access: Read, dataset: str) -> DatasetOut:
-    """By id, name or `<pipeline>.<stage>`."""
+    """A dataset by id, name or `<pipeline>.<stage>`."""
     return dataset_out(session, service.get_dataset(session, access.project, dataset))
 
 

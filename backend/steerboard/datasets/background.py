@@ -31,7 +31,7 @@ def prepare_all(sessions: sessionmaker[Session], stopping: threading.Event) -> N
 
 
 def start(sessions: sessionmaker[Session], every_seconds: float, stopping: threading.Event) -> None:
-    """In a thread of its own: indexing a large dataset takes minutes, in which lost runs must still be requeued.
+    """Start in a thread of its own: indexing a large dataset takes minutes, in which lost runs must still be requeued.
 
     No one waits for its end: what it is at is rolled back and done again later.
     """

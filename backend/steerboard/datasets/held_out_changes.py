@@ -21,7 +21,7 @@ def changes_of(dataset: Dataset) -> list[HeldOutChange]:
 
 
 def inherited_changes(*sources: Dataset) -> dict[str, Any]:
-    """For the origin of what is made of `sources`; empty where none has changed rows."""
+    """What goes into the origin of what is made of `sources`; empty where none has changed rows."""
     return as_origin(merged(*map(changes_of, sources)))
 
 
@@ -32,5 +32,5 @@ def as_origin(changes: Iterable[HeldOutChange]) -> dict[str, Any]:
 
 def count_held_out(session: Session, dataset: Dataset, rows: Iterable[int]) -> int:
     """How many of `rows` are held out."""
-    mine = SampleRow.dataset_id == dataset.id, SampleRow.row.in_(sorted(rows)), SampleRow.held_out
-    return session.scalar(select(func.count()).where(*mine)) or 0
+    conditions = SampleRow.dataset_id == dataset.id, SampleRow.row.in_(sorted(rows)), SampleRow.held_out
+    return session.scalar(select(func.count()).where(*conditions)) or 0

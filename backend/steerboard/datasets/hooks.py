@@ -34,7 +34,7 @@ class ToImport:
 
     @property
     def file(self) -> Source:
-        """For imports that always have one: their endpoints have seen to it."""
+        """The source of imports that always have one: their endpoints have seen to it."""
         assert self.source is not None
         return self.source
 

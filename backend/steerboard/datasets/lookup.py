@@ -19,7 +19,7 @@ from steerboard.platform.names import MOST_SUGGESTED, check_name, find
 
 
 def get_dataset(session: Session, project: Project, ref: str | uuid.UUID) -> Dataset:
-    """By id, name, or `<pipeline>.<stage>`. Raises `NotFound`, also for another project's."""
+    """The dataset by id, name, or `<pipeline>.<stage>`. Raises `NotFound`, also for another project's."""
     dataset = find(session, select(Dataset).where(Dataset.project_id == project.id), Dataset.id, Dataset.name, ref)
     if dataset is None and isinstance(ref, str):
         made = stage_output(session, project.id, ref, "dataset")
@@ -31,8 +31,8 @@ def get_dataset(session: Session, project: Project, ref: str | uuid.UUID) -> Dat
 
 def dataset_names(session: Session, project: Project) -> list[str]:
     """The newest names, for suggestions."""
-    mine = select(Dataset.name).where(Dataset.project_id == project.id)
-    return list(session.scalars(mine.order_by(Dataset.id.desc()).limit(MOST_SUGGESTED)))
+    names = select(Dataset.name).where(Dataset.project_id == project.id)
+    return list(session.scalars(names.order_by(Dataset.id.desc()).limit(MOST_SUGGESTED)))
 
 
 def check_free_name(session: Session, project: Project, name: str) -> str:

@@ -111,8 +111,8 @@ def list_evaluation_prompts(
     category: str | None = None,
     whole: Annotated[bool, Query(description="Do not cut long texts; ask for one prompt at a time.")] = False,
 ) -> PromptPage:
-    """By position, with every entrant's answers and their rewards. With long texts a page may be short and still have a
-    `next`."""
+    """The prompts by position, with every entrant's answers and their rewards. With long texts a page may be short and
+    still have a `next`."""
     stored = lookup.get_evaluation(session, access.project, evaluation)
     return prompt_page(session, stored, after=after, limit=limit, seen=seen, category=category, whole=whole)
 

@@ -140,7 +140,7 @@ class ResponseOut(BaseModel):
 
 
 class SeenOut(BaseModel):
-    """Where a prompt occurs in training data; `overlap` is the share of its word n-grams that is found there."""
+    """A place of a prompt in training data; `overlap` is the share of its word n-grams that is found there."""
 
     match: Literal["exact", "near"]
     dataset: str

@@ -33,12 +33,12 @@ from steerboard_statistics.prediction import ScaledRun, predicted
 _RUNS = 20
 
 
-def estimate(session: Session, store: ArtifactStore, project: Project, asked: RunWork) -> RunEstimate:
+def estimate(session: Session, store: ArtifactStore, project: Project, request: RunWork) -> RunEstimate:
     """What the newest earlier runs that are most like it would have cost with its work, and its memory.
 
     Raises `InvalidRun` for what `start_run` would refuse.
     """
-    config, refs = checked(session, project, asked, store=store)
+    config, refs = checked(session, project, request, store=store)
     check = refuse_failing(session, config, refs)
     things: dict[str, Dataset | Model] = {}
     for name, ref in refs.items():
@@ -62,7 +62,7 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
 
 
 def _scaled(session: Session, runs: list[Run], config: RunConfig, new: Traits) -> list[tuple[Run, ScaledRun]]:
-    """Without those that ran on another kind of device than the new one may get."""
+    """The runs without those that ran on another kind of device than the new one may get."""
     inputs = resolve_all(session, runs)
     times = timings(session, runs)
     devices = kinds_of_living_workers(session)

@@ -32,7 +32,7 @@ class FirstSteps(BaseModel):
 
 
 def first_steps(session: Session, project: Project) -> FirstSteps:
-    asked = (
+    scored = (
         select(PlaygroundAnswer.place)
         .join(Comparison, Comparison.id == PlaygroundAnswer.comparison_id)
         .where(Comparison.project_id == project.id, ~Comparison.blind, PlaygroundAnswer.score.is_not(None))
@@ -53,7 +53,7 @@ def first_steps(session: Session, project: Project) -> FirstSteps:
     )
     campaign = select(Campaign.id).where(Campaign.project_id == project.id, Campaign.state == "open")
     return FirstSteps(
-        asked=session.scalar(asked.limit(1)) is not None,
+        asked=session.scalar(scored.limit(1)) is not None,
         steered=session.scalar(steered.order_by(Model.id.desc()).limit(1)),
         imported=session.scalar(imported.limit(1)) is not None,
         ranked=session.scalar(select(func.count()).select_from(ranked.subquery())) or 0,

@@ -102,7 +102,7 @@ def _failed_pipelines(session: Session, project: Project) -> list[WaitingItem]:
 
 
 def _last_success(session: Session, project: Project, recipes: set[str], failed: set[UUID]) -> dict[str, UUID]:
-    """By recipe, the newest pipeline whose stages have all succeeded, among those that began after a failed one."""
+    """The newest pipeline of each recipe whose stages have all succeeded, among those that began after a failed one."""
     if not failed:
         return {}
     stage, other = aliased(Run), aliased(Run)
@@ -150,11 +150,11 @@ def _unfrozen_collections(session: Session, project: Project) -> list[WaitingIte
 
 def _failed_evaluations(session: Session, project: Project) -> list[WaitingItem]:
     """The evaluations of which a run failed lately and was neither resumed nor replaced."""
-    theirs = [
+    links = [
         select(table.evaluation_id, table.run_id).where(table.run_id.is_not(None))
         for table in (Entrant, RewardAssessment, Judge)
     ]
-    runs = theirs[0].union_all(*theirs[1:]).subquery()
+    runs = links[0].union_all(*links[1:]).subquery()
     rows = session.execute(
         select(Evaluation, Run.name, Run.reason, Run.ended_at)
         .join(runs, runs.c.evaluation_id == Evaluation.id)

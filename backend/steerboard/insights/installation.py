@@ -58,7 +58,7 @@ class Figures(Collector):
         self._kept_until = 0.0
 
     def collect(self) -> Iterable[Metric]:
-        """Without the database only `steerboard_database_up` 0."""
+        """The metrics; without the database only `steerboard_database_up` 0."""
         with self._lock:
             if time.monotonic() >= self._kept_until:
                 self._kept = list(self._read())
@@ -111,7 +111,7 @@ def _workers(session: Session, lease_seconds: float) -> Metric:
 
 
 def _gpus(session: Session, lease_seconds: float) -> Iterator[Metric]:
-    """As workers saw theirs at their last heartbeat."""
+    """The GPUs as their workers saw them at the last heartbeat."""
     labels = ("worker", "pool", "device", "name")
     families = {
         "utilization": GaugeMetricFamily(

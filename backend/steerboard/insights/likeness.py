@@ -111,7 +111,7 @@ def reads_texts(config: RunConfig) -> bool:
 
 
 def timings(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, Timing]:
-    """By the id of the run; a run with parts or shards ran on the devices of these."""
+    """The timings by the id of the run; a run with parts or shards ran on the devices of these."""
     ids = [run.id for run in runs]
     rows = (
         select(func.coalesce(Run.parent_id, Run.id), RunAttempt.device)

@@ -30,7 +30,7 @@ Writer = Annotated[Access, Depends(AccessTo("write"))]
 _MOST_IDS = 500
 
 
-def _found(session: Session, project: Project, type_: ItemType, ref: str) -> tuple[uuid.UUID, str]:
+def _resolve(session: Session, project: Project, type_: ItemType, ref: str) -> tuple[uuid.UUID, str]:
     """Id and name. Raises `NotFound`."""
     finders: dict[str, Callable[[Session, Project, str], Any]] = {
         "run": get_run,
@@ -63,14 +63,14 @@ def list_tags(type: ItemType, session: Db, access: Reader) -> list[TagCount]:
 @router.get("/{type}/{item}", responses=problems(404))
 def get_marks(type: ItemType, item: str, session: Db, access: Reader) -> Marks:
     """The marks of one thing, by its id or name."""
-    id_, _ = _found(session, access.project, type, item)
+    id_, _ = _resolve(session, access.project, type, item)
     return service.marks_of(session, access.owner, [id_], html=True)[id_]
 
 
 @router.patch("/{type}/{item}", responses=problems(404, 422))
 def change_marks(type: ItemType, item: str, body: MarksChange, session: Db, access: Writer) -> Marks:
     """Change tags, write notes in Markdown, archive a thing or take it back."""
-    id_, name = _found(session, access.project, type, item)
+    id_, name = _resolve(session, access.project, type, item)
     changed = service.change(session, access, type, id_, body)
     if type == "run":
         note_words(session, id_)
@@ -81,10 +81,10 @@ def change_marks(type: ItemType, item: str, body: MarksChange, session: Db, acce
 @router.put("/{type}/{item}/favourite", status_code=204, responses=problems(404))
 def add_favourite(type: ItemType, item: str, session: Db, access: Reader) -> None:
     """Make a thing a favourite of the one who asks; no one else sees it."""
-    service.set_favourite(session, access, type, _found(session, access.project, type, item)[0], True)
+    service.set_favourite(session, access, type, _resolve(session, access.project, type, item)[0], True)
 
 
 @router.delete("/{type}/{item}/favourite", status_code=204, responses=problems(404))
 def remove_favourite(type: ItemType, item: str, session: Db, access: Reader) -> None:
     """Take a thing from the favourites of the one who asks."""
-    service.set_favourite(session, access, type, _found(session, access.project, type, item)[0], False)
+    service.set_favourite(session, access, type, _resolve(session, access.project, type, item)[0], False)

@@ -40,7 +40,7 @@ WINDOW = 2048
 
 
 class _Pool(NamedTuple):
-    """By its weakest worker: `devices` of each of its nodes, `memory` in bytes of one."""
+    """A pool by its weakest worker: `devices` of each of its nodes, `memory` in bytes of one."""
 
     name: str
     on_gpu: bool
@@ -85,7 +85,7 @@ def needed(
 def _placed(
     pool_memory: PoolMemory, config: RunConfig, given: Container[str], shape: ModelShape, window: int, pool: _Pool
 ) -> PoolMemory:
-    """With what each role needs, where some have GPUs of their own."""
+    """The memory with what each role needs, where some have GPUs of their own."""
     if not (isinstance(config, OnlineConfig) and config.placement.apart and pool.on_gpu and pool.memory):
         return pool_memory
     machines = Machines(nodes=pool.nodes, devices=pool.devices, device_bytes=pool.memory)
@@ -122,7 +122,7 @@ def _estimate(
 
 
 def _shape(session: Session, store: ArtifactStore, model: Model) -> ModelShape | None:
-    """From the model's own config.json; None where it cannot be read: an estimate is not worth an error."""
+    """The shape from the model's own config.json; None where it cannot be read: an estimate is not worth an error."""
     config = architecture_of(session, store, model)
     shape = ModelShape.of(config, int(model.info.get("parameters") or 0)) if config is not None else None
     if shape is not None and model.info.get("lora"):  # merged first, and then no longer what was stored

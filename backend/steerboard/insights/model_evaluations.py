@@ -54,7 +54,7 @@ def evaluations_of(session: Session, model: Model, limit: int) -> list[ModelEval
         report = _report(row.document)
         if report is None:
             continue
-        mine = _own_rows(report.methods, row.entrants, places[row.id], model.name)
+        own_rows = _own_rows(report.methods, row.entrants, places[row.id], model.name)
         evaluations.append(
             ModelEvaluationOut(
                 run_id=row.id,
@@ -62,7 +62,7 @@ def evaluations_of(session: Session, model: Model, limit: int) -> list[ModelEval
                 created_at=row.created_at,
                 prompts=report.prompts,
                 baseline=report.baseline,
-                rows=[EvaluatedRow(**method.model_dump(), reward=method.reward_mean) for method in mine],
+                rows=[EvaluatedRow(**method.model_dump(), reward=method.reward_mean) for method in own_rows],
             )
         )
     return evaluations
@@ -82,7 +82,7 @@ def entered_evaluations(session: Session, model: Model) -> list[NamedRef]:
 
 
 def _report(document: dict[str, Any]) -> PipelineReport | None:
-    """None for a report that an older version wrote in another form."""
+    """Returns None for a report that an older version wrote in another form."""
     try:
         return read_report(document)
     except ValidationError:

@@ -36,15 +36,15 @@ class Worker(NamedTuple):
     devices: Mapping[str, Any]
 
 
-def looked_up(asked: FitRequest, token: str | None = None) -> HubModel:
+def looked_up(request: FitRequest, token: str | None = None) -> HubModel:
     """What is known of the model. Asks the hub, which may take its time, unless the facts are given. `token`: the
     project's own.
 
     Raises as `hub_model` does, and `BadInput` (`unknown_model`) for another source than a hub name.
     """
-    if asked.facts is not None:
-        return HubModel(asked.facts, "", None, False)
-    source = asked.source or ""
+    if request.facts is not None:
+        return HubModel(request.facts, "", None, False)
+    source = request.source or ""
     if source_type(source) != "hub":
         raise BadInput(
             f"{source[:200]!r} is not a name on the hub",

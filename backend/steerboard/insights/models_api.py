@@ -47,7 +47,7 @@ def check_fit(request: Request, body: FitRequest, session: Db, access: Runner) -
 
 @router.get("/{model}", responses=problems(404))
 def get_model(session: Db, access: Read, model: str) -> ModelDetail:
-    """By id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files."""
+    """A model by id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files."""
     row = service.get_model(session, access.project, model)
     manifest = service.manifest_of(session, row)
     files = [ModelFile.model_validate(file) for file in manifest.files]

@@ -70,18 +70,18 @@ def kept_rows(session: Session, dataset: Dataset, threshold: float) -> int:
     return len(rewards.ordered) - _first_kept(rewards, normaliser, threshold)
 
 
-def weights(session: Session, project: Project, asked: WeightsPreviewIn) -> WeightsPreview:
+def weights(session: Session, project: Project, given: WeightsPreviewIn) -> WeightsPreview:
     """How rewards weigh the rows: min(exp(z / beta), max_weight), as Eq. 5 of arXiv 2308.12050.
 
     Raises `EmptySelection` when the dataset has no training rows.
     """
-    dataset, normaliser = labelled_dataset(session, project, asked.data)
+    dataset, normaliser = labelled_dataset(session, project, given.data)
     ordered = _training_rewards(session, dataset).ordered
     n = len(ordered)
     if n == 0:
         raise EmptySelection(f"dataset {dataset.name} has no training rows", hint="All of its prompts are held out.")
-    beta = min(max(asked.beta, 1e-300), 1e300)  # beyond these no weight changes, but z / beta is not a number any more
-    limit = min([HIGHEST_EXPONENT] + ([math.log(asked.max_weight)] if asked.max_weight is not None else []))
+    beta = min(max(given.beta, 1e-300), 1e300)  # beyond these no weight changes, but z / beta is not a number any more
+    limit = min([HIGHEST_EXPONENT] + ([math.log(given.max_weight)] if given.max_weight is not None else []))
     with np.errstate(over="ignore", under="ignore"):
         exponent = np.minimum(_z(ordered, normaliser) / beta, limit)
         # Weights in units of the largest one: neither they nor their squares can be too large.
@@ -89,13 +89,13 @@ def weights(session: Session, project: Project, asked: WeightsPreviewIn) -> Weig
         unit = np.exp(exponent - top)
     total, squares = float(unit.sum()), float(np.square(unit).sum())
     largest = math.exp(top)
-    bins = binned(unit, float(unit[0]), 1.0, asked.bins)
+    bins = binned(unit, float(unit[0]), 1.0, given.bins)
     return WeightsPreview(
         n=n,
         effective_sample_size=total * total / (n * squares),
         largest_weight=largest,
-        clipped=_clipped(ordered, normaliser, beta, asked.max_weight) / n,
-        gradient_scale=1.0 if asked.self_normalised else largest * total / n,
+        clipped=_clipped(ordered, normaliser, beta, given.max_weight) / n,
+        gradient_scale=1.0 if given.self_normalised else largest * total / n,
         bins=[bin_.model_copy(update={"low": bin_.low * largest, "high": bin_.high * largest}) for bin_ in bins],
     )
 

@@ -35,13 +35,13 @@ class SearchResult(BaseModel):
 
 
 def find_everything(session: Session, access: Access, query: str, limit: int) -> list[SearchResult]:
-    """At most `limit` of each type, the newest first. A blank query finds the newest."""
+    """The newest of each type first, at most `limit` of them. A blank query finds the newest."""
     text = query.strip()
-    found = []
+    results = []
     for type_, statement in _statements(session, access, text):
         for id_, name, detail in session.execute(statement.limit(limit)):
-            found.append(SearchResult(type=type_, id=id_, name=name, detail=detail or ""))
-    return found
+            results.append(SearchResult(type=type_, id=id_, name=name, detail=detail or ""))
+    return results
 
 
 def _statements(session: Session, access: Access, text: str) -> Iterator[tuple[FoundType, Select[*tuple[Any, ...]]]]:
@@ -51,8 +51,8 @@ def _statements(session: Session, access: Access, text: str) -> Iterator[tuple[F
     def of(
         table: Any, name: InstrumentedAttribute[str], detail: ColumnElement[Any] | InstrumentedAttribute[Any]
     ) -> Select[Any]:
-        mine = select(table.id, name, detail).where(table.project_id == project)
-        return marked.of(mine, access, table.id, name).order_by(table.id.desc())
+        statement = select(table.id, name, detail).where(table.project_id == project)
+        return marked.of(statement, access, table.id, name).order_by(table.id.desc())
 
     yield "pipeline", of(Pipeline, Pipeline.name, Pipeline.recipe["name"].astext)
     yield "run", _runs(session, project, text)
@@ -76,9 +76,9 @@ def _runs(session: Session, project: uuid.UUID, text: str) -> Select[Any]:
         .where(Run.project_id == project, Run.parent_id.is_(None), Run.kind != UNLISTED, ~is_archived(Run.id))
     )
     if text:
-        found = runs_with(session, text)
+        matching = runs_with(session, text)
         # Without a word there are no words to look for, such as in `#1`.
-        statement = statement.where(found if words_of(text) else Run.name.icontains(text, autoescape=True))
+        statement = statement.where(matching if words_of(text) else Run.name.icontains(text, autoescape=True))
     return statement.order_by(Run.id.desc())
 
 

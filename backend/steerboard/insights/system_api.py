@@ -93,7 +93,7 @@ def _worker(row: WorkerRow, run: WorkerRun | None, alive_after: dt.datetime, rea
 
 
 def _devices(row: WorkerRow) -> dict[str, Any]:
-    """Without what a GPU of the playground is doing: a model that is loaded for a battle shows by its size."""
+    """The devices, without the use of the playground's GPUs: a model that is loaded for a battle shows by its size."""
     gpus = row.devices.get("gpus")
     if row.pool != POOL or not gpus:
         return row.devices

@@ -142,7 +142,7 @@ def table_file(backup: str, name: str) -> str:
 
 
 class _Copier:
-    """From one store to another, each blob once. `lost`: those that the first one does not have whole."""
+    """Copies from one store to another, each blob once. `lost`: those that the first one does not have whole."""
 
     def __init__(self, source: ArtifactStore, dest: ArtifactStore, verify: bool) -> None:
         self._source, self._dest, self._verify = source, dest, verify

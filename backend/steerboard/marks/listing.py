@@ -40,7 +40,7 @@ class MarksFilter:
         id_column: InstrumentedAttribute[uuid.UUID],
         name_column: InstrumentedAttribute[str],
     ) -> Select[Row]:
-        mine = ItemMarks.item_id == id_column
+        same_item = ItemMarks.item_id == id_column
         if self.search:
             words = or_(
                 ItemMarks.notes.icontains(self.search, autoescape=True),
@@ -50,7 +50,7 @@ class MarksFilter:
             marked = select(ItemMarks.item_id).where(ItemMarks.project_id == access.project.id, words)
             statement = statement.where(or_(named, id_column.in_(marked)))
         if self.tag:
-            statement = statement.where(exists().where(mine, ItemMarks.tags.contains(self.tag)))
+            statement = statement.where(exists().where(same_item, ItemMarks.tags.contains(self.tag)))
         if self.favourite:
             chosen = exists().where(Favourite.item_id == id_column, Favourite.owner == access.owner)
             statement = statement.where(chosen)

@@ -21,9 +21,9 @@ def marks_of(session: Session, owner: str, ids: Collection[uuid.UUID], *, html: 
     """The marks of every id, also of those without any. `html`: with the notes as HTML."""
     if not ids:
         return {}
-    mine = set(session.scalars(select(Favourite.item_id).where(Favourite.owner == owner, Favourite.item_id.in_(ids))))
+    chosen = set(session.scalars(select(Favourite.item_id).where(Favourite.owner == owner, Favourite.item_id.in_(ids))))
     rows = {row.item_id: row for row in session.scalars(select(ItemMarks).where(ItemMarks.item_id.in_(ids)))}
-    return {id_: _marks(rows.get(id_), id_ in mine, html) for id_ in ids}
+    return {id_: _marks(rows.get(id_), id_ in chosen, html) for id_ in ids}
 
 
 def _marks(row: ItemMarks | None, favourite: bool, html: bool) -> Marks:
@@ -43,15 +43,15 @@ def marks_of_project(
     session: Session, access: Access, type_: ItemType, ids: Collection[uuid.UUID]
 ) -> dict[uuid.UUID, Marks]:
     """The same, of the project's things of the type alone: others seem to have none."""
-    mine = select(ItemMarks.item_id).where(
+    in_project = select(ItemMarks.item_id).where(
         ItemMarks.project_id == access.project.id, ItemMarks.type == type_, ItemMarks.item_id.in_(ids)
     )
-    found = marks_of(session, access.owner, [*session.scalars(mine)])
-    others = marks_of(session, access.owner, [id_ for id_ in ids if id_ not in found])
-    return found | {id_: Marks(favourite=one.favourite) for id_, one in others.items()}
+    known = marks_of(session, access.owner, [*session.scalars(in_project)])
+    others = marks_of(session, access.owner, [id_ for id_ in ids if id_ not in known])
+    return known | {id_: Marks(favourite=marks.favourite) for id_, marks in others.items()}
 
 
-def change(session: Session, access: Access, type_: ItemType, item_id: uuid.UUID, asked: MarksChange) -> Marks:
+def change(session: Session, access: Access, type_: ItemType, item_id: uuid.UUID, given: MarksChange) -> Marks:
     """Raises `BadInput` (`too_many_tags`)."""
     new = insert(ItemMarks).values(item_id=item_id, project_id=access.project.id, type=type_, tags=[], notes="")
     session.execute(new.on_conflict_do_nothing())
@@ -61,16 +61,16 @@ def change(session: Session, access: Access, type_: ItemType, item_id: uuid.UUID
         .with_for_update()
         .execution_options(populate_existing=True)
     ).one()
-    tags = list(row.tags if asked.tags is None else asked.tags)
-    tags = [tag for tag in dict.fromkeys([*tags, *asked.add_tags]) if tag not in asked.remove_tags]
+    tags = list(row.tags if given.tags is None else given.tags)
+    tags = [tag for tag in dict.fromkeys([*tags, *given.add_tags]) if tag not in given.remove_tags]
     if len(tags) > MOST_TAGS:
         raise BadInput(f"a {type_} has at most {MOST_TAGS} tags", code="too_many_tags", hint="Remove some first.")
     row.tags = tags
-    if asked.notes is not None:
-        row.notes = asked.notes
-    if asked.archived is not None and asked.archived != (row.archived_at is not None):
-        row.archived_at = func.clock_timestamp() if asked.archived else None
-        row.archived_by = access.actor if asked.archived else None
+    if given.notes is not None:
+        row.notes = given.notes
+    if given.archived is not None and given.archived != (row.archived_at is not None):
+        row.archived_at = func.clock_timestamp() if given.archived else None
+        row.archived_by = access.actor if given.archived else None
     session.flush()
     session.refresh(row)
     return marks_of(session, access.owner, [item_id], html=True)[item_id]
@@ -85,7 +85,7 @@ def set_favourite(session: Session, access: Access, type_: ItemType, item_id: uu
 
 
 def forget(session: Session, ids: Sequence[uuid.UUID]) -> None:
-    """For things that are deleted."""
+    """Forget the marks of things that are deleted."""
     session.execute(delete(ItemMarks).where(ItemMarks.item_id.in_(ids)))
     session.execute(delete(Favourite).where(Favourite.item_id.in_(ids)))
 

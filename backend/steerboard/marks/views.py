@@ -20,17 +20,17 @@ MOST_VIEWS = 200
 
 
 def views_of(session: Session, project: Project, list_: ViewedList) -> list[SavedView]:
-    """By name."""
-    mine = SavedView.project_id == project.id, SavedView.list == list_
-    return list(session.scalars(select(SavedView).where(*mine).order_by(SavedView.name)))
+    """The views by name."""
+    conditions = SavedView.project_id == project.id, SavedView.list == list_
+    return list(session.scalars(select(SavedView).where(*conditions).order_by(SavedView.name)))
 
 
 def keep(session: Session, access: Access, list_: ViewedList, name: str, query: BaseModel) -> SavedView:
     """Make the view, or replace the one of this name. Raises `BadInput` (`invalid_name`), `Conflict`
     (`too_many_views`)."""
     check_name(name)
-    mine = SavedView.project_id == access.project.id, SavedView.list == list_
-    others = session.scalars(select(func.count()).where(*mine, SavedView.name != name)).one()
+    conditions = SavedView.project_id == access.project.id, SavedView.list == list_
+    others = session.scalars(select(func.count()).where(*conditions, SavedView.name != name)).one()
     if others >= MOST_VIEWS:
         raise Conflict(
             f"a project has at most {MOST_VIEWS} views of {list_}",
@@ -43,14 +43,14 @@ def keep(session: Session, access: Access, list_: ViewedList, name: str, query: 
     session.execute(
         new.on_conflict_do_update(index_elements=["project_id", "list", "name"], set_={"query": new.excluded.query})
     )
-    kept = select(SavedView).where(*mine, SavedView.name == name)
+    kept = select(SavedView).where(*conditions, SavedView.name == name)
     return session.scalars(kept.execution_options(populate_existing=True)).one()
 
 
 def remove(session: Session, project: Project, list_: ViewedList, name: str) -> None:
     """Raises `NotFound`."""
-    mine = SavedView.project_id == project.id, SavedView.list == list_
-    row = session.scalar(select(SavedView).where(*mine, SavedView.name == name))
+    conditions = SavedView.project_id == project.id, SavedView.list == list_
+    row = session.scalar(select(SavedView).where(*conditions, SavedView.name == name))
     if row is None:
         raise NotFound(f"there is no view `{name}` of {list_}", hint="List the views by GET.")
     session.delete(row)

@@ -22,7 +22,7 @@ def packed(body: Mapping[str, Any]) -> str:
 
 
 def answer(body: Mapping[str, Any], marks: Marks | None = None) -> CallToolResult:
-    """As text, and structured for programs. What is too large is shortened, visibly."""
+    """The answer as text, and structured for programs. What is too large is shortened, visibly."""
     small = shortened({name: value for name, value in body.items() if value is not None}, MOST_CHARACTERS)
     if marks is not None and marks.used:
         small = {"data_note": marks.note, **small}
@@ -30,7 +30,7 @@ def answer(body: Mapping[str, Any], marks: Marks | None = None) -> CallToolResul
 
 
 def shortened(body: dict[str, Any], most: int) -> dict[str, Any]:
-    """As it is where it is at most that many characters of JSON; otherwise its longest lists and texts are cut."""
+    """The body where it is at most that many characters of JSON; otherwise its longest lists and texts are cut."""
     plain: dict[str, Any] = json.loads(packed(body))
     small = plain
     for items, characters in _SIZES:
@@ -46,12 +46,12 @@ def _cut(value: Any, items: int, characters: int, depth: int) -> Any:
     if isinstance(value, Mapping):
         if depth == 0:
             return f"({len(value)} fields)"
-        shown = {name: _cut(one, items, characters, depth - 1) for name, one in list(value.items())[: 4 * items]}
+        shown = {name: _cut(part, items, characters, depth - 1) for name, part in list(value.items())[: 4 * items]}
         return shown | ({"cut": f"{len(value) - len(shown)} more fields"} if len(value) > len(shown) else {})
     if isinstance(value, list):
         if depth == 0:
             return f"({len(value)} items)"
-        shown_items = [_cut(one, items, characters, depth - 1) for one in value[:items]]
+        shown_items = [_cut(part, items, characters, depth - 1) for part in value[:items]]
         return [*shown_items, f"({len(value) - items} more)"] if len(value) > items else shown_items
     return value
 

@@ -80,8 +80,8 @@ class CallersBoards:
         if request is None or not isinstance(user, AuthenticatedUser):
             raise Refused("The call has no token.", code="no_token", hint="Send `Authorization: Bearer TOKEN`.")
         token = user.access_token
-        asked = request.headers.get(PROJECT_HEADER) or self._project
-        return connect(self._url, token.token, project=_named(asked) if asked else _only(token.claims))
+        project = request.headers.get(PROJECT_HEADER) or self._project
+        return connect(self._url, token.token, project=_named(project) if project else _only(token.claims))
 
     async def put_back(self, board: Board) -> None:
         await board.aclose()

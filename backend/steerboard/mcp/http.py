@@ -40,13 +40,13 @@ class TokensOfTheBoard(TokenVerifier):
         key = hashlib.sha256(token.encode()).hexdigest()
         claims = self._known.get(key)
         if claims is None:
-            claims = await self._asked(token)
+            claims = await self._lookup(token)
             if claims is None:
                 return None
             self._known[key] = claims
         return AccessToken(token=token, client_id=key[:32], scopes=[], claims=claims)
 
-    async def _asked(self, token: str) -> dict[str, Any] | None:
+    async def _lookup(self, token: str) -> dict[str, Any] | None:
         try:
             async with httpx.AsyncClient(base_url=self._url, timeout=_TIMEOUT) as client:
                 answer = await client.get("/api/v1/projects", headers={"Authorization": f"Bearer {token}"})
@@ -76,8 +76,8 @@ def http_app(
     `mcp.example.org`. Web pages may call it from `allowed_origins` and from this machine alone."""
     here = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     security = TransportSecuritySettings(
-        allowed_hosts=[*here, *(one for name in allowed_hosts for one in (name, f"{name}:{port}"))],
-        allowed_origins=[*(f"http://{one}" for one in here), *allowed_origins],
+        allowed_hosts=[*here, *(form for name in allowed_hosts for form in (name, f"{name}:{port}"))],
+        allowed_origins=[*(f"http://{host_}" for host_ in here), *allowed_origins],
     )
     # No OAuth server is named: tokens come from the dashboard or the command line.
     auth = AuthSettings(issuer_url=AnyHttpUrl(url), resource_server_url=None)

@@ -61,7 +61,7 @@ class SteerboardMCP(MCPServer[Boards]):
 def make_server(
     boards: Boards, *, auth: AuthSettings | None = None, verifier: TokenVerifier | None = None
 ) -> SteerboardMCP:
-    """With `auth` and `verifier`, every request needs a bearer token."""
+    """Make the server; with `auth` and `verifier`, every request needs a bearer token."""
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Boards]) -> AsyncIterator[Boards]:

@@ -31,19 +31,19 @@ class Marks:
         whole = str(value)
         left = len(whole) - characters
         shown = whole[:characters] + (f" ... ({left:,} more characters)" if left > 0 else "")
-        return f"<{self._name}>{_UNSEEN.sub(lambda one: f'[U+{ord(one[0]):04X}]', shown)}</{self._name}>"
+        return f"<{self._name}>{_UNSEEN.sub(lambda hit: f'[U+{ord(hit[0]):04X}]', shown)}</{self._name}>"
 
     def within(self, value: Any, names: frozenset[str], characters: int = 600) -> Any:
         """A copy in which texts of fields with these names are marked, at any depth."""
         if isinstance(value, Mapping):
-            return {name: self._field(name, one, names, characters) for name, one in value.items()}
+            return {name: self._field(name, part, names, characters) for name, part in value.items()}
         if isinstance(value, list):
-            return [self.within(one, names, characters) for one in value]
+            return [self.within(part, names, characters) for part in value]
         return value
 
     def _field(self, name: str, value: Any, names: frozenset[str], characters: int) -> Any:
         if name in names and isinstance(value, str) and value:
             return self.text(value, characters)
-        if name in names and isinstance(value, list) and all(isinstance(one, str) for one in value):
-            return [self.text(one, characters) for one in value]
+        if name in names and isinstance(value, list) and all(isinstance(part, str) for part in value):
+            return [self.text(part, characters) for part in value]
         return self.within(value, names, characters)

@@ -55,11 +55,11 @@ def openai_list_files(
     purpose: str | None = None,
 ) -> dict[str, Any]:
     """Uploaded ones; the results of a job are in its `result_files`."""
-    mine = select(OpenAIFile).where(OpenAIFile.project_id == access.project.id)
+    query = select(OpenAIFile).where(OpenAIFile.project_id == access.project.id)
     if purpose is not None:
-        mine = mine.where(OpenAIFile.purpose == purpose)
+        query = query.where(OpenAIFile.purpose == purpose)
     options: dict[str, Any] = {"after": after, "limit": limit, "newest_first": order == "desc"}
-    return page_of(session, mine, OpenAIFile.id, FILE, service.files_out, **options)
+    return page_of(session, query, OpenAIFile.id, FILE, service.files_out, **options)
 
 
 @router.get("/{file}")

@@ -28,7 +28,7 @@ def unknown_after(after: str) -> InvalidRequest:
 
 def page_of(
     session: Session,
-    mine: Select[Row],
+    query: Select[Row],
     column: InstrumentedAttribute[uuid.UUID],
     prefix: str,
     convert: Callable[[Sequence[Row]], list[dict[str, Any]]],
@@ -42,8 +42,8 @@ def page_of(
         last = meant(prefix, after)
         if last is None:
             raise unknown_after(after)
-        mine = mine.where(column < last if newest_first else column > last)
-    rows = session.scalars(mine.order_by(column.desc() if newest_first else column).limit(limit + 1)).all()
+        query = query.where(column < last if newest_first else column > last)
+    rows = session.scalars(query.order_by(column.desc() if newest_first else column).limit(limit + 1)).all()
     return listed(convert(rows[:limit]), more=len(rows) > limit)
 
 

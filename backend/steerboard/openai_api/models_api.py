@@ -23,8 +23,8 @@ router = Router(prefix="/models")
 @router.get("")
 def openai_list_models(session: Db, access: Read) -> dict[str, Any]:
     """Models that write answers, then endpoints; the newest first."""
-    mine = select(Model).where(Model.project_id == access.project.id, Model.role.in_(POLICIES))
-    models = session.scalars(mine.order_by(Model.id.desc())).all()
+    query = select(Model).where(Model.project_id == access.project.id, Model.role.in_(POLICIES))
+    models = session.scalars(query.order_by(Model.id.desc())).all()
     names = {model.name for model in models}
     served = select(Endpoint).where(Endpoint.project_id == access.project.id).order_by(Endpoint.id.desc())
     endpoints = [endpoint for endpoint in session.scalars(served) if endpoint.name not in names]

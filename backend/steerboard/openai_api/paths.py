@@ -1,4 +1,4 @@
-"""Where OpenAI's API is served."""
+"""The paths at which OpenAI's API is served."""
 
 from __future__ import annotations
 

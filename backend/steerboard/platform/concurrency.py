@@ -74,7 +74,7 @@ async def take_slot(request: Request) -> AsyncIterator[None]:
 
 
 def has_left(request: Request) -> Callable[[], bool]:
-    """For work of the pool `computing` that can be stopped: whether the client has closed the connection."""
+    """A check for work of the pool `computing` that can be stopped: whether the client has closed the connection."""
     gone: threading.Event = request.state.client_gone
     return gone.is_set
 

@@ -112,7 +112,7 @@ def make_engine(url: str, pool_size: int = 10) -> Engine:
 
 
 def make_lease_engine(url: str, lease_seconds: float, *, pool_size: int, patience: float) -> Engine:
-    """For a process that holds leases. `patience`: of each statement, in seconds (`patiently` gives one more).
+    """An engine for a process that holds leases. `patience`: of each statement, in seconds (`patiently` gives more).
 
     The server ends a transaction in which this process falls silent: a frozen one would keep its run's row locked, and
     no one could take the run over.

@@ -126,16 +126,16 @@ class Leases(Generic[Row]):
         has the row."""
         held = self.holds(lease)
         if not waits:
-            mine = select(self._table.id).where(held).with_for_update(key_share=self._key_share, skip_locked=True)
-            if session.scalar(mine) is None:
+            row = select(self._table.id).where(held).with_for_update(key_share=self._key_share, skip_locked=True)
+            if session.scalar(row) is None:
                 return False
         renewed = update(self._row).where(held).values(lease_expires_at=lease_end(seconds))
         return session.scalar(renewed.returning(self._table.id)) is not None
 
     def renew_all(self, session: Session, owner: Any, ids: Collection[uuid.UUID], seconds: float) -> None:
         """Push out the ends of an owner's leases on those of these rows that are open."""
-        mine = and_(self._table.id.in_(ids), self._table.lease_owner == owner, self._open)
-        session.execute(update(self._row).where(mine).values(lease_expires_at=lease_end(seconds)))
+        owned = and_(self._table.id.in_(ids), self._table.lease_owner == owner, self._open)
+        session.execute(update(self._row).where(owned).values(lease_expires_at=lease_end(seconds)))
 
     def give_back(self, session: Session, lease: Lease, *, tried: bool, pause_seconds: float | None = None) -> None:
         """Let someone else work on it, after a pause. `tried` False: the attempt does not count. Does nothing when the

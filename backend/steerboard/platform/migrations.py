@@ -67,12 +67,12 @@ def lock(connection: Connection) -> None:
 
 
 def upgrade(connection: Connection, revision: str) -> None:
-    """In the transaction of `connection`, which should hold the lock."""
+    """Upgrade in the transaction of `connection`, which should hold the lock."""
     command.upgrade(_config(connection), revision)
 
 
 def downgrade(connection: Connection, revision: str) -> None:
-    """In the transaction of `connection`. What only newer revisions have is lost."""
+    """Downgrade in the transaction of `connection`. What only newer revisions have is lost."""
     command.downgrade(_config(connection), revision)
 
 

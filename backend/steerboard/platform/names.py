@@ -79,30 +79,30 @@ def as_id(ref: str | uuid.UUID) -> uuid.UUID | None:
 
 def find(
     session: Session,
-    mine: Select[Row],
+    query: Select[Row],
     id_column: InstrumentedAttribute[uuid.UUID],
     name_column: InstrumentedAttribute[str] | None,
     ref: str | uuid.UUID,
 ) -> Row | None:
-    """The row of `mine` (one entity) with this id, with this name, or else the one whose id ends with `ref`.
+    """The row of `query` (one entity) with this id, with this name, or else the one whose id ends with `ref`.
 
-    `mine` keeps to what the caller may see. Raises `AmbiguousReference`.
+    `query` keeps to what the caller may see. Raises `AmbiguousReference`.
     """
     id_, name = as_id(ref), str(ref)
-    row = session.scalar(mine.where(id_column == id_)) if id_ is not None else None
+    row = session.scalar(query.where(id_column == id_)) if id_ is not None else None
     if row is None and name_column is not None:
-        row = session.scalar(mine.where(name_column == name))
-    return row if row is not None else find_by_id_end(session, mine, id_column, name)
+        row = session.scalar(query.where(name_column == name))
+    return row if row is not None else find_by_id_end(session, query, id_column, name)
 
 
 def find_by_id_end(
-    session: Session, mine: Select[Row], id_column: InstrumentedAttribute[uuid.UUID], ref: str
+    session: Session, query: Select[Row], id_column: InstrumentedAttribute[uuid.UUID], ref: str
 ) -> Row | None:
-    """The row of `mine` whose id ends with 6 to 12 hex digits. Raises `AmbiguousReference`."""
+    """The row of `query` whose id ends with 6 to 12 hex digits. Raises `AmbiguousReference`."""
     if not _ID_END.fullmatch(ref):
         return None
     ends_so = func.right(cast(id_column, Text), len(ref)) == ref.lower()
-    rows = session.scalars(mine.where(ends_so).order_by(id_column.desc()).limit(_MOST_CANDIDATES)).all()
+    rows = session.scalars(query.where(ends_so).order_by(id_column.desc()).limit(_MOST_CANDIDATES)).all()
     if len(rows) > 1:
         raise AmbiguousReference(
             f"`{ref}` is the end of {'at least ' if len(rows) == _MOST_CANDIDATES else ''}{len(rows)} ids",

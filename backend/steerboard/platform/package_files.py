@@ -1,4 +1,4 @@
-"""Where the files are that belong to the code but are none: migrations, recipes, the built dashboard.
+"""The files that belong to the code but are none: migrations, recipes, the built dashboard.
 
 A wheel carries them inside the package (`setup.py` puts them there), so an image needs no checkout; in a checkout they
 are read where they are written.

@@ -44,7 +44,7 @@ class GroupRole(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Without URLs, `steerboard up` starts embedded servers below `home` and sets them."""
+    """The settings of a server. Without URLs, `steerboard up` starts embedded servers below `home` and sets them."""
 
     model_config = SettingsConfigDict(env_prefix="STEERBOARD_", extra="ignore")
 

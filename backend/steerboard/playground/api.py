@@ -60,7 +60,7 @@ def list_comparisons(
 
 @router.get("/comparisons/{comparison}", responses=problems(404))
 def get_comparison(comparison: str, session: Db, access: Reader, lease: Lease) -> ComparisonOut:
-    """As it is now."""
+    """A comparison as it is now."""
     row = service.get_comparison(session, access.project, comparison)
     return service.comparisons_out(session, [row], lease)[0]
 
@@ -122,7 +122,7 @@ def list_curves(
 
 @router.get("/curves/{curve}", responses=problems(404))
 def get_curve(curve: str, session: Db, access: Reader, lease: Lease) -> CurveOut:
-    """As it is now; `playground.curve` events of the project say when it has grown."""
+    """A curve as it is now; `playground.curve` events of the project say when it has grown."""
     return curves.curves_out(session, [curves.get_curve(session, access.project, curve)], lease)[0]
 
 

@@ -36,20 +36,20 @@ class Column:
     endpoint_id: uuid.UUID | None = None
 
 
-def resolve(session: Session, project: Project, asked: ColumnIn, place: int) -> Column:
+def resolve(session: Session, project: Project, given: ColumnIn, place: int) -> Column:
     """Raises `NotFound`, `WrongRole`, `NoScores`, naming the column, and `BadInput` (`no_guidance` among others)."""
     asks = f"columns[{place}] asks for score"
-    if asked.endpoint is not None:
-        endpoint = get_endpoint(session, project, asked.endpoint)
+    if given.endpoint is not None:
+        endpoint = get_endpoint(session, project, given.endpoint)
         served = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
-        score, text = written(served, asked.score, asks)
-        check_guidance(endpoint, served, asked.decoding.guidance)
+        score, text = written(served, given.score, asks)
+        check_guidance(endpoint, served, given.decoding.guidance)
         return Column(endpoint.name, score, text, endpoint_source(endpoint), endpoint_id=endpoint.id)
-    assert asked.model is not None
-    model = policy(session, project, asked.model)
-    score, text = written(model, asked.score, asks)
-    if asked.decoding.guidance != 1 and condition_format(model) is None:
-        raise no_guidance(asked.decoding.guidance, f"from {model.name!r}, a model that does not take scores")
+    assert given.model is not None
+    model = policy(session, project, given.model)
+    score, text = written(model, given.score, asks)
+    if given.decoding.guidance != 1 and condition_format(model) is None:
+        raise no_guidance(given.decoding.guidance, f"from {model.name!r}, a model that does not take scores")
     return Column(model.name, score, text, f"model:{model.id}", model_id=model.id)
 
 
@@ -95,9 +95,9 @@ def written(model: Model | None, score: Condition | None, asks: str) -> tuple[Co
         return (None, None) if score is None and not wanted.root else (wanted, form.text(wanted))
     if score is None:
         return None, None
-    who = f"{model.name}, which was not trained with scores" if model else "an endpoint without a policy that takes any"
+    of = f"{model.name}, which was not trained with scores" if model else "an endpoint without a policy that takes any"
     raise NoScores(
-        f"{asks} {score:g} of {who}",
+        f"{asks} {score:g} of {of}",
         hint=f"Only policies of {conditioned_labels()} take scores; leave the score out for others.",
     )
 

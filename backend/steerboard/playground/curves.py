@@ -37,20 +37,20 @@ from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.methods import conditioned_labels
 
 
-def create_curve(session: Session, project: Project, asked: CurveIn, actor: str) -> Curve:
+def create_curve(session: Session, project: Project, request: CurveIn, actor: str) -> Curve:
     """Queue a curve over prompts that are drawn now. Raises `NotFound`, `WrongRole`, `NoScores`, `EmptySelection`, and
     `BadInput` (`unknown_attribute`, and `missing_input` when the model's lineage knows no dataset)."""
-    model = columns.policy(session, project, asked.model)
+    model = columns.policy(session, project, request.model)
     form = columns.condition_format(model)
     if form is None:
         raise NoScores(
             f"{model.name} was not trained with scores, so it has no control curve",
             hint=f"Choose a policy of {conditioned_labels()}.",
         )
-    scores = [form.resolve(score) for score in asked.scores]
-    reward = columns.reward_model(session, project, asked.reward)
-    dataset = get_dataset(session, project, asked.data) if asked.data else _trained_on(session, model)
-    prompts = _draw(session, dataset, asked)
+    scores = [form.resolve(score) for score in request.scores]
+    reward = columns.reward_model(session, project, request.reward)
+    dataset = get_dataset(session, project, request.data) if request.data else _trained_on(session, model)
+    prompts = _draw(session, dataset, request)
     curve = Curve(
         project_id=project.id,
         model_id=model.id,
@@ -59,15 +59,15 @@ def create_curve(session: Session, project: Project, asked: CurveIn, actor: str)
         reward_model_name=reward.name,
         dataset_id=dataset.id,
         dataset_name=dataset.name,
-        split=asked.split,
+        split=request.split,
         scores=[score.plain() for score in scores],
-        prompt_limit=asked.limit,
+        prompt_limit=request.limit,
         prompts=prompts,
-        decoding=asked.decoding.model_dump(),
-        seed=asked.seed,
+        decoding=request.decoding.model_dump(),
+        seed=request.seed,
         state="queued",
         done=0,
-        total=len(prompts) * len(asked.scores),
+        total=len(prompts) * len(request.scores),
         points=[],
         created_by=actor,
         attempt=0,
@@ -92,19 +92,19 @@ def _trained_on(session: Session, model: Model) -> Dataset:
     )
 
 
-def _draw(session: Session, dataset: Dataset, asked: CurveIn) -> list[Any]:
+def _draw(session: Session, dataset: Dataset, request: CurveIn) -> list[Any]:
     """Distinct prompts of the split, at most `limit`, drawn by seed. Raises `EmptySelection`."""
-    mine: list[ColumnElement[bool]] = [SampleRow.dataset_id == owner_of(dataset)]
-    if asked.split != "all":
-        mine.append(SampleRow.held_out.is_(asked.split == "held_out"))
-    draw = func.md5(func.concat(SampleRow.prompt_hash.cast(String), f":{asked.seed}"))
-    rows = select(func.min(SampleRow.row)).where(*mine).group_by(SampleRow.prompt_hash).order_by(draw)
-    drawn = list(session.scalars(rows.limit(asked.limit)))
-    query = select(SampleRow.sample["prompt"]).where(mine[0], SampleRow.row.in_(drawn)).order_by(SampleRow.row)
+    conditions: list[ColumnElement[bool]] = [SampleRow.dataset_id == owner_of(dataset)]
+    if request.split != "all":
+        conditions.append(SampleRow.held_out.is_(request.split == "held_out"))
+    draw = func.md5(func.concat(SampleRow.prompt_hash.cast(String), f":{request.seed}"))
+    rows = select(func.min(SampleRow.row)).where(*conditions).group_by(SampleRow.prompt_hash).order_by(draw)
+    drawn = list(session.scalars(rows.limit(request.limit)))
+    query = select(SampleRow.sample["prompt"]).where(conditions[0], SampleRow.row.in_(drawn)).order_by(SampleRow.row)
     prompts = list(session.scalars(query))
     if not prompts:
         raise EmptySelection(
-            f"dataset {dataset.name} has no prompts in the split {asked.split}",
+            f"dataset {dataset.name} has no prompts in the split {request.split}",
             hint="Choose split `all`, or a dataset with more prompts.",
         )
     return prompts
@@ -117,7 +117,7 @@ def announce(session: Session, curve: Curve) -> None:
 
 
 def get_curve(session: Session, project: Project, ref: str) -> Curve:
-    """By id. Raises `NotFound`, also for another project's."""
+    """The curve by id. Raises `NotFound`, also for another project's."""
     curve = find(session, select(Curve).where(Curve.project_id == project.id), Curve.id, None, ref)
     if curve is None:
         raise NotFound(f"there is no curve {ref!r}", hint="List them at playground/curves.")

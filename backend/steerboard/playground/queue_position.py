@@ -39,9 +39,9 @@ class Waiting:
             else:
                 self._reasons[thing.id] = self._ahead(thing)
 
-    def of(self, thing: Comparison | Curve, said: str | None) -> str | None:
-        """`said` is what its worker noted, if it has one."""
-        return self._reasons.get(thing.id, said)
+    def of(self, thing: Comparison | Curve, noted: str | None) -> str | None:
+        """`noted` is what its worker noted, if it has one."""
+        return self._reasons.get(thing.id, noted)
 
     def _alive(self) -> bool:
         fresh = WorkerRow.heartbeat_at > func.clock_timestamp() - self._lease

@@ -33,7 +33,7 @@ class _In(BaseModel):
 
 
 class PlaygroundDecoding(_In):
-    """As `Decoding` of a run, for one answer. Temperature 0 is greedy."""
+    """The `Decoding` of a run, for one answer. Temperature 0 is greedy."""
 
     temperature: Annotated[NonNegative, Field(le=100)] = 0.0
     top_p: Annotated[Finite, Field(gt=0, le=1)] = 1.0

@@ -35,7 +35,7 @@ from steerboard_contracts.samples import Message
 def create_comparison(
     session: Session,
     project: Project,
-    asked: ComparisonIn,
+    request: ComparisonIn,
     actor: str,
     *,
     blind: bool = False,
@@ -47,19 +47,19 @@ def create_comparison(
 
     Raises `NotFound`, `WrongRole`, `NoScores`.
     """
-    reward = columns.reward_model(session, project, asked.reward) if asked.reward else None
+    reward = columns.reward_model(session, project, request.reward) if request.reward else None
     comparison = Comparison(
         project_id=project.id,
-        prompt=_plain(asked.prompt),
+        prompt=_plain(request.prompt),
         blind=blind,
-        seed=asked.seed,
+        seed=request.seed,
         reward_model_id=reward.id if reward else None,
         reward_model_name=reward.name if reward else None,
         created_by=actor,
         attempt=0,
     )
     answers = []
-    for place, column in enumerate(asked.columns):
+    for place, column in enumerate(request.columns):
         resolved = columns.resolve(session, project, column, place)
         decoding = column.decoding.model_dump()
         own_prompt = _plain(prompts[place]) if prompts is not None else None
@@ -73,13 +73,13 @@ def create_comparison(
                 score=resolved.score,
                 score_text=resolved.score_text,
                 decoding=decoding,
-                seed=asked.seed,
+                seed=request.seed,
                 reuse_key=columns.reuse_key(
                     project.id,
                     resolved.source,
                     resolved.score_text,
                     decoding,
-                    asked.seed,
+                    request.seed,
                     own_prompt or comparison.prompt,
                     comparison.reward_model_id,
                 ),
@@ -128,16 +128,16 @@ def _copy_equal(session: Session, answer: PlaygroundAnswer) -> None:
 
 
 def get_comparison(session: Session, project: Project, ref: str) -> Comparison:
-    """By id. Raises `NotFound`, also for another project's and for a blind one."""
-    mine = select(Comparison).where(Comparison.project_id == project.id, ~Comparison.blind)
-    comparison = find(session, mine, Comparison.id, None, ref)
+    """The comparison by id. Raises `NotFound`, also for another project's and for a blind one."""
+    query = select(Comparison).where(Comparison.project_id == project.id, ~Comparison.blind)
+    comparison = find(session, query, Comparison.id, None, ref)
     if comparison is None:
         raise NotFound(f"there is no comparison {ref!r}", hint="List them at playground/comparisons.")
     return comparison
 
 
 def comparisons_out(session: Session, comparisons: Sequence[Comparison], lease_seconds: float) -> list[ComparisonOut]:
-    """With their answers, in two queries however many there are."""
+    """The comparisons with their answers, in two queries however many there are."""
     ids = [comparison.id for comparison in comparisons]
     answers: dict[uuid.UUID, list[PlaygroundAnswer]] = defaultdict(list)
     rows = select(PlaygroundAnswer).where(PlaygroundAnswer.comparison_id.in_(ids)).order_by(PlaygroundAnswer.place)

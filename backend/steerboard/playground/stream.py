@@ -38,8 +38,8 @@ class ReaderState:
             return None
         self.answers[answer.place] = answer
         before = known.text if known is not None and answer.text.startswith(known.text) else ""
-        said = answer.model_dump(exclude={"text"})
-        return AnswerChange(**said, at=_utf16_units(before), text=answer.text[len(before) :])
+        fields = answer.model_dump(exclude={"text"})
+        return AnswerChange(**fields, at=_utf16_units(before), text=answer.text[len(before) :])
 
 
 def _utf16_units(text: str) -> int:
@@ -56,7 +56,7 @@ async def follow(
     after the right to read does. `shown`: what of a change its reader may see."""
     state = ReaderState()
     ends = time.monotonic() + event_stream.LIFE_SECONDS
-    said = checked = time.monotonic()
+    last_sent = checked = time.monotonic()
     yield event_stream.START
     async with listening(app.state.settings.redis_url, channel_of(comparison_id)) as wakeups:
         while time.monotonic() < ends and not app.state.stopping.is_set():
@@ -67,13 +67,13 @@ async def follow(
             wakeups.news.clear()
             answers, ended = await in_slot(app, _read, app, comparison_id)
             for change in filter(None, map(state.news, answers)):
-                said = time.monotonic()
+                last_sent = time.monotonic()
                 yield format_sse_event(event="answer", data_str=shown(change).model_dump_json())
             if ended:
                 yield END
                 return
-            if time.monotonic() - said >= event_stream.HEARTBEAT_SECONDS:
-                said = time.monotonic()
+            if time.monotonic() - last_sent >= event_stream.HEARTBEAT_SECONDS:
+                last_sent = time.monotonic()
                 yield event_stream.HEARTBEAT
             await wakeups.pause(app)
 

@@ -42,24 +42,24 @@ def card_of_dataset(session: Session, dataset: Dataset, repo: str, licence: str 
     return WrittenCard(dataset_card(session, dataset, repo, licence))
 
 
-def push_model(session: Session, project: Project, model: Model, asked: ModelPush, actor: str) -> Run:
+def push_model(session: Session, project: Project, model: Model, push: ModelPush, actor: str) -> Run:
     """Raises like `card_of_model`, and `QuotaReached`."""
-    card = card_of_model(session, model, asked.repo, asked.weights, asked.base, asked.licence)
+    card = card_of_model(session, model, push.repo, push.weights, push.base, push.licence)
     config = PushConfig(
-        repo=asked.repo,
-        private=asked.private,
-        weights=asked.weights,
+        repo=push.repo,
+        private=push.private,
+        weights=push.weights,
         base=card.base,
-        card=card.text if asked.card is None else asked.card,
+        card=card.text if push.card is None else push.card,
     )
-    return _start(session, project, f"push-{model.name}", config, "model", InputRef(model=model.id), asked, actor)
+    return _start(session, project, f"push-{model.name}", config, "model", InputRef(model=model.id), push, actor)
 
 
-def push_dataset(session: Session, project: Project, dataset: Dataset, asked: DatasetPush, actor: str) -> Run:
+def push_dataset(session: Session, project: Project, dataset: Dataset, push: DatasetPush, actor: str) -> Run:
     """Raises `QuotaReached`."""
-    card = card_of_dataset(session, dataset, asked.repo, asked.licence).text if asked.card is None else asked.card
-    config = PushConfig(repo=asked.repo, private=asked.private, card=card)
-    return _start(session, project, f"push-{dataset.name}", config, "data", InputRef(dataset=dataset.id), asked, actor)
+    card = card_of_dataset(session, dataset, push.repo, push.licence).text if push.card is None else push.card
+    config = PushConfig(repo=push.repo, private=push.private, card=card)
+    return _start(session, project, f"push-{dataset.name}", config, "data", InputRef(dataset=dataset.id), push, actor)
 
 
 def _start(
@@ -69,7 +69,7 @@ def _start(
     config: PushConfig,
     slot: str,
     ref: InputRef,
-    asked: DatasetPush,
+    push: DatasetPush,
     actor: str,
 ) -> Run:
     alone = (Run.project_id == project.id, Run.pipeline_id.is_(None))
@@ -79,7 +79,7 @@ def _start(
         name=next_name_of_all(session, project.id, Run.name, name[:100], *alone),
         config=config,
         inputs={slot: ref},
-        pool=asked.pool,
+        pool=push.pool,
         reuse=False,
         created_by=actor,
     )

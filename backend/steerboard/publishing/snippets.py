@@ -18,9 +18,9 @@ _OLLAMA = "http://localhost:11434"
 
 
 def snippet(
-    where: SnippetFor, name: str, info: ModelInfo, server: str, project: str, asked: Condition | None
+    where: SnippetFor, name: str, info: ModelInfo, server: str, project: str, score: Condition | None
 ) -> tuple[str, Condition | None]:
-    """(Python that runs as it is, what it asks for). `server`: the address of this platform; `asked`: None for the
+    """(Python that runs as it is, what it asks for). `server`: the address of this platform; `score`: None for the
     model's default, or, where it has none, for the highest values.
 
     All but `openai` expect `steerboard models export NAME NAME`. Raises `BadInput` (`wrong_role`, `no_score_format`,
@@ -32,7 +32,7 @@ def snippet(
             code="wrong_role",
             hint="Name a base, sft or policy model.",
         )
-    condition = _condition(name, info.condition, asked)
+    condition = _condition(name, info.condition, score)
     text = info.condition.text(condition) if info.condition is not None and condition is not None else ""
     template = {key: value for key, value in template_arguments(text).items() if value}
     if where == "transformers":
@@ -54,14 +54,14 @@ def needs_of(text: str) -> list[str]:
     return sorted(set(_IMPORTED.findall(text)) - {"os"})
 
 
-def _condition(name: str, form: ConditionFormat | None, asked: Condition | None) -> Condition | None:
+def _condition(name: str, form: ConditionFormat | None, score: Condition | None) -> Condition | None:
     if form is None:
-        if asked is not None and asked.values:
+        if score is not None and score.values:
             raise BadInput(f"{name} takes no score", code="no_score_format", hint="Ask for the snippet without one.")
         return None
-    if asked is None and not form.default.values:
+    if score is None and not form.default.values:
         return Condition.of({attribute.name: attribute.high for attribute in form.attributes})
-    return form.resolve(asked)
+    return form.resolve(score)
 
 
 def _transformers(name: str, info: ModelInfo, template: dict[str, str]) -> str:

@@ -91,7 +91,7 @@ class Faults:
         return section in self._sections
 
     def ordered(self) -> list[Fault]:
-        """By line, at most `MAX_ERRORS`; those of overrides come last."""
+        """The faults by line, at most `MAX_ERRORS`; those of overrides come last."""
         faults = sorted(self._found, key=lambda fault: 10**9 if fault.line is None else fault.line)
         return (faults or sorted(self._derived, key=lambda fault: fault.line or 0))[:MAX_ERRORS]
 

@@ -15,7 +15,7 @@ def dotted(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value comes from: a line of the file (from 1), or the override that set it."""
+    """The place that a value comes from: a line of the file (from 1), or the override that set it."""
 
     line: int | None = None
     override: str | None = None

@@ -42,7 +42,7 @@ class Stage:
 
     @property
     def run(self) -> object:
-        """As it is written."""
+        """The run kind as it is written."""
         return self.fields.get("run")
 
     @property

@@ -227,7 +227,7 @@ class PlanOut(BaseModel):
 
     @classmethod
     def of(cls, plan: Plan, foresee: Foresee, running: Collection[str] | None = None) -> PlanOut:
-        """With `running`, of these stages alone."""
+        """The plan; with `running`, of these stages alone."""
         stages = [
             PlannedStageOut.of(stage, foresee) for stage in plan.stages if running is None or stage.name in running
         ]

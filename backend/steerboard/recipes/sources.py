@@ -35,9 +35,9 @@ class Sources:
         self._faults = faults
 
     def of(self, draft: Draft) -> dict[str, Source]:
-        """By input name, without those that are at fault themselves."""
+        """The sources by input name, without those that are at fault themselves."""
         sources = {
-            name: source for name, reference in draft.references.items() if (source := self._one(reference)) is not None
+            name: kept for name, reference in draft.references.items() if (kept := self._source(reference)) is not None
         }
         given = {name: self._given(draft, name, sources.get(name)) for name in draft.references}
         raw, named = self._recipe.stages[draft.name].fields, {name.partition(".")[0] for name in given}
@@ -81,7 +81,7 @@ class Sources:
         generates = maker is not None and isinstance(maker.config, GenerateConfig) and maker.config.decoding.n == 1
         return maker.name if maker is not None and generates else None
 
-    def _one(self, reference: Reference) -> Source | None:
+    def _source(self, reference: Reference) -> Source | None:
         name, path = reference.name, reference.path
         if not reference.to_input:
             if name in self._recipe.stages:

@@ -1,4 +1,4 @@
-"""Where base models come from that are not in the registry: folders of this machine, and folders that were uploaded."""
+"""The places of base models that are not in the registry: folders of this machine, and folders that were uploaded."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def roll_back(session: Session, project: Project, model: Model, note: str, actor
 
 
 def former_of(session: Session, model: Model) -> Model | None:
-    """To whom a roll back from `model`, which is in production, returns: the newest whose place it took. None where
+    """The model that a roll back from `model`, in production, returns to: the newest whose place it took. None where
     it took no one's. One that was promoted only later, and was rolled back from, is no former one."""
     if model.stage != "production":
         return None

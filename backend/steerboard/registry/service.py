@@ -26,7 +26,7 @@ from steerboard_contracts.models import ModelRole
 
 
 def get_model(session: Session, project: Project, ref: str | uuid.UUID) -> Model:
-    """By id, name, `<pipeline>.<stage>`, or `@production` and `@production-reward`.
+    """The model by id, name, `<pipeline>.<stage>`, or `@production` and `@production-reward`.
 
     Raises `NotFound`, also for another project's, and `NothingInProduction`.
     """
@@ -45,8 +45,8 @@ def get_model(session: Session, project: Project, ref: str | uuid.UUID) -> Model
 
 def model_names(session: Session, project: Project) -> list[str]:
     """The newest names, for suggestions."""
-    mine = select(Model.name).where(Model.project_id == project.id)
-    return list(session.scalars(mine.order_by(Model.id.desc()).limit(MOST_SUGGESTED)))
+    names = select(Model.name).where(Model.project_id == project.id)
+    return list(session.scalars(names.order_by(Model.id.desc()).limit(MOST_SUGGESTED)))
 
 
 def register_model(

@@ -21,10 +21,10 @@ def tokenizer_fault(session: Session, store: ArtifactStore, model: Model, other:
     """Why `other` cannot be given the tokens of `model`, and what to do. None where it can, and where the files do not
     tell: the run compares the tokenizers that it loads."""
     files, others = ({f["path"]: f for f in manifest_of(session, side).files} for side in (model, other))
-    mine, theirs = files.get(_TOKENIZER), others.get(_TOKENIZER)
-    if mine is None or theirs is None or mine["sha256"] == theirs["sha256"]:
+    file, other_file = files.get(_TOKENIZER), others.get(_TOKENIZER)
+    if file is None or other_file is None or file["sha256"] == other_file["sha256"]:
         return None
-    ours, known = _vocabulary(_read(store, mine)), _vocabulary(_read(store, theirs))
+    ours, known = _vocabulary(_read(store, file)), _vocabulary(_read(store, other_file))
     if not ours or not known:
         return None
     config = _read(store, files[_CONFIG]) if _CONFIG in files else {}

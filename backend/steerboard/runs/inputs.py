@@ -25,8 +25,8 @@ _GIVES = RunOutput.dataset_id.is_not(None) | RunOutput.model_id.is_not(None)
 
 def resolve(session: Session, run: Run) -> dict[str, Dataset | Model]:
     """Every input of `run` by name. Raises `UnusableInput` while an upstream run has no output to give."""
-    mine = RunInput.run_id == run.id, ~RunInput.name.startswith(AFTER)
-    rows = session.scalars(select(RunInput).where(*mine).order_by(RunInput.name))
+    conditions = RunInput.run_id == run.id, ~RunInput.name.startswith(AFTER)
+    rows = session.scalars(select(RunInput).where(*conditions).order_by(RunInput.name))
     return {row.name: _thing(session, run, row) for row in rows}
 
 

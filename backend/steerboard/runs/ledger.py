@@ -18,7 +18,7 @@ _USED = (None, "succeeded", "paused")
 
 
 def recorded(phases: Mapping[Phase, PhaseTime], devices: int) -> dict[str, Any]:
-    """As an attempt's row keeps what its stage has measured so far."""
+    """What a stage has measured so far, as an attempt's row keeps it."""
     return {name: {"device_seconds": devices * phase.seconds, "tokens": phase.tokens} for name, phase in phases.items()}
 
 
@@ -37,7 +37,7 @@ def phases_of(attempt: RunAttempt) -> list[PhaseCost]:
 
 
 def ledgers(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, Ledger]:
-    """By id. A run with shards or parts costs what these do; a reused one what the equal run did when it ran."""
+    """Ledgers by id. A run with shards or parts costs what these do; a reused one what the equal run did."""
     worked = {run.reused_from_id or run.id for run in runs}
     parents: dict[uuid.UUID, uuid.UUID] = {id_: id_ for id_ in worked}
     for id_, parent in session.execute(select(Run.id, Run.parent_id).where(Run.parent_id.in_(worked))):

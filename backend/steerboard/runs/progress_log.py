@@ -85,11 +85,11 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
         )
     if batch.prepared is not None:
         oversight.prepared(session, run, batch.prepared)
-    for told in batch.watched:
-        if isinstance(told, Changed):
-            oversight.changed(session, run, told)
+    for event in batch.watched:
+        if isinstance(event, Changed):
+            oversight.changed(session, run, event)
         else:
-            oversight.note_finding(session, run, told)
+            oversight.note_finding(session, run, event)
     if batch.phases:
         attempt = session.get_one(RunAttempt, (run.id, claim.attempt))
         attempt.phases = recorded(batch.phases, attempt.devices)

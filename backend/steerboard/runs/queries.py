@@ -41,34 +41,34 @@ from steerboard_contracts.report.kept import read_report
 
 
 def get_run(session: Session, project: Project, ref: str) -> Run:
-    """By id, by its end, by `PIPELINE.STAGE` (of a shard `PIPELINE.STAGE.N`), or by the name of a run of its own (the
-    newest one). Raises `NotFound`, `AmbiguousReference`."""
-    mine = select(Run).where(Run.project_id == project.id)
+    """The run by id, by its end, by `PIPELINE.STAGE` (of a shard `PIPELINE.STAGE.N`), or by the name of a run of its
+    own (the newest one). Raises `NotFound`, `AmbiguousReference`."""
+    runs = select(Run).where(Run.project_id == project.id)
     run_id = as_id(ref)
     if run_id is not None:
-        run = session.scalar(mine.where(Run.id == run_id))
+        run = session.scalar(runs.where(Run.id == run_id))
     else:
-        alone = mine.where(Run.name == ref, Run.pipeline_id.is_(None)).order_by(Run.parent_id.is_(None).desc())
+        alone = runs.where(Run.name == ref, Run.pipeline_id.is_(None)).order_by(Run.parent_id.is_(None).desc())
         run = (
-            _stage(session, mine, ref)
+            _stage(session, runs, ref)
             or session.scalar(alone.order_by(Run.id.desc()).limit(1))
-            or find_by_id_end(session, mine, Run.id, ref)
+            or find_by_id_end(session, runs, Run.id, ref)
         )
     if run is None:
         raise NotFound(f"there is no run `{ref}`", hint="Runs are named by their id, or as PIPELINE.STAGE.")
     return run
 
 
-def _stage(session: Session, mine: Select[Run], ref: str) -> Run | None:
+def _stage(session: Session, runs: Select[Run], ref: str) -> Run | None:
     """The run that is `PIPELINE.STAGE`; both names may contain dots."""
     places = [(ref[:at], ref[at + 1 :]) for at, letter in enumerate(ref) if letter == "."]
-    in_pipeline = mine.join(Pipeline, Pipeline.id == Run.pipeline_id).where(Pipeline.project_id == Run.project_id)
+    in_pipeline = runs.join(Pipeline, Pipeline.id == Run.pipeline_id).where(Pipeline.project_id == Run.project_id)
     named = in_pipeline.where(tuple_(Pipeline.name, Run.name).in_(places))
     return session.scalar(named.order_by(Run.parent_id.is_(None).desc(), Run.id.desc()).limit(1)) if places else None
 
 
 def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
-    """In the order of `runs`. Their pipelines are one query, and so are their pauses."""
+    """Summaries in the order of `runs`. Their pipelines are one query, and so are their pauses."""
     ids = {run.pipeline_id for run in runs if run.pipeline_id is not None}
     named = session.execute(select(Pipeline.id, Pipeline.name).where(Pipeline.id.in_(ids))) if ids else ()
     pipelines = {row.id: PipelineRef(id=row.id, name=row.name) for row in named}

@@ -32,13 +32,13 @@ def position_of(session: Session, run: Run) -> int | None:
 def waiting(session: Session, caller: Caller, pool: str, limit: int) -> QueueRuns:
     """The first `limit` queued runs of the caller's projects, in order; positions count those of all projects."""
     places = _places(pool)
-    mine = visible_projects(caller).subquery()
+    projects = visible_projects(caller).subquery()
     rows = session.execute(
         select(places.c.position, Run, Project.name, Pipeline.name)
         .join(Run, Run.id == places.c.id)
         .join(Project, Project.id == Run.project_id)
         .outerjoin(Pipeline, Pipeline.id == Run.pipeline_id)
-        .where(Run.project_id.in_(select(mine.c.id)))
+        .where(Run.project_id.in_(select(projects.c.id)))
         .order_by(places.c.position)
         .limit(limit)
     )

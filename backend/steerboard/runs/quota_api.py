@@ -46,7 +46,7 @@ def set_quota(
     access: Annotated[Access, Depends(AccessTo("admin"))],
     _operator: Annotated[Caller, Depends(operator_only)],
 ) -> QuotaOut:
-    """For the operator alone. Beyond it no run starts or resumes; what runs continues."""
+    """Set the quota, for the operator alone. Beyond it no run starts or resumes; what runs continues."""
     before, access.project.device_hours_quota = access.project.device_hours_quota, body.device_hours
     session.flush()
     detail = {"from": before, "device_hours": body.device_hours}

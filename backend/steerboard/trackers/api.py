@@ -71,7 +71,7 @@ def export_run(tracker: str, body: RunExportIn, session: Db, access: Runner) -> 
 
 @router.get("/runs/{run}/exports", responses=problems(404))
 def list_run_exports(run: str, session: Db, access: Reader) -> list[RunExportOut]:
-    """Where the run is exported to, and how far: by tracker's name."""
+    """The places the run is exported to, and how far, by tracker's name."""
     stored = get_run(session, access.project, run)
     return [_export_out(export, tracker) for export, tracker in service.exports_of(session, stored)]
 
@@ -96,7 +96,7 @@ def _export_out(export: RunExport, tracker: Tracker) -> RunExportOut:
 def _all_out(request: Request, session: Session, project: Project, trackers: list[Tracker]) -> list[TrackerOut]:
     counts = service.counts(session, trackers)
     home = request.app.state.settings.home
-    found = []
+    shown = []
     for tracker in trackers:
         on_disk = tracker.kind in ("tensorboard", "trackio") or tracker.settings.get("mode") == "offline"
         runs, failing = counts.get(tracker.id, (0, 0))
@@ -111,5 +111,5 @@ def _all_out(request: Request, session: Session, project: Project, trackers: lis
             "last_error": tracker.last_error,
             "next_look_at": tracker.next_look_at if tracker.failures else None,
         }
-        found.append(TrackerOut.model_validate(fields))
-    return found
+        shown.append(TrackerOut.model_validate(fields))
+    return shown

@@ -31,14 +31,14 @@ MOST_TRACKERS = 20
 
 
 def trackers_of(session: Session, project: Project) -> list[Tracker]:
-    """By name."""
+    """The trackers by name."""
     return list(session.scalars(select(Tracker).where(Tracker.project_id == project.id).order_by(Tracker.name)))
 
 
 def get_tracker(session: Session, project: Project, ref: str) -> Tracker:
-    """By id or name. Raises `NotFound`, also for another project's."""
-    mine = select(Tracker).where(Tracker.project_id == project.id)
-    tracker = find(session, mine, Tracker.id, Tracker.name, ref)
+    """The tracker by id or name. Raises `NotFound`, also for another project's."""
+    query = select(Tracker).where(Tracker.project_id == project.id)
+    tracker = find(session, query, Tracker.id, Tracker.name, ref)
     if tracker is None:
         raise NotFound(f"there is no tracker {ref!r}")
     return tracker
@@ -51,8 +51,8 @@ def create(session: Session, settings: Settings, secrets: Secrets, project: Proj
     require(given.settings.kind)
     if session.scalar(select(Tracker.id).where(Tracker.project_id == project.id, Tracker.name == given.name)):
         raise NameTaken(f"there is already a tracker {given.name!r}", hint="Choose another name.")
-    mine = select(func.count()).select_from(Tracker).where(Tracker.project_id == project.id)
-    if (session.scalar(mine) or 0) >= MOST_TRACKERS:
+    count = select(func.count()).select_from(Tracker).where(Tracker.project_id == project.id)
+    if (session.scalar(count) or 0) >= MOST_TRACKERS:
         raise Conflict(
             f"a project has at most {MOST_TRACKERS} trackers", code="too_many_trackers", hint="Delete another first."
         )
@@ -130,7 +130,7 @@ def export_run(session: Session, tracker: Tracker, run: Run) -> RunExport:
 
 
 def exports_of(session: Session, run: Run) -> list[tuple[RunExport, Tracker]]:
-    """By name of the tracker."""
+    """The exports by name of the tracker."""
     query = (
         select(RunExport, Tracker)
         .join(Tracker, Tracker.id == RunExport.tracker_id)
@@ -141,7 +141,7 @@ def exports_of(session: Session, run: Run) -> list[tuple[RunExport, Tracker]]:
 
 
 def counts(session: Session, trackers: Sequence[Tracker]) -> dict[uuid.UUID, tuple[int, int]]:
-    """By tracker: the runs that were exported at least in part, and those of which the last attempt failed."""
+    """The runs by tracker: that were exported at least in part, and those of which the last attempt failed."""
     query = (
         select(
             RunExport.tracker_id,
@@ -155,7 +155,7 @@ def counts(session: Session, trackers: Sequence[Tracker]) -> dict[uuid.UUID, tup
 
 
 def _checked(settings: Settings, given: TrackerSettings) -> dict[str, Any]:
-    """As it is stored: without `kind`, with an address that may be called."""
+    """The settings as they are stored: without `kind`, with an address that may be called."""
     stored = given.model_dump(mode="json", exclude={"kind"})
     if given.kind in ("mlflow", "wandb") and stored["url"] is not None:
         stored["url"] = check_url(stored["url"]).rstrip("/")

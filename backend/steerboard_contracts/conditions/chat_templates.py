@@ -44,19 +44,19 @@ def chat_template_with_condition(template: str, form: ConditionFormat, lead: str
     """A model's own chat template with the condition where `form` places it. One that opens the answer that is asked
     for comes behind `lead`, and in place of `dropped`, which ends the template's generation prompt and which closed
     conversations do not have."""
-    own, asked = without_condition(template), f"add_generation_prompt and {_argument(form)} != ''"
+    own, test = without_condition(template), f"add_generation_prompt and {_argument(form)} != ''"
     beginning = _default(form)
     if form.how.place != "answer":
-        beginning += _OPEN + _requested(form, asked) + _CLOSE
+        beginning += _OPEN + _requested(form, test) + _CLOSE
     if form.how.place == "request":
         return beginning + own
     written = f"{json.dumps(lead, ensure_ascii=False)} ~ {_opening(form)}" if lead else _opening(form)
     if not dropped:
-        ending = f"{{% if {asked} %}}{{{{ {written} }}}}{{% endif %}}"
+        ending = f"{{% if {test} %}}{{{{ {written} }}}}{{% endif %}}"
         return beginning + own + _OPEN + ending + _CLOSE
     before = f"{_OPEN}{{% set opened %}}{_CLOSE}"
     shorter = f"{{{{ opened[:-{len(dropped)}] ~ {written} }}}}"
-    after = f"{{% endset %}}{{% if {asked} %}}{shorter}{{% else %}}{{{{ opened }}}}{{% endif %}}"
+    after = f"{{% endset %}}{{% if {test} %}}{shorter}{{% else %}}{{{{ opened }}}}{{% endif %}}"
     return beginning + before + own + _OPEN + after + _CLOSE
 
 
@@ -95,14 +95,14 @@ def _sign(form: ConditionFormat) -> str:
     )
 
 
-def _requested(form: ConditionFormat, asked: str) -> str:
-    """Jinja that puts the condition at the end of the last user turn, where it is `asked` for."""
+def _requested(form: ConditionFormat, test: str) -> str:
+    """Jinja that puts the condition at the end of the last user turn, where `test` is true."""
     text = f"({_request(form)})"
     string = f"(m.content ~ ' ' if m.content else '') ~ {text}"
     # Servers may give a turn as parts.
     content = f"({string}) if m.content is string else m.content + [{{'type': 'text', 'text': {text}}}]"
     return (
-        f"{{% if {asked} %}}{{% set steered = namespace(last=-1, turns=[]) %}}"
+        f"{{% if {test} %}}{{% set steered = namespace(last=-1, turns=[]) %}}"
         "{% for m in messages %}{% if m.role == 'user' %}{% set steered.last = loop.index0 %}{% endif %}{% endfor %}"
         "{% for m in messages %}{% set steered.turns = steered.turns + "
         f"[{{'role': m.role, 'content': {content}}} if loop.index0 == steered.last else m] %}}{{% endfor %}}"

@@ -47,7 +47,7 @@ class Condition(RootModel[tuple[tuple[AttributeName, Finite], ...]]):
 
     @model_serializer
     def plain(self) -> float | str:
-        """As JSON has it: the score as a number, any other condition as its text."""
+        """The condition as JSON has it: the score as a number, any other condition as its text."""
         return self.text if self.score is None else self.score
 
     @classmethod
@@ -78,7 +78,7 @@ class Condition(RootModel[tuple[tuple[AttributeName, Finite], ...]]):
 
     @property
     def slug(self) -> str:
-        """For names: `5`, `helpfulness4_verbosity2`, `nothing`."""
+        """A part of names: `5`, `helpfulness4_verbosity2`, `nothing`."""
         if self.score is not None:
             return f"{self.score:g}"
         return "_".join(f"{name}{value:g}" for name, value in self.root) or "nothing"

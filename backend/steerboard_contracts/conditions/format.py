@@ -36,15 +36,15 @@ class Attribute(BaseModel):
             raise ValueError(f"the range of {self.name} is empty: {self.low:g} to {self.high:g}")
         return self
 
-    def value(self, asked: float) -> float:
+    def value(self, number: float) -> float:
         """The value that is really written: clamped to the range and rounded to the nearest step."""
-        if not math.isfinite(asked):
-            raise BadInput(f"{self.name} must be a finite number, got {asked}", code="non_finite_score")
-        clamped = min(self.high, max(self.low, asked))
+        if not math.isfinite(number):
+            raise BadInput(f"{self.name} must be a finite number, got {number}", code="non_finite_score")
+        clamped = min(self.high, max(self.low, number))
         return round(clamped / self.step) * self.step
 
-    def text(self, asked: float) -> str:
-        written = f"{self.value(asked):.{self.decimals}f}"
+    def text(self, number: float) -> str:
+        written = f"{self.value(number):.{self.decimals}f}"
         return written.removeprefix("-") if float(written) == 0 else written
 
 
@@ -102,18 +102,18 @@ class ConditionFormat(BaseModel):
             {attribute.name: attribute.default for attribute in self.attributes if attribute.default is not None}
         )
 
-    def resolve(self, asked: Condition | None) -> Condition:
-        """What a policy of this format is asked for, in its order: its default where `asked` is None. A plain number
+    def resolve(self, condition: Condition | None) -> Condition:
+        """What a policy of this format is asked for, in its order: its default for None. A plain number
         is for the only attribute, whatever its name. Raises `BadInput` (`unknown_attribute`)."""
-        if asked is None:
+        if condition is None:
             return self.default
-        values = asked.values
+        values = condition.values
         names = [attribute.name for attribute in self.attributes]
-        if asked.score is not None and len(names) == 1:
-            values = {names[0]: asked.score}
+        if condition.score is not None and len(names) == 1:
+            values = {names[0]: condition.score}
         unknown = next((name for name in values if name not in names), None)
         if unknown is not None:
-            what = f"asked for {asked}, " if unknown == SCORE else f"asked for {unknown}, "
+            what = f"asked for {condition}, " if unknown == SCORE else f"asked for {unknown}, "
             raise BadInput(
                 f"{what}which this policy does not know",
                 code="unknown_attribute",
@@ -121,29 +121,29 @@ class ConditionFormat(BaseModel):
             )
         return Condition.of({name: values[name] for name in names if name in values})
 
-    def opposite(self, asked: Condition) -> Condition:
+    def opposite(self, condition: Condition) -> Condition:
         """A resolved condition with each value mirrored within its range: `low + high - value`, so of a score its
         negative."""
         return Condition.of(
             {
-                attribute.name: attribute.low + attribute.high - attribute.value(asked.values[attribute.name])
-                for attribute in self._in(asked)
+                attribute.name: attribute.low + attribute.high - attribute.value(condition.values[attribute.name])
+                for attribute in self._in(condition)
             }
         )
 
-    def rounds(self, asked: Condition) -> bool:
+    def rounds(self, condition: Condition) -> bool:
         """Whether a resolved condition is written with other values than asked for."""
         return any(
-            abs(attribute.value(asked.values[attribute.name]) - asked.values[attribute.name]) > 1e-9
-            for attribute in self._in(asked)
+            abs(attribute.value(condition.values[attribute.name]) - condition.values[attribute.name]) > 1e-9
+            for attribute in self._in(condition)
         )
 
-    def text(self, asked: Condition) -> str:
+    def text(self, condition: Condition) -> str:
         """The text of a resolved condition: `5.00`, `helpfulness:4,verbosity:2`, or nothing for the empty one."""
         if self.only_score:
-            return "".join(attribute.text(asked.values[attribute.name]) for attribute in self._in(asked))
+            return "".join(attribute.text(condition.values[attribute.name]) for attribute in self._in(condition))
         return ",".join(
-            f"{attribute.name}:{attribute.text(asked.values[attribute.name])}" for attribute in self._in(asked)
+            f"{attribute.name}:{attribute.text(condition.values[attribute.name])}" for attribute in self._in(condition)
         )
 
     def opening(self, text: str) -> str:
@@ -177,8 +177,8 @@ class ConditionFormat(BaseModel):
         score = self.attributes[0]
         return word_borders(score.low, score.high, max(score.step, 10.0**-score.decimals), self.how.words)
 
-    def _in(self, asked: Condition) -> list[Attribute]:
-        return [attribute for attribute in self.attributes if attribute.name in asked.values]
+    def _in(self, condition: Condition) -> list[Attribute]:
+        return [attribute for attribute in self.attributes if attribute.name in condition.values]
 
 
 def condition_prompt(text: str) -> str:

@@ -87,7 +87,7 @@ class Writing(BaseModel):
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """From the lowest score to the highest; none where the style has none."""
+        """The tokens from the lowest score to the highest; none where the style has none."""
         return tuple(map(score_token, range(len(self.words)))) if self.style == "tokens" else ()
 
     @property

@@ -36,7 +36,7 @@ _LISTED = 20
 
 
 class BasePlace(NamedTuple):
-    """Where a base model is, and which GGUF file of it was chosen."""
+    """The place of a base model, and which GGUF file of it was chosen."""
 
     place: str
     """A folder, or a hub name with its revision."""
@@ -58,7 +58,7 @@ class SeveralGgufFiles(BadInput):
 
 
 def source_type(source: str) -> SourceType | None:
-    """None for what names no base model. Looks at no file: a folder is written `/...`, `./...`, `../...` or `~/...`."""
+    """Returns None for what names no base model. Looks at no file: a folder begins with `/`, `./`, `../` or `~/`."""
     if source in RANDOM_BASES:
         return "random"
     if source.startswith(("/", "./", "../", "~")) or source in (".", ".."):

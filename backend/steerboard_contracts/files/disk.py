@@ -32,7 +32,7 @@ class Disk:
 
     @property
     def reserve(self) -> int:
-        """In bytes."""
+        """The reserve in bytes."""
         return self._look()[1]
 
     @property

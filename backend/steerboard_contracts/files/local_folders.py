@@ -210,7 +210,7 @@ def _spelled(path: str) -> str | None:
 
 
 def _places(root: Path) -> tuple[str, str]:
-    """As the operator wrote it, and its real path: people may name either."""
+    """The folder as the operator wrote it, and its real path: people may name either."""
     return os.path.abspath(root), os.path.realpath(root)
 
 

@@ -90,13 +90,13 @@ def facts_of_gguf(header: GgufHeader, size: int) -> ModelFacts:
 
 
 def licence_of_card(text: str) -> str | None:
-    """From the front matter of a model card."""
+    """The licence from the front matter of a model card."""
     match = _LICENCE.match(text[:_CARD])
     return match[1][:200] if match else None
 
 
 def licence_named(data: Mapping[str, Any]) -> str | None:
-    """From the front matter, read; `other` is not a licence, but has a name."""
+    """The licence from the front matter, read; `other` is not a licence, but has a name."""
     licence, name = data.get("license"), data.get("license_name")
     licence_name = name if licence == "other" and name else licence
     return str(licence_name)[:200] if isinstance(licence_name, str) else None

@@ -96,7 +96,7 @@ def _spec_of(point: importlib.metadata.EntryPoint) -> MethodSpec:
 
 
 def methods() -> Mapping[str, MethodSpec]:
-    """By name, in the order of lists."""
+    """The methods by name, in the order of lists."""
     return _loaded().methods
 
 
@@ -106,7 +106,7 @@ def faults() -> tuple[MethodFault, ...]:
 
 
 def method_of(name: object) -> MethodSpec | None:
-    """None for a method that is not installed here, as that of an old run may be."""
+    """Returns None for a method that is not installed here, as that of an old run may be."""
     return methods().get(name) if isinstance(name, str) else None
 
 

@@ -167,11 +167,11 @@ class DecisionTransformerConfig(ConditionalConfig):
         except ValueError as error:
             raise ValueError(f"score_words: {error}") from None
 
-    def for_start(self, template: TemplateName, asked: ConditionFormat | None) -> Self:
+    def for_start(self, template: TemplateName, form: ConditionFormat | None) -> Self:
         fields: dict[str, Any] = {}
         if self.score_style == "auto" and self.attributes == [SCORE]:
-            if asked is not None and asked.only_score:
-                how = asked.how
+            if form is not None and form.only_score:
+                how = form.how
                 fields = {"score_style": how.style, "score_place": how.place}
                 fields |= {"score_words": how.words, "score_phrase": how.phrase} if how.style != "digits" else {}
             elif (self.template or template) == "chat" and self._words_fit:

@@ -63,11 +63,11 @@ def hub_push_errors(repo: str, token: str | None) -> Iterator[None]:
         )
     except (HTTPError, OSError, RuntimeError, ValueError) as error:
         # A file's upload that failed comes wrapped.
-        cause = next((one for one in _chain(error) if isinstance(one, HfHubHTTPError)), None)
+        cause = next((part for part in _chain(error) if isinstance(part, HfHubHTTPError)), None)
         if cause is not None:
-            said = _text(cause if cause is error else f"{error} {cause}", token)
-            failure = _of_status(cause.response.status_code, repo, token, said)
-        elif isinstance(error, HTTPError) or any(isinstance(one, HTTPError) for one in _chain(error)):
+            detail = _text(cause if cause is error else f"{error} {cause}", token)
+            failure = _of_status(cause.response.status_code, repo, token, detail)
+        elif isinstance(error, HTTPError) or any(isinstance(part, HTTPError) for part in _chain(error)):
             failure = HubBusy(
                 f"the hub does not answer: {_text(error, token)}", hint="Check the network, or HF_ENDPOINT."
             )
@@ -77,33 +77,33 @@ def hub_push_errors(repo: str, token: str | None) -> Iterator[None]:
         raise failure from None
 
 
-def _of_status(status: int, repo: str, token: str | None, said: str) -> SteerboardError:
+def _of_status(status: int, repo: str, token: str | None, detail: str) -> SteerboardError:
     if status == 401 and token is None:
         return HubRefused(f"there is no token to push to {repo} with", code="hub_token_missing", hint=_SET_A_TOKEN)
     if status == 401:
         return HubRefused(
-            f"the hub does not know the token: {said}",
+            f"the hub does not know the token: {detail}",
             code="hub_unauthorised",
             hint="It may have expired: create one that may write, and set it in the project's settings.",
         )
     if status == 403:
         return HubRefused(
-            f"the token may not write to {repo}: {said}",
+            f"the token may not write to {repo}: {detail}",
             hint="Give it write access to the repository's owner, or choose a repository of your own.",
         )
     if status == 404:
         return BadInput(
-            f"the hub has no {repo}, or the token may not see it: {said}",
+            f"the hub has no {repo}, or the token may not see it: {detail}",
             code="hub_not_found",
             hint="Check the owner's name; an organisation must exist before its repositories.",
         )
     if status in _CONFLICTS:
-        return HubConflict(f"{repo} changed while it was pushed to: {said}", hint="Push again; nothing was doubled.")
+        return HubConflict(f"{repo} changed while it was pushed to: {detail}", hint="Push again; nothing was doubled.")
     if status == 429:
-        return HubRateLimited(f"the hub asks to slow down: {said}", hint="Wait some minutes, then resume the run.")
+        return HubRateLimited(f"the hub asks to slow down: {detail}", hint="Wait some minutes, then resume the run.")
     if status >= 500:
-        return HubBusy(f"the hub answered {status}: {said}", hint="Resume the run in a while.")
-    return BadInput(f"the hub refused the push with {status}: {said}", code="hub_refused")
+        return HubBusy(f"the hub answered {status}: {detail}", hint="Resume the run in a while.")
+    return BadInput(f"the hub refused the push with {status}: {detail}", code="hub_refused")
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -113,6 +113,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen = seen.__cause__ or seen.__context__
 
 
-def _text(said: object, token: str | None) -> str:
-    text = " ".join(str(said).split())
+def _text(detail: object, token: str | None) -> str:
+    text = " ".join(str(detail).split())
     return (text.replace(token, "***") if token else text)[:_SHOWN]

@@ -43,7 +43,7 @@ class ModelShape(BaseModel):
 
     @classmethod
     def of(cls, config: Mapping[str, Any], parameters: int = 0) -> ModelShape | None:
-        """From a `config.json`; None where it is not that of a plain decoder. Without `parameters` they are counted."""
+        """The shape of a `config.json`; None unless it is a plain decoder's. Without `parameters` they are counted."""
         text = config.get("text_config")
         at: Mapping[str, Any] = text if isinstance(text, Mapping) else config
         try:
@@ -184,7 +184,7 @@ def generation_memory(
 
 
 def _decoding(shape: ModelShape, sequences: int, tokens: int, mixed: bool) -> MemoryEstimate:
-    """In addition to the weights."""
+    """The memory of decoding, in addition to the weights."""
     width = _BF16 if mixed else _FP32
     return MemoryEstimate(
         kv_cache=cache_bytes(shape, sequences * tokens, mixed),

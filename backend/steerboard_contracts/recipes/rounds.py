@@ -31,5 +31,5 @@ class PlannedRounds(BaseModel):
     rounds: list[PlannedRound]
 
     def round_of(self, stage: str) -> PlannedRound | None:
-        """None for a stage outside of the rounds."""
+        """Returns None for a stage outside of the rounds."""
         return next((planned for planned in self.rounds if stage == planned.check or stage in planned.stages), None)

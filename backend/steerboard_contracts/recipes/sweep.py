@@ -40,7 +40,7 @@ class PlannedHalving(BaseModel):
     rungs: list[PlannedRung]
 
     def rung_of(self, stage: str) -> PlannedRung | None:
-        """None for a stage that is of no rung."""
+        """Returns None for a stage that is of no rung."""
         return next((rung for rung in self.rungs if stage in rung.stages), None)
 
     @property

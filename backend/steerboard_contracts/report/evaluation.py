@@ -61,8 +61,7 @@ class HackingRow(BaseModel):
 
 
 class WinRateDifference(BaseModel):
-    """By how much the win rate of `a` over `b` is higher by a reward model than by another source, on the items that
-    both have."""
+    """The win rate of `a` over `b` by a reward model less that by another source, on the items that both have."""
 
     reward_model: str
     by: By

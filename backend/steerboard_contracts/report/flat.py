@@ -40,7 +40,7 @@ def flat(report: EvaluationReport) -> PipelineReport:
 
 
 def label(row: MethodRow) -> str:
-    """With the score asked for: `NAME at 5.0`; `NAME (best of 8)`."""
+    """The label with the score asked for: `NAME at 5.0`; `NAME (best of 8)`."""
     name = _unscored_label(row)
     return name if row.score is None else f"{name} at {row.score:.1f}"
 
@@ -149,13 +149,13 @@ def _variant(entrant: EntrantRow, entrants: Sequence[EntrantRow]) -> str | None:
         parts.append(_stage(entrant))
     if entrant.guidance != 1:
         parts.append(f"guidance {entrant.guidance:g}")
-    alike = [other for other in entrants if _asked(other) == _asked(entrant)]
+    alike = [other for other in entrants if _request(other) == _request(entrant)]
     if entrant.samples > 1 and any(other.samples != entrant.samples for other in alike):
         parts.append(f"{entrant.samples} samples")
     return ", ".join(parts) or None
 
 
-def _asked(entrant: EntrantRow) -> tuple[object, ...]:
+def _request(entrant: EntrantRow) -> tuple[object, ...]:
     return entrant.model, entrant.score, entrant.guidance, entrant.best_of
 
 
@@ -175,7 +175,7 @@ def _by_judge(report: EvaluationReport, recipe: RecipeSection, figures: MethodsR
 
 
 def _gain(report: EvaluationReport, entrant: str) -> Estimate | None:
-    """By the known quality, of the difference from the baseline."""
+    """The gain in the known quality, as the difference from the baseline."""
     known = next((source for source in report.rewards if source.reward_model == KNOWN_QUALITY), None)
     if known is None or report.baseline is None:
         return None

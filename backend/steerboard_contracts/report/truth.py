@@ -59,9 +59,9 @@ def _control(report: PipelineReport, labels: Sequence[str], width: float) -> lis
         rises = all(a < b for a, b in pairwise(means))
         apart = is_above(high.quality_low, low.quality_high)
         reached = ", ".join(f"{mean:.2f}" for mean in means)
-        asked = ", ".join(f"{score:g}" for score, _, _ in group)
+        targets = ", ".join(f"{score:g}" for score, _, _ in group)
         words = (
-            f"By the truth, {label.rpartition(' at ')[0]} reaches {reached} when asked for {asked}: rising, and "
+            f"By the truth, {label.rpartition(' at ')[0]} reaches {reached} when asked for {targets}: rising, and "
             f"{SPREAD_BAR * width:g} of {width:g} or more apart at the ends, with intervals apart"
         )
         results.append((words, rises and apart and means[-1] - means[0] >= SPREAD_BAR * width))

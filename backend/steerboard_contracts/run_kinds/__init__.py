@@ -52,7 +52,7 @@ def _other_kinds() -> tuple[RunKindSpec, ...]:
 
 @cache
 def all_kinds() -> tuple[RunKindSpec, ...]:
-    """In the order of lists: the methods, then the others, those that an evaluation starts among them."""
+    """The kinds in the order of lists: the methods, then the others, those that an evaluation starts among them."""
     return (*(training(method) for method in methods().values()), *_other_kinds())
 
 
@@ -70,12 +70,12 @@ def run_words() -> tuple[str, ...]:
 
 def kind_of(run: object, method: object) -> RunKindSpec | None:
     """One that people start. None for what is not known here, such as a method that is not installed."""
-    return _found(run_kinds(), run, method)
+    return _look_up(run_kinds(), run, method)
 
 
 def any_kind_of(run: object, method: object = None) -> RunKindSpec | None:
     """One that people or an evaluation start. None for what is not known here."""
-    return _found(all_kinds(), run, method)
+    return _look_up(all_kinds(), run, method)
 
 
 def described(config: Config) -> RunKindSpec:
@@ -105,7 +105,7 @@ def any_config(value: Any) -> Config:
 
 
 def stage_modules() -> dict[str, str]:
-    """By kind of run, the module that does its work."""
+    """The module that does the work of each kind of run."""
     return {kind.run: f"{_STAGES}.{kind.run}" for kind in all_kinds() if kind.run not in _WITHOUT_STAGE}
 
 
@@ -128,6 +128,6 @@ def _training_config() -> TypeAdapter[TrainingConfig]:
     return TypeAdapter(TrainConfig)
 
 
-def _found(kinds: tuple[RunKindSpec, ...], run: object, method: object) -> RunKindSpec | None:
+def _look_up(kinds: tuple[RunKindSpec, ...], run: object, method: object) -> RunKindSpec | None:
     wanted = method if run == "train" else None
     return next((kind for kind in kinds if kind.run == run and kind.method == wanted), None)

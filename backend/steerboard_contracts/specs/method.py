@@ -212,8 +212,8 @@ class MethodSpec:
     def _check_words(self, what: str, given: Any, known: tuple[str, ...]) -> None:
         unknown = sorted(set(given) - set(known))
         if unknown or not given:
-            asked = f"unknown {what} {unknown[0]!r}" if unknown else f"it names no {what}"
-            raise BadMethod(f"{self.name}: {asked}; known: {', '.join(known)}")
+            fault = f"unknown {what} {unknown[0]!r}" if unknown else f"it names no {what}"
+            raise BadMethod(f"{self.name}: {fault}; known: {', '.join(known)}")
 
     def _check_frozen(self) -> None:
         further = tuple(trained.role for trained in self.also_trains)

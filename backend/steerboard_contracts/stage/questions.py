@@ -28,7 +28,7 @@ class ChatTurn(BaseModel):
 
 
 class Question(BaseModel):
-    """To be answered by one `Reply` of the same number, in any order."""
+    """A question to be answered by one `Reply` of the same number, in any order."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -80,7 +80,7 @@ def add_up(ledgers: Iterable[Ledger]) -> Ledger:
 
 
 def in_order(costs: Iterable[PhaseCost]) -> list[PhaseCost]:
-    """In the order in which pages show them, without phases that took nothing."""
+    """The phases in the order in which pages show them, without phases that took nothing."""
     return sorted(
         (cost for cost in costs if cost.device_seconds or cost.tokens), key=lambda cost: PHASES.index(cost.phase)
     )

@@ -60,15 +60,15 @@ def no_native_bf16() -> RunWarning:
     )
 
 
-def fewer_steps(asked: int | None, steps: int, epochs: float, *, counted_rows: bool = False) -> RunWarning | None:
-    """`asked`: `max_steps`. `steps`: how many the epochs give; with `counted_rows`, as far as that is known before the
+def fewer_steps(limit: int | None, steps: int, epochs: float, *, counted_rows: bool = False) -> RunWarning | None:
+    """`limit`: `max_steps`. `steps`: how many the epochs give; with `counted_rows`, as far as that is known before the
     rows are read, of which the run may leave some out."""
-    if asked is None or asked <= steps:
+    if limit is None or limit <= steps:
         return None
     end = counted(steps, "step") + (" at most" if counted_rows else "")
     return RunWarning(
         code="fewer_steps",
-        message=f"Training ends after {end}, the end of {counted(epochs, 'epoch')}, and max_steps is {asked:,}. Raise "
+        message=f"Training ends after {end}, the end of {counted(epochs, 'epoch')}, and max_steps is {limit:,}. Raise "
         "epochs to reach it.",
     )
 

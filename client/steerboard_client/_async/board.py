@@ -44,12 +44,12 @@ class Board:
         return f"<Board {self.connection.project} at {self.connection.url}>"
 
     async def dataset(self, name: str) -> Dataset:
-        """By name or id."""
+        """A dataset by name or id."""
         return await find_dataset(self.connection, name)
 
     async def datasets(self, *, limit: int | None = 50, **filters: Any) -> list[DatasetOut]:
         """The newest first; `filters` are those of the API, such as `kind`, `search` and `tag`."""
-        return [DatasetOut.model_validate(one) async for one in self.connection.items("datasets", limit, **filters)]
+        return [DatasetOut.model_validate(row) async for row in self.connection.items("datasets", limit, **filters)]
 
     async def upload_dataset(
         self,
@@ -65,12 +65,12 @@ class Board:
         return await upload(self.connection, name, data, kind, mapping, bad_rows)
 
     async def model(self, name: str) -> Model:
-        """By name, id, `PIPELINE.STAGE` or `@production`."""
+        """A model by name, id, `PIPELINE.STAGE` or `@production`."""
         return await find_model(self.connection, name)
 
     async def models(self, *, limit: int | None = 50, **filters: Any) -> list[ModelOut]:
         """The newest first; `filters` are those of the API, such as `role`, `search` and `tag`."""
-        return [ModelOut.model_validate(one) async for one in self.connection.items("models", limit, **filters)]
+        return [ModelOut.model_validate(row) async for row in self.connection.items("models", limit, **filters)]
 
     async def push_model(
         self,
@@ -115,8 +115,8 @@ class Board:
 
     async def pipelines(self, *, limit: int | None = 50, **filters: Any) -> list[PipelineSummary]:
         """The newest first."""
-        found = self.connection.items("pipelines", limit, **filters)
-        return [PipelineSummary.model_validate(one) async for one in found]
+        items = self.connection.items("pipelines", limit, **filters)
+        return [PipelineSummary.model_validate(item) async for item in items]
 
     async def start(
         self, kind: str, *, name: str | None = None, reuse: bool = True, pool: str = "default", **settings: Any
@@ -126,12 +126,12 @@ class Board:
         return await start(self.connection, kind, name, reuse, pool, settings)
 
     async def run(self, ref: str) -> Run:
-        """By id, or `PIPELINE.STAGE`."""
+        """A run by id, or `PIPELINE.STAGE`."""
         return await find_run(self.connection, ref)
 
     async def runs(self, *, limit: int | None = 50, **filters: Any) -> list[RunRow]:
         """The newest first; `filter="eval_loss < 1.2 tag:keep"` as in the dashboard."""
-        return [RunRow.model_validate(one) async for one in self.connection.items("runs", limit, **filters)]
+        return [RunRow.model_validate(row) async for row in self.connection.items("runs", limit, **filters)]
 
     async def evaluate(
         self, name: str, *, prompts: Any, entrants: Sequence[Any], rewards: Sequence[Any] = (), **settings: Any
@@ -145,8 +145,8 @@ class Board:
 
     async def evaluations(self, *, limit: int | None = 50, **filters: Any) -> list[EvaluationOut]:
         """The newest first."""
-        found = self.connection.items("evaluations", limit, **filters)
-        return [EvaluationOut.model_validate(one) async for one in found]
+        items = self.connection.items("evaluations", limit, **filters)
+        return [EvaluationOut.model_validate(item) async for item in items]
 
 
 def connect(

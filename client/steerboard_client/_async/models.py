@@ -94,7 +94,7 @@ class Model:
 
 
 async def find(connection: Connection, ref: str) -> Model:
-    """By id, name, `PIPELINE.STAGE`, or `@production`."""
+    """The model by id, name, `PIPELINE.STAGE`, or `@production`."""
     return Model(connection, await connection.load(ModelDetail, path_of("models", ref)))
 
 

@@ -44,12 +44,12 @@ class Board:
         return f"<Board {self.connection.project} at {self.connection.url}>"
 
     def dataset(self, name: str) -> Dataset:
-        """By name or id."""
+        """A dataset by name or id."""
         return find_dataset(self.connection, name)
 
     def datasets(self, *, limit: int | None = 50, **filters: Any) -> list[DatasetOut]:
         """The newest first; `filters` are those of the API, such as `kind`, `search` and `tag`."""
-        return [DatasetOut.model_validate(one) for one in self.connection.items("datasets", limit, **filters)]
+        return [DatasetOut.model_validate(row) for row in self.connection.items("datasets", limit, **filters)]
 
     def upload_dataset(
         self,
@@ -65,12 +65,12 @@ class Board:
         return upload(self.connection, name, data, kind, mapping, bad_rows)
 
     def model(self, name: str) -> Model:
-        """By name, id, `PIPELINE.STAGE` or `@production`."""
+        """A model by name, id, `PIPELINE.STAGE` or `@production`."""
         return find_model(self.connection, name)
 
     def models(self, *, limit: int | None = 50, **filters: Any) -> list[ModelOut]:
         """The newest first; `filters` are those of the API, such as `role`, `search` and `tag`."""
-        return [ModelOut.model_validate(one) for one in self.connection.items("models", limit, **filters)]
+        return [ModelOut.model_validate(row) for row in self.connection.items("models", limit, **filters)]
 
     def push_model(
         self,
@@ -115,8 +115,8 @@ class Board:
 
     def pipelines(self, *, limit: int | None = 50, **filters: Any) -> list[PipelineSummary]:
         """The newest first."""
-        found = self.connection.items("pipelines", limit, **filters)
-        return [PipelineSummary.model_validate(one) for one in found]
+        items = self.connection.items("pipelines", limit, **filters)
+        return [PipelineSummary.model_validate(item) for item in items]
 
     def start(
         self, kind: str, *, name: str | None = None, reuse: bool = True, pool: str = "default", **settings: Any
@@ -126,12 +126,12 @@ class Board:
         return start(self.connection, kind, name, reuse, pool, settings)
 
     def run(self, ref: str) -> Run:
-        """By id, or `PIPELINE.STAGE`."""
+        """A run by id, or `PIPELINE.STAGE`."""
         return find_run(self.connection, ref)
 
     def runs(self, *, limit: int | None = 50, **filters: Any) -> list[RunRow]:
         """The newest first; `filter="eval_loss < 1.2 tag:keep"` as in the dashboard."""
-        return [RunRow.model_validate(one) for one in self.connection.items("runs", limit, **filters)]
+        return [RunRow.model_validate(row) for row in self.connection.items("runs", limit, **filters)]
 
     def evaluate(
         self, name: str, *, prompts: Any, entrants: Sequence[Any], rewards: Sequence[Any] = (), **settings: Any
@@ -145,8 +145,8 @@ class Board:
 
     def evaluations(self, *, limit: int | None = 50, **filters: Any) -> list[EvaluationOut]:
         """The newest first."""
-        found = self.connection.items("evaluations", limit, **filters)
-        return [EvaluationOut.model_validate(one) for one in found]
+        items = self.connection.items("evaluations", limit, **filters)
+        return [EvaluationOut.model_validate(item) for item in items]
 
 
 def connect(

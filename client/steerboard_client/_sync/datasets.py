@@ -45,7 +45,7 @@ class Dataset:
     def download(self, target: str | Path, *, split: Split = "all") -> Path:
         """A file of the format that its ending names: .jsonl, .jsonl.gz or .parquet."""
         path = Path(target)
-        format_ = next((one for one in ("jsonl.gz", "jsonl", "parquet") if path.name.endswith(f".{one}")), None)
+        format_ = next((end for end in ("jsonl.gz", "jsonl", "parquet") if path.name.endswith(f".{end}")), None)
         if format_ is None:
             raise BadInput(f"{path.name} ends with none of .jsonl, .jsonl.gz and .parquet", code="unknown_format")
         self._connection.download(path_of("datasets", self.id, "export"), path, format=format_, split=split)
@@ -111,7 +111,7 @@ def find(connection: Connection, name: str) -> Dataset:
 
 
 def _send(connection: Connection, name: str, file_name: str, file: IO[bytes]) -> Any:
-    """In parts: sent again after a broken connection, by this process or a later one, an upload continues."""
+    """Sends it in parts: sent again after a broken connection, by this process or a later one, an upload continues."""
     file.seek(0)
     digest = hashlib.sha256()
     while chunk := file.read(1 << 20):

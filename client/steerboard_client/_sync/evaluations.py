@@ -65,7 +65,7 @@ class Evaluation:
         self.refresh()
         parts: list[Any] = [*self.info.entrants, *self.info.reward_assessments, *self.info.judges]
         open_ = ("pending", "queued", "running", "paused")
-        return bool(self.info.contamination.waiting) or any(getattr(one, "state", None) in open_ for one in parts)
+        return bool(self.info.contamination.waiting) or any(getattr(part, "state", None) in open_ for part in parts)
 
     def report(self) -> EvaluationReport:
         return self._connection.load(EvaluationReport, f"{path_of('evaluations', self.id)}/report")
@@ -89,7 +89,7 @@ class Evaluation:
     def campaigns(self) -> list[CampaignOut]:
         """What people rank, and how far they are: `done_items` of `items`."""
         page = self._connection.get(path_of("evaluations", self.id, "campaigns"))
-        return [CampaignOut.model_validate(one) for one in page["items"]]
+        return [CampaignOut.model_validate(row) for row in page["items"]]
 
     def preferences(self, name: str, **settings: Any) -> Dataset:
         """A new dataset of preference pairs from its rankings and verdicts, called `name` and a number. `settings` are
@@ -113,8 +113,8 @@ def create(
     body = {
         "name": name,
         "prompts": _prompts(prompts),
-        "entrants": [_entrant(one) for one in entrants],
-        "rewards": [one.id if isinstance(one, Model) else str(one) for one in rewards],
+        "entrants": [_entrant(entrant) for entrant in entrants],
+        "rewards": [reward.id if isinstance(reward, Model) else str(reward) for reward in rewards],
         **settings,
     }
     made = connection.post("evaluations", body)

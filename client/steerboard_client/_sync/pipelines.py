@@ -127,5 +127,5 @@ def _text_of(recipe: str | Path) -> str | None:
 
 
 def _written(value: Any) -> str:
-    """As a `--set` of the command line has it: YAML, of which JSON is a part."""
+    """The value as a `--set` of the command line has it: YAML, of which JSON is a part."""
     return json.dumps(value) if isinstance(value, (bool, int, float, list, dict)) or value is None else reference(value)

@@ -81,8 +81,8 @@ class Run:
 
     def series(self, *names: str, points: int = 500) -> list[MetricSeries]:
         """The curves, at most `points` of each, as they are drawn."""
-        found = self._connection.get(f"{path_of('runs', self.id)}/metrics", name=list(names), points=points)
-        return [MetricSeries.model_validate(one) for one in found]
+        curves = self._connection.get(f"{path_of('runs', self.id)}/metrics", name=list(names), points=points)
+        return [MetricSeries.model_validate(curve) for curve in curves]
 
     def metrics(self, *names: str, points: int = 500) -> Any:
         """A pandas frame with a column for each metric, by step; at most `points` steps of each."""
@@ -110,12 +110,12 @@ class Run:
         return find_dataset(self._connection, self._made("dataset", output))
 
     def _made(self, type_: str, output: str | None) -> str:
-        made = {one.name: one for one in self.info.outputs if one.type == type_}
-        wanted = [one for name, one in made.items() if output in (None, name)]
+        made = {row.name: row for row in self.info.outputs if row.type == type_}
+        wanted = [row for name, row in made.items() if output in (None, name)]
         if not wanted:
             names = ", ".join(made) or "nothing"
-            asked = "" if output is None else f" named {output!r}"
-            raise BadInput(f"{self.name} made no {type_}{asked}; it made {names}.", code="no_such_output")
+            named = "" if output is None else f" named {output!r}"
+            raise BadInput(f"{self.name} made no {type_}{named}; it made {names}.", code="no_such_output")
         return str(wanted[0].id)
 
 
@@ -134,19 +134,19 @@ def start(connection: Connection, kind: str, name: str | None, reuse: bool, pool
     """`kind`: a run kind, or the name of a training method. What names an input's slot is an input, all else is the
     config's. Raises `BadInput` (`unknown_kind`)."""
     cards = connection.get("schemas")
-    card = next((one for one in cards if one["key"] == kind), None)
+    card = next((card for card in cards if card["key"] == kind), None)
     if card is None:
-        keys = ", ".join(one["key"] for one in cards)
+        keys = ", ".join(card["key"] for card in cards)
         raise BadInput(f"there is no run of kind {kind!r}; there are {keys}.", code="unknown_kind")
     inputs: dict[str, str] = {}
     config = {"run": card["kind"], **({"method": card["method"]} if card["method"] else {})}
     slots = {slot["name"]: slot for slot in card["inputs"]}
     for key, value in settings.items():
         items = list(value) if isinstance(value, (list, tuple)) else [value]
-        if key not in slots or any(isinstance(one, dict) for one in items):
+        if key not in slots or any(isinstance(item, dict) for item in items):
             config[key] = value
         elif slots[key]["many"]:
-            inputs |= {f"{key}.{place}": reference(one) for place, one in enumerate(items)}
+            inputs |= {f"{key}.{place}": reference(item) for place, item in enumerate(items)}
         else:
             inputs[key] = reference(value)
     body = {"config": config, "inputs": inputs, "name": name, "reuse": reuse, "pool": pool}

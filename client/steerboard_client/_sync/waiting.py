@@ -59,7 +59,7 @@ class NewLines:
                 continue
             path = f"{path_of('runs', str(run.id))}/logs"
             page = self._connection.get(path, limit=_LINES, newest_first=True)
-            for line in reversed([LogLine.model_validate(one) for one in page["items"]]):
+            for line in reversed([LogLine.model_validate(row) for row in page["items"]]):
                 if line.id > self._last.get(run.id, 0):
                     self._last[run.id] = line.id
                     display.say(f"{run.name}: {line.message}")

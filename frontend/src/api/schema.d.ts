@@ -325,7 +325,7 @@ export interface paths {
         };
         /**
          * Get Collection
-         * @description By id or name.
+         * @description A collection by id or name.
          */
         get: operations["get_collection"];
         put?: never;
@@ -469,7 +469,7 @@ export interface paths {
         };
         /**
          * Get Dataset
-         * @description By id, name or `<pipeline>.<stage>`.
+         * @description A dataset by id, name or `<pipeline>.<stage>`.
          */
         get: operations["get_dataset"];
         put?: never;
@@ -1001,9 +1001,9 @@ export interface paths {
         };
         /**
          * List Samples
-         * @description In the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`). `reward` is that of
-         *     `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a page may be short and
-         *     still have a `next`.
+         * @description The samples in the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`).
+         *     `reward` is that of `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a
+         *     page may be short and still have a `next`.
          */
         get: operations["list_samples"];
         put?: never;
@@ -1618,7 +1618,7 @@ export interface paths {
         };
         /**
          * List Verdicts
-         * @description In the order in which they came, with superseded ones.
+         * @description The verdicts in the order in which they came, with superseded ones.
          */
         get: operations["list_verdicts"];
         put?: never;
@@ -1764,8 +1764,8 @@ export interface paths {
         };
         /**
          * List Evaluation Prompts
-         * @description By position, with every entrant's answers and their rewards. With long texts a page may be short and still have a
-         *     `next`.
+         * @description The prompts by position, with every entrant's answers and their rewards. With long texts a page may be short and
+         *     still have a `next`.
          */
         get: operations["list_evaluation_prompts"];
         put?: never;
@@ -2299,7 +2299,7 @@ export interface paths {
         };
         /**
          * List Members
-         * @description In the order in which the accounts were created.
+         * @description The members, in the order in which their accounts were created.
          */
         get: operations["list_members"];
         put?: never;
@@ -2470,7 +2470,7 @@ export interface paths {
         };
         /**
          * Get Model
-         * @description By id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files.
+         * @description A model by id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files.
          */
         get: operations["get_model"];
         put?: never;
@@ -3063,7 +3063,7 @@ export interface paths {
         };
         /**
          * Get Comparison
-         * @description As it is now.
+         * @description A comparison as it is now.
          */
         get: operations["get_comparison"];
         put?: never;
@@ -3149,7 +3149,7 @@ export interface paths {
         };
         /**
          * Get Curve
-         * @description As it is now; `playground.curve` events of the project say when it has grown.
+         * @description A curve as it is now; `playground.curve` events of the project say when it has grown.
          */
         get: operations["get_curve"];
         put?: never;
@@ -3296,7 +3296,7 @@ export interface paths {
         get: operations["show_quota"];
         /**
          * Set Quota
-         * @description For the operator alone. Beyond it no run starts or resumes; what runs continues.
+         * @description Set the quota, for the operator alone. Beyond it no run starts or resumes; what runs continues.
          */
         put: operations["set_quota"];
         post?: never;
@@ -3936,7 +3936,7 @@ export interface paths {
         };
         /**
          * List Run Exports
-         * @description Where the run is exported to, and how far: by tracker's name.
+         * @description The places the run is exported to, and how far, by tracker's name.
          */
         get: operations["list_run_exports"];
         put?: never;
@@ -4638,7 +4638,7 @@ export interface paths {
         };
         /**
          * Begin Oidc
-         * @description To the OpenID provider. `?back=/p/...` names the page to go to afterwards.
+         * @description Redirect to the OpenID provider. `?back=/p/...` names the page to go to afterwards.
          */
         get: operations["begin_oidc"];
         put?: never;
@@ -5181,7 +5181,7 @@ export interface components {
         };
         /**
          * ArenaEntrantIn
-         * @description As a column of the playground; `name`: what it is called once a vote is given, by default model and score.
+         * @description A column of the playground; `name`: what it is called once a vote is given, by default model and score.
          */
         ArenaEntrantIn: {
             /**
@@ -5223,8 +5223,8 @@ export interface components {
         };
         /**
          * ArenaLeaderboard
-         * @description As `steerboard figures` computes it from the exported battles. `why`: there are no ratings; `unrated`: entrants
-         *     without a chain of wins to and from the others.
+         * @description The ratings that `steerboard figures` computes from the exported battles. `why`: there are no ratings; `unrated`:
+         *     entrants without a chain of wins to and from the others.
          */
         ArenaLeaderboard: {
             /**
@@ -6999,7 +6999,7 @@ export interface components {
         };
         /**
          * DroppedRow
-         * @description With what it holds. `of_sample`: what `of_row` holds, in examples only.
+         * @description A row with what it holds. `of_sample`: what `of_row` holds, in examples only.
          */
         DroppedRow: {
             evaluation?: components["schemas"]["EvaluationMatch"] | null;
@@ -8280,8 +8280,8 @@ export interface components {
         };
         /**
          * HubTokenOut
-         * @description Where the token comes from with which the hub is asked: the project's own, the environment of the server, or
-         *     null where neither has one. Workers on other machines use their own environment.
+         * @description The source of the token with which the hub is asked: the project's own, the environment of the server, or null
+         *     where neither has one. Workers on other machines use their own environment.
          */
         HubTokenOut: {
             /** Source */
@@ -11226,7 +11226,7 @@ export interface components {
         };
         /**
          * PairRead
-         * @description With both answers, and the log-ratios of their first tokens.
+         * @description A pair with both answers, and the log-ratios of their first tokens.
          */
         PairRead: {
             /** Chosen */
@@ -11661,7 +11661,7 @@ export interface components {
         };
         /**
          * PlaygroundDecoding
-         * @description As `Decoding` of a run, for one answer. Temperature 0 is greedy.
+         * @description The `Decoding` of a run, for one answer. Temperature 0 is greedy.
          */
         PlaygroundDecoding: {
             /**
@@ -12283,9 +12283,9 @@ export interface components {
         };
         /**
          * Rated
-         * @description On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
-         *     counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders the
-         *     votes.
+         * @description A rating on the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval.
+         *     `n` counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders
+         *     the votes.
          */
         Rated: {
             /** Elo */
@@ -13810,7 +13810,7 @@ export interface components {
         };
         /**
          * RunKindOut
-         * @description With what a launch form needs: the config's JSON Schema.
+         * @description A run kind with what a launch form needs: the config's JSON Schema.
          */
         RunKindOut: {
             /** About */
@@ -14391,7 +14391,7 @@ export interface components {
         };
         /**
          * SeenOut
-         * @description Where a prompt occurs in training data; `overlap` is the share of its word n-grams that is found there.
+         * @description A place of a prompt in training data; `overlap` is the share of its word n-grams that is found there.
          */
         SeenOut: {
             /** Dataset */
@@ -15838,8 +15838,7 @@ export interface components {
         };
         /**
          * WinRateDifference
-         * @description By how much the win rate of `a` over `b` is higher by a reward model than by another source, on the items that
-         *     both have.
+         * @description The win rate of `a` over `b` by a reward model less that by another source, on the items that both have.
          */
         WinRateDifference: {
             /** A */

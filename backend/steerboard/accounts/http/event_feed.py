@@ -121,7 +121,7 @@ async def following(app: FastAPI, project_id: uuid.UUID) -> AsyncIterator[Feed]:
 
 
 async def read(app: FastAPI, project_id: uuid.UUID, last: int) -> list[tuple[int, bytes]]:
-    """From the database: at most `BATCH` events after `last`, as (id, what goes over the wire)."""
+    """Reads the events after `last`, `BATCH` at most, as (id, what goes over the wire)."""
     return await in_slot(app, _read, app, project_id, last)
 
 
@@ -132,8 +132,8 @@ def _read(app: FastAPI, project_id: uuid.UUID, last: int) -> list[tuple[int, byt
 
 
 def _line(id_: int, type_: str, created_at: dt.datetime, payload: dict[str, Any]) -> bytes:
-    said = {"id": id_, "type": type_, "created_at": created_at, "payload": payload}
-    return format_sse_event(id=str(id_), event=type_, data_str=orjson.dumps(said).decode())
+    event = {"id": id_, "type": type_, "created_at": created_at, "payload": payload}
+    return format_sse_event(id=str(id_), event=type_, data_str=orjson.dumps(event).decode())
 
 
 def _last_id(app: FastAPI, project_id: uuid.UUID) -> int:

@@ -80,8 +80,8 @@ def may_read(
 
 async def _follow(app: FastAPI, project_id: uuid.UUID, last: int, may_read: Callable[[], bool]) -> AsyncIterator[bytes]:
     ends = time.monotonic() + LIFE_SECONDS
-    said = time.monotonic()
-    check_at = said + CHECK_SECONDS * random.uniform(0.5, 1.0)
+    last_sent = time.monotonic()
+    check_at = last_sent + CHECK_SECONDS * random.uniform(0.5, 1.0)
     yield START
     async with following(app, project_id) as feed:
         while time.monotonic() < ends and not feed.ended:
@@ -96,9 +96,9 @@ async def _follow(app: FastAPI, project_id: uuid.UUID, last: int, may_read: Call
                 last = number
                 yield line
             if batch:
-                said = time.monotonic()
-            elif time.monotonic() - said >= HEARTBEAT_SECONDS:
-                said = time.monotonic()
+                last_sent = time.monotonic()
+            elif time.monotonic() - last_sent >= HEARTBEAT_SECONDS:
+                last_sent = time.monotonic()
                 yield HEARTBEAT
             else:
                 await feed.wait(last, max(0.1, min(CHECK_SECONDS, HEARTBEAT_SECONDS) / 2))

@@ -133,5 +133,5 @@ def _refuse_many_values(content: bytes) -> None:
 
 
 def _signs(content: bytes) -> int:
-    """At least the number of values minus one."""
+    """A count that is at least the number of values minus one."""
     return sum(content.count(sign) for sign in (b",", b"[", b"{"))

@@ -63,12 +63,12 @@ def _print_methods(fits: Out, out: Console) -> None:
     out.print(f"{fits['dataset']}: {fits['rows']:,} {fits['kind']}, {fits['held_out_rows']:,} held out")
     titles = {"as_is": "Fit as it is", "after_conversion": "Fit after a conversion", "none": "Do not fit"}
     for fit, title in titles.items():
-        mine = [method for method in fits["methods"] if method["fit"] == fit]
-        if not mine:
+        methods = [method for method in fits["methods"] if method["fit"] == fit]
+        if not methods:
             continue
         out.print(Text(title, style="bold"))
-        width = max(len(method["method"]) for method in mine)
-        for method in mine:
+        width = max(len(method["method"]) for method in methods)
+        for method in methods:
             ways = [way for way in method["ways"] if way["why_not"] is None]
             if fit == "none":
                 out.print(plain(f"  {method['method']:<{width}}  {method['why_not']}"), soft_wrap=True)

@@ -38,8 +38,8 @@ def demo_real(
     def start(client: Client, console: Console) -> dict[str, Any]:
         return _start(client, console, base)
 
-    asked = "Write a one-sentence customer review of a tent."
-    show(Demo(start=start, instructions=_INSTRUCTIONS, asked=asked), exit_=exit_, report=report, port=port)
+    prompt = "Write a one-sentence customer review of a tent."
+    show(Demo(start=start, instructions=_INSTRUCTIONS, prompt=prompt), exit_=exit_, report=report, port=port)
 
 
 def _start(client: Client, console: Console, base: Path) -> dict[str, Any]:

@@ -45,11 +45,11 @@ PortOption = Annotated[
 @dataclass(frozen=True)
 class Demo:
     """`start` imports what is needed and starts the pipeline; `instructions` are for those who rank its answers;
-    `asked` is a prompt for its policy that takes scores."""
+    `prompt` is one for its policy that takes scores."""
 
     start: Callable[[Client, Console], dict[str, Any]]
     instructions: str
-    asked: str
+    prompt: str
 
 
 def show(demo: Demo, *, exit_: bool, report: Path | None, port: int | None) -> None:
@@ -82,17 +82,17 @@ def show(demo: Demo, *, exit_: bool, report: Path | None, port: int | None) -> N
         ranking = campaigns.signed_in(client, campaigns.page_of(client, campaign))
         console.print(f"Rank the answers blind, signed in once:  {ranking}", soft_wrap=True, markup=False)
         console.print(f"API: {up.url}/docs", markup=False)
-        words = f'Try: .venv/bin/steerboard generate {pipeline["name"]}.dt --prompt "{demo.asked}" --score 5'
+        words = f'Try: .venv/bin/steerboard generate {pipeline["name"]}.dt --prompt "{demo.prompt}" --score 5'
         console.print(words, markup=False, soft_wrap=True)
         console.print("Steerboard stays up; stop it with Ctrl-C.", markup=False)
         _stay(up)
 
 
 def _stay(up: Platform) -> None:
-    asked = threading.Event()
+    stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: asked.set())
-    while not asked.wait(0.2) and not up.ended.is_set():
+        signal.signal(number, lambda *_: stopped.set())
+    while not stopped.wait(0.2) and not up.ended.is_set():
         pass
 
 

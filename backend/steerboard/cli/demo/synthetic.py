@@ -25,7 +25,7 @@ def demo(exit_: ExitOption = False, report: ReportOption = None, port: PortOptio
 
     Exits with 0 only if every stage succeeded.
     """
-    demo_ = Demo(start=_start, instructions=_INSTRUCTIONS, asked="How do I manage my time?")
+    demo_ = Demo(start=_start, instructions=_INSTRUCTIONS, prompt="How do I manage my time?")
     show(demo_, exit_=exit_, report=report, port=port)
 
 

@@ -37,8 +37,8 @@ def rank(
     client = Client()
     campaign = None if entrant or limit or instructions or task else newest_open(client, evaluation)
     if campaign is None:
-        asked = {"entrants": entrant, "limit": limit, "instructions": instructions, "task_type": task or "ranking"}
-        campaign = create(client, evaluation, **asked)
+        fields = {"entrants": entrant, "limit": limit, "instructions": instructions, "task_type": task or "ranking"}
+        campaign = create(client, evaluation, **fields)
     page = page_of(client, campaign)
     if json:
         print_json({"campaign": campaign, "address": client.url + page})
@@ -77,9 +77,9 @@ def corrections(
         print(f"  {count:,} left out: {reason}")
 
 
-def create(client: Client, evaluation: str, **asked: Any) -> Out:
+def create(client: Client, evaluation: str, **fields: Any) -> Out:
     """Ask people about the answers, with the fields of `CampaignCreate`. Raises `ApiError`."""
-    made: Out = client.post(path_of("evaluations", evaluation, "campaigns"), asked)
+    made: Out = client.post(path_of("evaluations", evaluation, "campaigns"), fields)
     return made
 
 

@@ -165,8 +165,8 @@ def judge(
     if style is None and model is None:
         raise typer.BadParameter("an endpoint needs a judging style", param_hint="--style")
     settings = config_of(set or [], {})
-    who = {"endpoint": endpoint, "model": model, "style": style or "preference"}
-    body = {"name": name, **who, "family": family, "settings": settings}
+    judging = {"endpoint": endpoint, "model": model, "style": style or "preference"}
+    body = {"name": name, **judging, "family": family, "settings": settings}
     client, path = Client(), path_of("evaluations", evaluation, "judges")
     made: Out = client.post(path, body, params={"dry_run": dry_run})
     if wait and not dry_run:

@@ -48,14 +48,14 @@ def items(
     """List the prompts behind a figure of the report, such as the losses of one entrant against another by a judge."""
     given = {"a": a, "b": b, "source": source, "other": other, "outcome": outcome}
     filters = {**given, "category": category, "length": length}
-    found = list(_items(Client(timeout=600.0), evaluation, limit, filters))
+    rows = list(_items(Client(timeout=600.0), evaluation, limit, filters))
     if json:
-        print_json(found)
+        print_json(rows)
         return
-    if not found:
+    if not rows:
         note("No prompt of the evaluation fits.")
         return
-    print_table(console(), _COLUMNS, [_row(item, a, b, source) for item in found])
+    print_table(console(), _COLUMNS, [_row(item, a, b, source) for item in rows])
 
 
 def _items(client: Client, evaluation: str, limit: int, filters: dict[str, str | None]) -> Iterator[Out]:
@@ -68,8 +68,8 @@ def _items(client: Client, evaluation: str, limit: int, filters: dict[str, str |
 
 
 def _row(item: Out, a: str | None, b: str | None, source: str | None) -> tuple[Any, ...]:
-    by_source = {f"{one['by']}:{one['source']}": one for one in item["outcomes"]}
-    said = by_source.get(source or "", {}).get("outcome")
-    preferred = {"win": a, "loss": b, "tie": "tie"}.get(said or "", "")
-    characters = " / ".join("-" if one is None else f"{one:.0f}" for one in item["lengths"])
+    by_source = {f"{outcome['by']}:{outcome['source']}": outcome for outcome in item["outcomes"]}
+    outcome = by_source.get(source or "", {}).get("outcome")
+    preferred = {"win": a, "loss": b, "tie": "tie"}.get(outcome or "", "")
+    characters = " / ".join("-" if length is None else f"{length:.0f}" for length in item["lengths"])
     return (item["position"], item["question_id"], item["category"] or "", preferred, characters, item["text"])

@@ -36,8 +36,8 @@ def fit(
     """Show a model's size and properties, and whether it fits the workers, before its download or upload. Exits with 1
     if it fits no worker for any use."""
     place = folder_here(source)
-    asked = {"source": source} if place is None else {"facts": _facts(place).model_dump(mode="json")}
-    fitting = Client().post("models/fit", asked)
+    request = {"source": source} if place is None else {"facts": _facts(place).model_dump(mode="json")}
+    fitting = Client().post("models/fit", request)
     if json:
         print_json(fitting)
     else:

@@ -52,10 +52,10 @@ def load(folder: Path) -> tuple[Any, Any]:
 
 def prompt_ids(tokenizer: Any, prompt: str, score: str) -> Tensor:
     """Ids (1, T) up to where the answer begins. The empty score asks for nothing."""
-    asked = {"rm_score": score, "condition": score}  # the chat template takes one of them
+    variables = {"rm_score": score, "condition": score}  # the chat template takes one of them
     messages = [{"role": "user", "content": prompt}]
     encoded = tokenizer.apply_chat_template(
-        messages, add_generation_prompt=True, return_tensors="pt", return_dict=True, **asked
+        messages, add_generation_prompt=True, return_tensors="pt", return_dict=True, **variables
     )
     ids: Tensor = encoded["input_ids"]
     return ids

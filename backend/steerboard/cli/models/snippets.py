@@ -20,9 +20,9 @@ def snippet(
     json: JsonOption = False,
 ) -> None:
     """Print Python that asks a model, with its chat template and its score."""
-    asked = {"for": where} if score is None else {"for": where, "score": score}
-    found = Client().get(path_of("models", model, "snippet"), **asked)
+    query = {"for": where} if score is None else {"for": where, "score": score}
+    snippet_ = Client().get(path_of("models", model, "snippet"), **query)
     if json:
-        print_json(found)
+        print_json(snippet_)
     else:
-        typer.echo(found["text"], nl=False)
+        typer.echo(snippet_["text"], nl=False)

@@ -19,13 +19,13 @@ def finished(client: Client, comparison: dict[str, Any]) -> dict[str, Any]:
     """The comparison when all of its answers have ended. What they wait for is printed on standard error. A person who
     interrupts ends them."""
     path = f"playground/comparisons/{comparison['id']}"
-    said = None
+    printed = None
     try:
         while comparison["ended_at"] is None:
             waits = next((column["waits_for"] for column in comparison["columns"] if column["waits_for"]), None)
-            if waits and waits != said:
+            if waits and waits != printed:
                 note(f"waiting: {waits}")
-                said = waits
+                printed = waits
             time.sleep(_POLL_SECONDS)
             comparison = client.get(path)
     except KeyboardInterrupt:

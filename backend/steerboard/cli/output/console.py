@@ -22,7 +22,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 
 
 def console(*, stderr: bool = False) -> Console:
-    """For texts and tables. Text wraps on a terminal only, so that a name in a pipe or a log stays whole."""
+    """A console for texts and tables. Text wraps on a terminal only, so that a name in a pipe or a log stays whole."""
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     # rich takes a dumb terminal to be 80 columns wide, whatever its width.
     width = shutil.get_terminal_size().columns if os.environ.get("TERM") in ("dumb", "unknown") else None
@@ -38,7 +38,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def note(words: str) -> None:
-    """For a person, never for the pipe: what was looked for is not there, and how it comes to be."""
+    """Inform a person, never the pipe, that what was looked for is not there, and how it comes to be."""
     print(words, file=sys.stderr)
 
 

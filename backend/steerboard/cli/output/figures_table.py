@@ -131,8 +131,8 @@ def _result(result: Figures, to: Console) -> None:
             )
         if model.get("against"):
             rates = {key: value for key, value in model["against"].items() if key != "baseline"}
-            told = ", ".join(f"{key} {_cell(value)}" for key, value in rates.items())
-            to.print(f"{model['model']} against {model['against']['baseline']}: {told}")
+            shown = ", ".join(f"{key} {_cell(value)}" for key, value in rates.items())
+            to.print(f"{model['model']} against {model['against']['baseline']}: {shown}")
         for key in ("why", "note"):
             if model.get(key):
                 to.print(f"{model['model']}: {model[key]}")

@@ -34,11 +34,11 @@ def print_ledger(console: Console, ledger: dict[str, Any]) -> None:
 
 
 def _total(ledger: dict[str, Any]) -> str:
-    said = f"{ledger['device_seconds']:.1f} device-seconds"
+    text = f"{ledger['device_seconds']:.1f} device-seconds"
     if ledger["reused"]:
-        said += f", {ledger['reused_device_seconds']:.1f} of them spent by earlier equal runs"
-        said += f" (reused: {', '.join(ledger['reused'])})"
+        text += f", {ledger['reused_device_seconds']:.1f} of them spent by earlier equal runs"
+        text += f" (reused: {', '.join(ledger['reused'])})"
     if ledger["failed_attempts"]:
         attempts = "1 attempt" if ledger["failed_attempts"] == 1 else f"{ledger['failed_attempts']} attempts"
-        said += f"; {ledger['failed_device_seconds']:.1f} more in {attempts} that did not succeed"
-    return said
+        text += f"; {ledger['failed_device_seconds']:.1f} more in {attempts} that did not succeed"
+    return text

@@ -7,5 +7,5 @@ _ROUNDING = 1e-12
 
 
 def short(value: float, digits: int = 4) -> str:
-    """In so many digits, `1.2e-05` where it is small; what rounding leaves of zero is 0."""
+    """The value in so many digits, `1.2e-05` where it is small; what rounding leaves of zero is 0."""
     return f"{0.0 if abs(value) < _ROUNDING else value:.{digits}g}"

@@ -58,7 +58,7 @@ def _print_control(console: Console, control: Control) -> None:
     console.print()
     columns = (Column("requested score", right=True), Column("achieved reward", right=True))
     pairs = zip(control.requested, control.achieved, strict=True)
-    rows = [(f"{asked:.1f}", f"{achieved:.2f}") for asked, achieved in pairs]
+    rows = [(f"{target:.1f}", f"{achieved:.2f}") for target, achieved in pairs]
     print_table(console, columns, rows, heading=True)
     if control.spearman is not None:
         console.print(f"Spearman of requested and achieved: {control.spearman:.2f}")

@@ -191,7 +191,7 @@ def _megabytes(size: int) -> str:
 
 
 def _workers() -> Check:
-    """In a process of its own: the backend never imports torch."""
+    """Ask a process of its own: the backend never imports torch."""
     done = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, text=True, timeout=180)
     mend = "Install the worker packages: `make setup`, or `pip install torch==2.13.0 && pip install -e '.[workers]'`."
     if done.returncode != 0:
@@ -250,8 +250,8 @@ def _database(url: str) -> list[Check]:
         with _connection(url) as connection:
             number = int(connection.execute(text("SHOW server_version_num")).scalar_one())
             before = dt.datetime.now(dt.UTC)
-            theirs = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-            skew = (theirs - before).total_seconds()
+            server_time = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+            skew = (server_time - before).total_seconds()
             revision = migrations.current_revision(connection)
     except SQLAlchemyError as error:
         return [Check("database", False, str(getattr(error, "orig", error)).strip(), mend)]

@@ -235,7 +235,7 @@ def _lock_home(home: Path) -> IO[str]:
 
 
 def _whereabouts(noted: str) -> str:
-    """Where the `up` is that holds the lock; None before it has written it, or if the file is damaged."""
+    """The place of the `up` that holds the lock; empty before it has written it, or if the file is damaged."""
     try:
         owner = orjson.loads(noted)
         return f" at {owner['url']} (process {owner['pid']})"

@@ -54,9 +54,9 @@ def up(
         workers=0 if no_worker else workers,
         pool=pool,
     )
-    asked = threading.Event()
+    stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: asked.set())
+        signal.signal(number, lambda *_: stopped.set())
     with Platform(options) as running:
         typer.echo(f"Steerboard is ready at {running.url}")
         typer.echo(f"Sign in once:  {running.sign_in_url}")
@@ -66,10 +66,10 @@ def up(
         if ready_file is not None:
             _write_ready(ready_file, running)
         sys.stdout.flush()
-        while not asked.wait(0.2) and not running.ended.is_set():
+        while not stopped.wait(0.2) and not running.ended.is_set():
             pass
         typer.echo("Stopping ...")
-    if not asked.is_set():
+    if not stopped.is_set():
         raise typer.Exit(1)
 
 

@@ -64,7 +64,7 @@ class Analysis:
         return bool(self._codes[row] != _KEPT)
 
     def dropped_rows(self, rule: Rule | None = None) -> list[int]:
-        """In ascending order."""
+        """The rows that are dropped, in ascending order."""
         dropped = self._codes != _KEPT if rule is None else self._codes == 1 + RULES.index(rule)
         return [int(row) for row in np.flatnonzero(dropped)]
 
@@ -79,7 +79,7 @@ class Analysis:
         )
 
     def end_at(self, rows: int) -> None:
-        """Where there are fewer rows than the dataset counts."""
+        """Shorten it where there are fewer rows than the dataset counts."""
         self._codes, self._of_rows, self.held_out = self._codes[:rows], self._of_rows[:rows], self.held_out[:rows]
 
     def drop(self, row: int, rule: Rule, *, of_row: int = _NONE, similarity: float | None = None) -> None:
@@ -147,7 +147,7 @@ def _texts(sample: Sample) -> tuple[str, str, str]:
 
 
 class _Overlap:
-    """As evaluations look for their prompts in training data: all user turns together, and each on its own."""
+    """Texts as evaluations look for their prompts in training data: all user turns together, and each on its own."""
 
     def __init__(self, evaluations: Sequence[EvaluationText]) -> None:
         self._evaluations = evaluations
@@ -189,9 +189,9 @@ class _Votes:
         """Drop the rarer preference of each contradicted question; both where none is rarer."""
         question, side, rows = self._left(analysis)
         votes = np.bincount(question * 2 + side, minlength=2 * len(self._questions)).reshape(-1, 2)
-        mine, other = votes[question, side], votes[question, 1 - side]
+        own, other = votes[question, side], votes[question, 1 - side]
         first = self._first(question * 2 + side, rows)
-        for place in np.flatnonzero((other > 0) & (mine <= other)):
+        for place in np.flatnonzero((other > 0) & (own <= other)):
             opposite = int(question[place] * 2 + 1 - side[place])
             analysis.drop(int(rows[place]), "contradiction", of_row=int(first[opposite]))
 

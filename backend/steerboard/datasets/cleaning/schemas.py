@@ -116,7 +116,7 @@ class Dropped(BaseModel):
 
 
 class DroppedRow(Dropped):
-    """With what it holds. `of_sample`: what `of_row` holds, in examples only."""
+    """A row with what it holds. `of_sample`: what `of_row` holds, in examples only."""
 
     sample: SampleOut
     of_sample: SampleOut | None = None

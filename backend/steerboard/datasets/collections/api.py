@@ -36,8 +36,8 @@ Write = Annotated[Access, Depends(AccessTo("write"))]
 @router.get("")
 def list_collections(session: Db, access: Read) -> list[CollectionOut]:
     """Newest first."""
-    mine = select(Collection).where(Collection.project_id == access.project.id)
-    return collections.collections_out(session, list(session.scalars(mine.order_by(Collection.id.desc()))))
+    query = select(Collection).where(Collection.project_id == access.project.id)
+    return collections.collections_out(session, list(session.scalars(query.order_by(Collection.id.desc()))))
 
 
 @router.post("", status_code=201, responses=problems(409))
@@ -50,7 +50,7 @@ def create_collection(body: CollectionCreate, session: Db, access: Write) -> Col
 
 @router.get("/{collection}", responses=problems(404))
 def get_collection(collection: str, session: Db, access: Read) -> CollectionOut:
-    """By id or name."""
+    """A collection by id or name."""
     return collections.collections_out(session, [collections.find(session, access.project, collection)])[0]
 
 

@@ -49,12 +49,12 @@ def create(session: Session, project: Project, name: str, kind: SampleKind, acto
 
 
 def find(session: Session, project: Project, ref: str, *, to_change: bool = False) -> Collection:
-    """By id or name. `to_change` keeps others from changing it until the transaction ends. Raises `NotFound`."""
-    mine = select(Collection).where(Collection.project_id == project.id)
+    """The collection by id or name; `to_change` locks it until the transaction ends. Raises `NotFound`."""
+    query = select(Collection).where(Collection.project_id == project.id)
     collection = None
     if NAME.fullmatch(ref):
-        mine = mine.with_for_update(key_share=True) if to_change else mine
-        collection = names.find(session, mine, Collection.id, Collection.name, ref)
+        query = query.with_for_update(key_share=True) if to_change else query
+        collection = names.find(session, query, Collection.id, Collection.name, ref)
     if collection is None:
         raise NotFound(f"there is no collection {ref!r}", hint="GET collections lists them.")
     return collection
@@ -138,13 +138,13 @@ def freeze(session: Session, project: Project, collection: Collection, name: str
 
 
 def count_rows(session: Session, collection: Collection) -> int:
-    """Without removed ones."""
+    """The number of its rows without removed ones."""
     present = CollectionRow.collection_id == collection.id, CollectionRow.removed_at.is_(None)
     return session.scalar(select(func.count()).select_from(CollectionRow).where(*present)) or 0
 
 
 def collections_out(session: Session, collections: list[Collection]) -> list[CollectionOut]:
-    """With their counts and datasets, in three queries however many they are."""
+    """The collections with their counts and datasets, in three queries however many they are."""
     ids = [collection.id for collection in collections]
     counts = {
         row[0]: (row[1], row[2])
@@ -212,8 +212,8 @@ def _write(session: Session, collection: Collection, path: Path) -> None:
 
 def _version_name(session: Session, project: Project, collection: Collection) -> str:
     """`COLLECTION-vN`, N counting its datasets and passing over names that are taken."""
-    mine = select(func.count()).select_from(CollectionDataset)
-    number = session.scalar(mine.where(CollectionDataset.collection_id == collection.id)) or 0
+    versions = select(func.count()).select_from(CollectionDataset)
+    number = session.scalar(versions.where(CollectionDataset.collection_id == collection.id)) or 0
     base = f"{collection.name[:118]}-v"
     taken = names_like(session, Dataset.name, base, Dataset.project_id == project.id)
     return next(name for k in count(number + 1) if (name := f"{base}{k}") not in taken)

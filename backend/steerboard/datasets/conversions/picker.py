@@ -43,9 +43,9 @@ def methods_for(session: Session, project: Project, dataset: Dataset) -> Dataset
     """Every method, in the order of lists."""
     kind = cast(SampleKind, dataset.kind)
     facts = read_facts(session, dataset)
-    asked = {kind for spec in methods().values() for kind in spec.data}
+    kinds = {kind for spec in methods().values() for kind in spec.data}
     given = [_Rows(None, None, None, [_as_it_is(fact) for fact in facts], kind)]
-    given += [rows for rows in _converted(session, project, dataset, facts) if rows.kind in asked]
+    given += [rows for rows in _converted(session, project, dataset, facts) if rows.kind in kinds]
     return DatasetMethods(
         dataset=dataset.name,
         kind=kind,

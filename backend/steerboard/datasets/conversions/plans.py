@@ -90,8 +90,8 @@ def pairs_from_thumbs(facts: Sequence[Fact]) -> Plan:
             [answer for answer in answers if answer.desirable],
             [answer for answer in answers if not answer.desirable],
         )
-        pairs = [(one, other) for one, other in product(up, down) if one.answer != other.answer]
-        plan.made += [Made((one.row, other.row), one) for one, other in pairs]
+        pairs = [(left, other) for left, other in product(up, down) if left.answer != other.answer]
+        plan.made += [Made((left.row, other.row), left) for left, other in pairs]
         if up and down:
             _lose_unused(plan, answers, [fact for pair in pairs for fact in pair], "equal_sides")
         else:
@@ -102,8 +102,8 @@ def pairs_from_thumbs(facts: Sequence[Fact]) -> Plan:
 def pairs_from_ranks(facts: Sequence[Fact]) -> Plan:
     plan = Plan()
     for answers in _by_prompt(facts):
-        different = [(one, other) for one, other in combinations(answers, 2) if one.answer != other.answer]
-        ranked = [(one, other) if _reward(one) > _reward(other) else (other, one) for one, other in different]
+        different = [(left, other) for left, other in combinations(answers, 2) if left.answer != other.answer]
+        ranked = [(left, other) if _reward(left) > _reward(other) else (other, left) for left, other in different]
         pairs = [(best, worst) for best, worst in ranked if _reward(best) > _reward(worst)]
         plan.tied += len(different) - len(pairs)
         plan.made += [_pair(best, worst) for best, worst in pairs]
@@ -188,5 +188,5 @@ def _reward(fact: Fact) -> float:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """As `Normaliser.fit` has it."""
+    """The mean that `Normaliser.fit` computes."""
     return math.fsum(values) / len(values) if values else 0.0

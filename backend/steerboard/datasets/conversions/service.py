@@ -97,9 +97,9 @@ def _name(session: Session, project: Project, dataset: Dataset, given: Conversio
     return next_version(session, project, dataset, given.conversion.replace("_", "-"))
 
 
-def _source(session: Session, project: Project, dataset: Dataset, asked: str | None) -> RewardSource:
-    if asked is not None:
-        return get_source(session, project, asked)
+def _source(session: Session, project: Project, dataset: Dataset, ref: str | None) -> RewardSource:
+    if ref is not None:
+        return get_source(session, project, ref)
     sources = [source for source, _ in graded_by(session, dataset)]
     if len(sources) != 1:
         names = ", ".join(source.name for source in sources)
@@ -118,7 +118,7 @@ def _columns(plan: Plan) -> list[str]:
 def _write(
     session: Session, dataset: Dataset, conversion: Conversion, plan: Plan, writer_for: Callable[[Any], RowWriter]
 ) -> RowWriter:
-    """By way of a file: a connection does not read while it writes by COPY."""
+    """Write by way of a file: a connection does not read while it writes by COPY."""
     with scratch.folder("conversion") as folder:
         path = folder / "rows.jsonl"
         with create_file(path, "the rows that are made") as file:

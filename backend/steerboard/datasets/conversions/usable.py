@@ -33,7 +33,7 @@ class Usable(NamedTuple):
 
 
 def usable(spec: MethodSpec, kind: SampleKind, rows: Sequence[Learnable]) -> Usable:
-    """By the method's defaults, before anything is tokenised."""
+    """What is usable by the method's defaults, before anything is tokenised."""
     z, fault = _scores(spec, rows)
     if fault is not None:
         return Usable(0, 0, 0, fault)

@@ -46,18 +46,18 @@ def family(session: Session, dataset: Dataset) -> list[Dataset]:
     parents = [root.id]
     while parents and len(known) < _MOST_VERSIONS:
         made = select(Dataset).where(Dataset.parent_id.in_(parents), Dataset.origin["type"].astext.in_(VERSIONS))
-        found = [one for one in session.scalars(made) if one.id not in known]
-        known.update((one.id, one) for one in found)
-        parents = [one.id for one in found]
-    return sorted(known.values(), key=lambda one: one.id)
+        new = [row for row in session.scalars(made) if row.id not in known]
+        known.update((row.id, row) for row in new)
+        parents = [row.id for row in new]
+    return sorted(known.values(), key=lambda row: row.id)
 
 
 def matched_rows(session: Session, before: Dataset, after: Dataset) -> tuple[Places, Places] | None:
     """(partner, touched) of two versions of one dataset: by row of `before` the row of `after` or -1, and the rows of
     `before` that may differ from their partner. None where they are no versions of one dataset."""
     of_before, of_after = ancestors(session, before), ancestors(session, after)
-    in_both = {one.id for one in of_before} & {one.id for one in of_after}
-    common = next((one for one in of_before if one.id in in_both), None)
+    in_both = {link.id for link in of_before} & {link.id for link in of_after}
+    common = next((link for link in of_before if link.id in in_both), None)
     if common is None:
         return None
     old, new = _descent(session, of_before, common), _descent(session, of_after, common)

@@ -14,7 +14,7 @@ NONE = -1
 
 @dataclass(frozen=True)
 class RowHashes:
-    """By row: hashes of the prompt and of the other fields."""
+    """Hashes by row, of the prompt and of the other fields."""
 
     prompts: Hashes
     rest: Hashes
@@ -44,22 +44,22 @@ def match(before: RowHashes, after: RowHashes) -> Matching:
     partner = np.full(len(before.prompts), NONE, np.int64)
     changed = np.zeros(len(partner), np.bool_)
     left, other = np.arange(len(partner)), np.arange(len(after.prompts))
-    for one, two, equal, once in (
+    for old, new, equal, once in (
         (before.whole, after.whole, True, False),
         (before.prompts, after.prompts, False, False),
         (before.rest, after.rest, False, True),
     ):
-        places, others = _pairs(one[left], two[other], once=once)
+        places, others = _pairs(old[left], new[other], once=once)
         changed[left[places]] = not equal
         partner[left[places]] = other[others]
         left, other = np.delete(left, places), np.delete(other, others)
     return Matching(partner, changed)
 
 
-def _pairs(one: Hashes, two: Hashes, *, once: bool) -> tuple[Places, Places]:
+def _pairs(old: Hashes, new: Hashes, *, once: bool) -> tuple[Places, Places]:
     """Places of equal values, the first occurrence with the first one. `once`: only values that occur once in each."""
-    _, codes = np.unique(np.concatenate([one, two]), return_inverse=True)
-    first, second = codes[: len(one)], codes[len(one) :]
+    _, codes = np.unique(np.concatenate([old, new]), return_inverse=True)
+    first, second = codes[: len(old)], codes[len(old) :]
     if once:
         alone = (np.bincount(first, minlength=len(codes)) == 1) & (np.bincount(second, minlength=len(codes)) == 1)
         first, second = np.where(alone[first], first, -1), np.where(alone[second], second, -2)

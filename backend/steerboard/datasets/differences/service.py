@@ -64,14 +64,14 @@ class Compared:
 
 def versions_of(session: Session, dataset: Dataset) -> list[Version]:
     """The family of a dataset, the oldest first."""
-    return [_version(one) for one in family(session, dataset)]
+    return [_version(member) for member in family(session, dataset)]
 
 
 def difference(session: Session, before: Dataset, after: Dataset) -> Difference:
     """Raises `BadInput` (`different_kinds`)."""
-    found = compare(session, before, after)
-    counts = {change: len(found.of(change)) for change in ("added", "removed", "changed")}
-    return Difference(before=before.name, after=after.name, by=found.by, same=found.same, **counts)
+    compared = compare(session, before, after)
+    counts = {change: len(compared.of(change)) for change in ("added", "removed", "changed")}
+    return Difference(before=before.name, after=after.name, by=compared.by, same=compared.same, **counts)
 
 
 def compare(session: Session, before: Dataset, after: Dataset) -> Compared:
@@ -90,18 +90,18 @@ def page(
 ) -> tuple[list[DifferentRow], int | None]:
     """Rows from the place `start` on, and the place after them. It ends early where rows are large."""
     pairs = compare(session, before, after).of(change)
-    asked = pairs[start : start + limit]
-    olds = samples_in_order(session, before, [row for row in asked[:, 0].tolist() if row != NONE])
-    news = samples_in_order(session, after, [row for row in asked[:, 1].tolist() if row != NONE])
+    shown = pairs[start : start + limit]
+    olds = samples_in_order(session, before, [row for row in shown[:, 0].tolist() if row != NONE])
+    news = samples_in_order(session, after, [row for row in shown[:, 1].tolist() if row != NONE])
     rows: list[DifferentRow] = []
     size = 0
     with closing(olds), closing(news):
-        for old_row, new_row in asked.tolist():
+        for old_row, new_row in shown.tolist():
             if rows and size >= PAGE_BYTES:
                 break
             old = next(olds) if old_row != NONE else None
             new = next(news) if new_row != NONE else None
-            size += sum(weight(one) for one in (old, new) if one is not None)
+            size += sum(weight(sample) for sample in (old, new) if sample is not None)
             rows.append(_different(old, new))
     following = start + len(rows)
     return rows, following if following < len(pairs) else None
@@ -114,8 +114,8 @@ def _compare(session: Session, before: Dataset, after: Dataset) -> Compared:
         changed = np.zeros(len(partner), np.bool_)
         changed[_differing(session, before, after, touched, partner[touched])] = True
         return _compared(partner, changed, after.rows, "version")
-    found = match(_hashes(session, owner_of(before)), _hashes(session, owner_of(after)))
-    return _compared(found.partner, found.changed, after.rows, "content")
+    matching = match(_hashes(session, owner_of(before)), _hashes(session, owner_of(after)))
+    return _compared(matching.partner, matching.changed, after.rows, "content")
 
 
 def _compared(
@@ -147,8 +147,8 @@ def _hashes(session: Session, owner: uuid.UUID) -> RowHashes:
 
 
 def _differing(session: Session, before: Dataset, after: Dataset, rows: Places, partners: Places) -> Places:
-    asked = {"before": rows.tolist(), "after": partners.tolist(), "old": owner_of(before), "new": owner_of(after)}
-    places: Sequence[int] = session.scalars(_DIFFERING, asked).all()
+    parameters = {"before": rows.tolist(), "after": partners.tolist(), "old": owner_of(before), "new": owner_of(after)}
+    places: Sequence[int] = session.scalars(_DIFFERING, parameters).all()
     return rows[np.array(places, np.int64) - 1]
 
 

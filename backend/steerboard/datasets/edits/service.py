@@ -54,8 +54,8 @@ def version_of_changes(session: Session, project: Project, dataset: Dataset, nam
     """A version with all pending changes, which end with it. A change that someone makes meanwhile stays pending.
 
     Raises `NothingPending`, and otherwise as `edit`."""
-    mine = select(RowChange).where(RowChange.dataset_id == dataset.id).order_by(RowChange.row)
-    pending = session.scalars(mine.with_for_update()).all()
+    changes = select(RowChange).where(RowChange.dataset_id == dataset.id).order_by(RowChange.row)
+    pending = session.scalars(changes.with_for_update()).all()
     if not pending:
         raise NothingPending(
             f"{dataset.name!r} has no pending changes", hint="Edit, flip or remove rows first, or look at its versions."

@@ -78,7 +78,7 @@ def create_import(
     unusable file is refused immediately."""
     given = checked(NewImport, form)
     file = uploaded(form)
-    if sum(one is not None for one in (file, given.hub, given.upload)) != 1:
+    if sum(source is not None for source in (file, given.hub, given.upload)) != 1:
         raise InvalidRequest(
             "give one of a file, an upload and a hub name", hint="Send `file`, `upload` = ID or `hub` = org/name."
         )

@@ -46,7 +46,7 @@ class BadRowFile:
 
 
 def bad_rows(file: BinaryIO | None) -> Iterator[BadRowReport]:
-    """In the order of the upload. None: there are none."""
+    """The bad rows in the order of the upload; none without a file."""
     if file is not None:
         with file, gzip.GzipFile(fileobj=file, mode="rb") as lines:
             for line in lines:

@@ -29,11 +29,11 @@ PART_SIZE = 8 << 20
 _CHUNK = 1 << 20
 
 
-def announce(session: Session, project: Project, asked: UploadCreate, identity: str, most_bytes: int) -> ImportUpload:
+def announce(session: Session, project: Project, given: UploadCreate, identity: str, most_bytes: int) -> ImportUpload:
     """The caller's upload of this file, new or begun. Raises `TooLarge`."""
-    if asked.size > most_bytes:
-        raise TooLarge(f"the file has {asked.size:,} bytes; at most {most_bytes:,} are taken")
-    row = {"project_id": project.id, "created_by": identity, **asked.model_dump()}
+    if given.size > most_bytes:
+        raise TooLarge(f"the file has {given.size:,} bytes; at most {most_bytes:,} are taken")
+    row = {"project_id": project.id, "created_by": identity, **given.model_dump()}
     statement = insert(ImportUpload).values(**row)
     begun = statement.on_conflict_do_update(
         index_elements=[
@@ -42,15 +42,15 @@ def announce(session: Session, project: Project, asked: UploadCreate, identity: 
             ImportUpload.sha256,
             ImportUpload.size,
         ],
-        set_={"file_name": asked.file_name},
+        set_={"file_name": given.file_name},
     )
     return session.scalars(begun.returning(ImportUpload), execution_options={"populate_existing": True}).one()
 
 
 def get_upload(session: Session, project: Project, ref: str, identity: str, *, lock: bool = False) -> ImportUpload:
-    """By id. Raises `NotFound`, also for another project's and another caller's."""
-    mine = select(ImportUpload).where(ImportUpload.project_id == project.id, ImportUpload.created_by == identity)
-    upload = find(session, mine.with_for_update() if lock else mine, ImportUpload.id, None, ref)
+    """The upload by id. Raises `NotFound`, also for another project's and another caller's."""
+    query = select(ImportUpload).where(ImportUpload.project_id == project.id, ImportUpload.created_by == identity)
+    upload = find(session, query.with_for_update() if lock else query, ImportUpload.id, None, ref)
     if upload is None:
         raise NotFound(f"there is no upload {ref!r}", hint="Announce the file again; it may have been imported.")
     return upload

@@ -83,9 +83,9 @@ def create_from_hub(
 
 
 def get_import(session: Session, project: Project, ref: str, *, lock: bool = False) -> Import:
-    """By id. Raises `NotFound`, also for another project's."""
-    mine = select(Import).where(Import.project_id == project.id)
-    row = find(session, mine.with_for_update() if lock else mine, Import.id, None, ref)
+    """The import by id. Raises `NotFound`, also for another project's."""
+    query = select(Import).where(Import.project_id == project.id)
+    row = find(session, query.with_for_update() if lock else query, Import.id, None, ref)
     if row is None:
         raise NotFound(f"there is no import {ref!r}", hint="It may have been deleted.")
     return row

@@ -14,7 +14,7 @@ from steerboard_files.records import Source
 def import_sources_of(
     files: ImportFiles, row: Import, meter: Meter | None = None, token: str | None = None
 ) -> list[Source]:
-    """In their order. Opening raises `ImportFileGone`, and the hub's errors. `token`: the project's own for the hub."""
+    """The sources in order. Opening raises `ImportFileGone` and errors of the hub. `token`: the project's one."""
     listed = [(file["label"], file["size"]) for file in row.files]
     hub = HubFiles(HubName.parse(row.hub), listed, token=token) if row.hub else None
     return [

@@ -29,7 +29,7 @@ def transcript_turns(text: str) -> list[Turn]:
     """The turns of a transcript, stripped of the white space around them. A turn may be empty."""
     parts = _MARKER.split("\n\n" + text.lstrip())
     pairs = zip(parts[1::2], parts[2::2], strict=True)
-    return [{"role": "user" if who == "Human" else "assistant", "content": said.strip()} for who, said in pairs]
+    return [{"role": "user" if name == "Human" else "assistant", "content": words.strip()} for name, words in pairs]
 
 
 def turns_of(value: Any, transcripts: bool) -> list[Turn] | None:
@@ -66,8 +66,8 @@ def with_repeated(turns: list[Turn], prompt: list[Turn]) -> list[Turn] | Problem
     system = prompt[0]["content"] if has_system_turn(prompt) else None
     texts = [turn["content"] for turn in turns if isinstance(turn, dict) and isinstance(turn["content"], str)]
     for turn in prompt[system is not None :]:
-        asked = turn["content"] if isinstance(turn, dict) else None
-        if not isinstance(asked, str) or not any(asked.strip() in text for text in texts):
+        content = turn["content"] if isinstance(turn, dict) else None
+        if not isinstance(content, str) or not any(content.strip() in text for text in texts):
             return Problem("bad_row", "prompt: is not part of the dialogues in chosen and rejected")
     return with_system(turns, system)
 
@@ -87,8 +87,8 @@ def split_sides(chosen: list[Turn], rejected: list[Turn]) -> tuple[list[Turn], A
     as both sides, for cleaning to count.
     """
     shared = 0
-    for ours, theirs in zip(chosen, rejected, strict=False):
-        if ours != theirs:
+    for ours, turn in zip(chosen, rejected, strict=False):
+        if ours != turn:
             break
         shared += 1
     if shared == len(chosen) == len(rejected):

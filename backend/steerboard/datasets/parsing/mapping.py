@@ -153,7 +153,7 @@ def plan_mapping(
 
     Raises `UnknownColumn` naming what there is.
     """
-    asked = kind is not None
+    kind_given = kind is not None
     if kind is None:
         # A field named by the user counts as a column of that name.
         kind = detect_kind([*columns, *given], first_rows)
@@ -164,7 +164,7 @@ def plan_mapping(
     for field in FIELDS[kind]:
         named = [column for column in called_like(field, columns) if column not in taken]
         # What does not fit is refused row by row if nothing else could be meant.
-        alias = next((a for a in named if may_feed(field, a, first_rows)), named[0] if named and asked else None)
+        alias = next((a for a in named if may_feed(field, a, first_rows)), named[0] if named and kind_given else None)
         if alias and field not in column_of and field not in without:
             column_of[field] = alias
     _drop_unusable(kind, column_of, given, first_rows)

@@ -52,10 +52,10 @@ def winner_columns(columns: Sequence[str]) -> list[str]:
 def answer_columns(columns: Sequence[str]) -> tuple[str, str] | None:
     """`response_a` and `response_b`, and their like."""
     known = {name.lower(): name for name in columns if not _WINNER.search(name)}
-    for one, other in _SIDES:
+    for suffix, other in _SIDES:
         for lower, name in known.items():
-            partner = known.get(f"{lower.removesuffix(one)}{other}")
-            if lower.endswith(one) and partner and (_ANSWER.search(name) or lower == one):
+            partner = known.get(f"{lower.removesuffix(suffix)}{other}")
+            if lower.endswith(suffix) and partner and (_ANSWER.search(name) or lower == suffix):
                 return name, partner
     return None
 

@@ -141,8 +141,8 @@ def delete_comment(session: Db, access: Write, dataset: str, comment: uuid.UUID)
 
 
 def _pending(session: Session, dataset: Dataset, page: Sequence[RowChange]) -> list[PendingRow]:
-    mine = SampleRow.dataset_id == owner_of(dataset), SampleRow.row.in_([change.row for change in page])
-    stored = {sample.row: sample for sample in session.scalars(select(SampleRow).where(*mine))}
+    conditions = SampleRow.dataset_id == owner_of(dataset), SampleRow.row.in_([change.row for change in page])
+    stored = {sample.row: sample for sample in session.scalars(select(SampleRow).where(*conditions))}
     return [_pending_row(stored[change.row], change) for change in page]
 
 

@@ -38,8 +38,8 @@ def stored_sample(session: Session, dataset: Dataset, row: int) -> SampleRow:
 
 
 def change_of(session: Session, dataset: Dataset, row: int, *, lock: bool = False) -> RowChange | None:
-    mine = select(RowChange).where(RowChange.dataset_id == dataset.id, RowChange.row == row)
-    return session.scalar(mine.with_for_update() if lock else mine)
+    query = select(RowChange).where(RowChange.dataset_id == dataset.id, RowChange.row == row)
+    return session.scalar(query.with_for_update() if lock else query)
 
 
 def keep(session: Session, dataset: Dataset, row: int, given: RowChangeIn, actor: str) -> RowChange | None:

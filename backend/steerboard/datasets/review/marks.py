@@ -17,7 +17,7 @@ _TABLES: dict[Marked, Any] = {"flagged": RowFlag, "commented": RowComment, "chan
 
 
 def marked_rows(session: Session, dataset: Dataset, marked: Marked) -> list[int]:
-    """In no order, and of comments with repetitions."""
+    """The marked rows in no order, and those of comments with repetitions."""
     table = _TABLES[marked]
     return list(session.scalars(select(table.row).where(table.dataset_id == dataset.id)))
 
@@ -44,7 +44,7 @@ def marks_of_rows(session: Session, dataset: Dataset, rows: Sequence[int]) -> di
 
 
 def summary(session: Session, dataset: Dataset) -> ReviewSummary:
-    mine = RowChange.dataset_id == dataset.id
+    in_dataset = RowChange.dataset_id == dataset.id
     is_removed, flips = RowChange.sample.is_(None), RowChange.flips
     counts = session.execute(
         select(
@@ -53,7 +53,7 @@ def summary(session: Session, dataset: Dataset) -> ReviewSummary:
             func.count().filter(is_removed),
             func.array_agg(distinct(RowChange.actor)),
             func.max(RowChange.changed_at),
-        ).where(mine)
+        ).where(in_dataset)
     ).one()
     edited, flipped, removed, actors, changed_at = counts
     flagged = session.scalars(select(func.count()).where(RowFlag.dataset_id == dataset.id)).one()

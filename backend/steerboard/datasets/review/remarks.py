@@ -85,9 +85,9 @@ def comment(session: Session, access: Access, dataset: Dataset, row: int, words:
 
 def comments_of(session: Session, access: Access, dataset: Dataset, row: int) -> list[RowCommentOut]:
     """The oldest first."""
-    mine = select(RowComment).where(RowComment.dataset_id == dataset.id, RowComment.row == row)
+    comments = select(RowComment).where(RowComment.dataset_id == dataset.id, RowComment.row == row)
     order = RowComment.created_at, RowComment.id
-    return [_comment_out(access, one) for one in session.scalars(mine.order_by(*order))]
+    return [_comment_out(access, comment) for comment in session.scalars(comments.order_by(*order))]
 
 
 def delete_comment(session: Session, access: Access, dataset: Dataset, comment_id: uuid.UUID) -> RowComment:

@@ -15,7 +15,7 @@ PINNED = "pinned"
 
 
 def source_of(session: Session, project: Project, dataset: Dataset, ref: str) -> RewardSource:
-    """By id or name; `pinned` is the source that a labelled dataset pins. Raises `NotFound`."""
+    """The source by id or name; `pinned` is the source that a labelled dataset pins. Raises `NotFound`."""
     if ref == PINNED and dataset.reward_source_id is not None:
         return session.get_one(RewardSource, dataset.reward_source_id)
     return get_source(session, project, ref)

@@ -40,9 +40,9 @@ _SHARED = ("fields", "figures", "prompts_as_text", "extra_columns", CHANGES)
 
 
 def get_source(session: Session, project: Project, ref: str | uuid.UUID) -> RewardSource:
-    """By id or name. Raises `NotFound`."""
-    mine = select(RewardSource).where(RewardSource.project_id == project.id)
-    source = find(session, mine, RewardSource.id, RewardSource.name, ref)
+    """The source by id or name. Raises `NotFound`."""
+    query = select(RewardSource).where(RewardSource.project_id == project.id)
+    source = find(session, query, RewardSource.id, RewardSource.name, ref)
     if source is None:
         raise NotFound(f"there is no reward source {str(ref)!r}", hint="List them: GET datasets/{dataset}/rewards.")
     return source
@@ -176,7 +176,7 @@ def fit(source: RewardSource, rewards: array[float], model_hash: str | None) -> 
 
 
 def those_given(rewards: array[float]) -> array[float]:
-    """Without rows that have no reward, which are NaN."""
+    """The rewards without rows that have none, which are NaN."""
     return array("d", (value for value in rewards if not math.isnan(value)))
 
 

@@ -91,7 +91,7 @@ class RowWriter:
         return self._hash.hexdigest(rewards)
 
     def about(self) -> dict[str, Any]:
-        """For the dataset's origin: which fields its samples have, and how long they are."""
+        """What goes into the dataset's origin: which fields its samples have, and how long they are."""
         return {"fields": sorted(self.fields), "figures": self._figures()}
 
     def _figures(self) -> dict[str, Any]:

@@ -73,9 +73,9 @@ def list_samples(
         int, Query(ge=20, le=100_000, description="Characters of each text around the first hit of `q`.")
     ] = 200,
 ) -> Page[SampleOut]:
-    """In the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`). `reward` is that of
-    `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a page may be short and
-    still have a `next`."""
+    """The samples in the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`).
+    `reward` is that of `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a
+    page may be short and still have a `next`."""
     stored = service.get_dataset(session, access.project, dataset)
     if order == "row" and filters == SampleFilters(split=filters.split, from_row=filters.from_row, match=filters.match):
         return _plain_page(session, stored, filters, cursor, limit, whole)
@@ -98,7 +98,7 @@ def list_samples(
 def _plain_page(
     session: Session, dataset: Dataset, filters: SampleFilters, cursor: str | None, limit: int, whole: bool
 ) -> Page[SampleOut]:
-    """Without filters that need more than the rows themselves."""
+    """A page without filters that need more than the rows themselves."""
     query = select(SampleRow).where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row >= filters.from_row)
     if filters.split:
         query = query.where(SampleRow.held_out == (filters.split == "held_out"))

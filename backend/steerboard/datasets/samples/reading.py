@@ -15,12 +15,12 @@ from steerboard.platform.row_sizes import ROWS_AT_ONCE
 
 
 def samples_in_order(session: Session, dataset: Dataset, rows: Sequence[int]) -> Generator[SampleRow]:
-    """In the order of `rows`, a few at a time."""
-    asked = list(rows)
+    """The samples in the order of `rows`, a few at a time."""
+    wanted = list(rows)
     query = (
         select(SampleRow)
-        .where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row == func.any(asked))
-        .order_by(func.array_position(sql_cast(asked, ARRAY(Integer)), SampleRow.row))
+        .where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row == func.any(wanted))
+        .order_by(func.array_position(sql_cast(wanted, ARRAY(Integer)), SampleRow.row))
         .execution_options(yield_per=ROWS_AT_ONCE)
     )
     with closing(session.scalars(query)) as samples:

@@ -1,4 +1,4 @@
-"""Where a row matches a search: a part of each text around its first hit, with the hits marked."""
+"""The places where a row matches a search: a part of each text around its first hit, with the hits marked."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def pattern_of(query: str, match: Match) -> re.Pattern[str] | None:
 
 def excerpts(sample: dict[str, Any], pattern: re.Pattern[str], characters: int) -> list[Excerpt]:
     """Each text with a hit, at most so many characters of it."""
-    found = []
+    excerpts_ = []
     for field, turn, text in texts_of(sample):
         first = pattern.search(text)
         if first is not None:
             parts = list(_parts(text, first.start(), pattern, characters))
-            found.append(Excerpt(field=field, turn=turn, parts=parts))
-    return found
+            excerpts_.append(Excerpt(field=field, turn=turn, parts=parts))
+    return excerpts_
 
 
 def _parts(text: str, first: int, pattern: re.Pattern[str], characters: int) -> Iterator[ExcerptPart]:

@@ -72,10 +72,10 @@ def index_next(session: Session, failed: set[int]) -> bool:
         return False
     session.execute(text("SET LOCAL work_mem = '64MB'"))  # the words of a segment, sorted in memory
     id_ = segment.id
-    asked = {"segment": id_, "first": segment.first_row, "rows": segment.rows, "dataset": segment.dataset_id}
+    parameters = {"segment": id_, "first": segment.first_row, "rows": segment.rows, "dataset": segment.dataset_id}
     try:
         with session.begin_nested():
-            session.execute(_INDEX, asked)
+            session.execute(_INDEX, parameters)
             segment.lexicon = session.scalar(_LEXICON, {"segment": id_}) or "\n"
             segment.ready = True
     except DBAPIError as error:

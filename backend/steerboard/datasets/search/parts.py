@@ -59,11 +59,11 @@ def find_part(session: Session, dataset: Dataset, text: str) -> SearchHits:
     exact = state.ready and words[0][0] == wanted
     for word in words:
         pattern = ("" if word.start() == 0 else "\n") + word[0] + ("" if word.end() == len(wanted) else "\n")
-        found = _words_like(lexicon, pattern)
-        if found is None:
+        likely = _words_like(lexicon, pattern)
+        if likely is None:
             exact = False
         else:
-            mask &= _rows_with(session, owner, dataset.rows, lexicon, pattern, found, cached=state.ready)
+            mask &= _rows_with(session, owner, dataset.rows, lexicon, pattern, likely, cached=state.ready)
     for first, rows in state.waiting:
         mask[first : first + rows] = True
     return SearchHits(mask, None if exact else partial(_holds, text=wanted))
@@ -85,13 +85,13 @@ def _lexicon(session: Session, owner: uuid.UUID, *, cached: bool) -> Lexicon:
 def _words_like(lexicon: Lexicon, pattern: str) -> list[tuple[int, str]] | None:
     """(segment, word) of every word with the pattern, of which a line feed is an end of the word. None for more than
     `MOST_WORDS`."""
-    found: list[tuple[int, str]] = []
+    likely: list[tuple[int, str]] = []
     for segment, _, words in lexicon.segments:
         for word in _lines_with(words, pattern):
-            found.append((segment, word))
-            if len(found) > MOST_WORDS:
+            likely.append((segment, word))
+            if len(likely) > MOST_WORDS:
                 return None
-    return found
+    return likely
 
 
 def _lines_with(words: str, pattern: str) -> Iterator[str]:

@@ -103,10 +103,10 @@ def _indexed(session: Session, owner: uuid.UUID, rows: int, words: list[str]) ->
     return mask
 
 
-def _both(one: NDArray[np.uint16], other: NDArray[np.uint16]) -> NDArray[np.uint16]:
+def _both(values: NDArray[np.uint16], other: NDArray[np.uint16]) -> NDArray[np.uint16]:
     member = np.zeros(1 << 16, np.bool_)
     member[other] = True
-    return one[member[one]]
+    return values[member[values]]
 
 
 def postings(session: Session, wanted: list[tuple[int, str]]) -> list[tuple[int, bytes]]:
@@ -124,5 +124,5 @@ def postings(session: Session, wanted: list[tuple[int, str]]) -> list[tuple[int,
 
 def _scan(session: Session, owner: uuid.UUID, state: IndexState, words: list[str], mask: Mask) -> None:
     for first, rows in state.waiting:
-        asked = {"dataset": owner, "first": first, "rows": rows, "words": words, "wanted": len(words)}
-        mask[list(session.scalars(_SCAN, asked))] = True
+        parameters = {"dataset": owner, "first": first, "rows": rows, "words": words, "wanted": len(words)}
+        mask[list(session.scalars(_SCAN, parameters))] = True

@@ -127,7 +127,7 @@ class ByteArray:
 
 
 def held_out_rows(session: Session, dataset: Dataset) -> NDArray[np.bool_]:
-    """By row, whether it is held out."""
+    """Whether each row is held out."""
     stored = statistics_of(session, dataset)
 
     def load() -> ByteArray:

@@ -112,7 +112,7 @@ def list_verdicts(
     status: VerdictStatus | None = None,
     position: Annotated[int | None, Query(ge=0, description="Position of the prompt.")] = None,
 ) -> Page[VerdictOut]:
-    """In the order in which they came, with superseded ones."""
+    """The verdicts in the order in which they came, with superseded ones."""
     stored = get_evaluation(session, access.project, evaluation)
     query = select(Verdict).where(Verdict.judge_id == judges.get_judge(session, stored, judge).id)
     if status is not None:

@@ -37,20 +37,20 @@ async def run_check(board: Board, work: Found, pool: str) -> Found:
     # Afterwards, since it knows what the rows' check has found.
     estimate = await board.connection.post("runs/estimate", work)
     problems = [_problem(warning) for warning in estimate["warnings"] if warning["level"] == "serious"]
-    memory = [one for one in estimate["memory"] if one["pool"] == pool]
-    if any(one["fits"] is False for one in memory):
+    memory = [pool_ for pool_ in estimate["memory"] if pool_["pool"] == pool]
+    if any(pool_["fits"] is False for pool_ in memory):
         problems.append({"code": "does_not_fit", "detail": f"It needs more memory than a device of {pool} has."})
     if isinstance(rows, dict) and rows.get("refusal"):
         problems.append({"code": "rows_refused", "detail": rows["refusal"]})
     cost = picked(estimate, ("device_seconds_low", "device_seconds", "device_seconds_high"))
     return {
         "problems": [*problems, *_no_worker(pool, workers)],
-        "warnings": [picked(one, ("code", "level", "message")) for one in estimate["warnings"]],
+        "warnings": [picked(warning, ("code", "level", "message")) for warning in estimate["warnings"]],
         "estimate": {
             **(cost or {"unknown": f"{estimate['finished']} earlier runs of its kind do not tell"}),
             "by": [run["name"] for run in estimate["based_on"]][:5],
         },
-        "memory": [picked(one, ("pool", "on_gpu", "fits", "bytes", "device_bytes", "problem")) for one in memory],
+        "memory": [picked(pool_, ("pool", "on_gpu", "fits", "bytes", "device_bytes", "problem")) for pool_ in memory],
         "rows": rows,
         "pool": {"name": pool, "workers": workers},
     }
@@ -67,14 +67,14 @@ async def recipe_check(board: Board, body: Found) -> Found:
     problems = [_problem(warning) for warning in warnings if warning["level"] == "serious"]
     return {
         "recipe": plan["name"],
-        "problems": [*problems, *(one for pool, workers in pools.items() for one in _no_worker(pool, workers))],
+        "problems": [*problems, *(problem for pool, workers in pools.items() for problem in _no_worker(pool, workers))],
         "warnings": warnings,
         "notes": plan["notes"],
         "stages": [
             {
                 "name": stage["name"],
                 "does": stage["method"] or stage["kind"],
-                "from": list(dict.fromkeys(one["name"] for one in stage["inputs"].values())),
+                "from": list(dict.fromkeys(source["name"] for source in stage["inputs"].values())),
             }
             for stage in plan["stages"]
         ],
@@ -86,7 +86,7 @@ async def recipe_check(board: Board, body: Found) -> Found:
 def recipe_body(recipe: str | None, text: str | None, settings: Mapping[str, Any], from_stage: str | None) -> Found:
     """What the API takes of a recipe."""
     named = {"text": text} if text is not None else {"recipe": recipe}
-    written = [f"{name}={one if isinstance(one, str) else json.dumps(one)}" for name, one in settings.items()]
+    written = [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in settings.items()]
     return {**named, "set": written, "from_stage": from_stage}
 
 
@@ -95,9 +95,9 @@ def refuse_problems(check: Found, accept: list[str], max_device_hours: float | N
     left = [problem for problem in check["problems"] if problem["code"] not in accept]
     if left:
         raise Refused(
-            "; ".join(f"{one['code']}: {one['detail']}" for one in left),
+            "; ".join(f"{item['code']}: {item['detail']}" for item in left),
             code="preflight_failed",
-            hint=f"Fix it, or start with accept={json.dumps([one['code'] for one in left])} if the user wants that.",
+            hint=f"Fix it, or start with accept={json.dumps([item['code'] for item in left])} if the user wants that.",
             more={"check": check},
         )
     seconds = check["estimate"].get("device_seconds_high") or check["estimate"].get("device_seconds")
@@ -131,12 +131,12 @@ async def _rows(board: Board, workers: int, ask: Callable[[], Awaitable[Any]]) -
     deadline = time.monotonic() + _ROWS_SECONDS
     try:
         while True:
-            found = await ask()
-            checks = [found] if isinstance(found, dict) and "state" in found else list((found or {}).get("checks", []))
-            if not any(one["state"] in _UNDER_WAY for one in checks) or time.monotonic() > deadline:
-                return _shown(found)
-            for one in checks:
-                while await _is_under_way(board, one["run_id"]) and time.monotonic() < deadline:
+            reply = await ask()
+            checks = [reply] if isinstance(reply, dict) and "state" in reply else list((reply or {}).get("checks", []))
+            if not any(check["state"] in _UNDER_WAY for check in checks) or time.monotonic() > deadline:
+                return _shown(reply)
+            for check in checks:
+                while await _is_under_way(board, check["run_id"]) and time.monotonic() < deadline:
                     await anyio.sleep(_LOOK_SECONDS)
     except ApiError as error:
         if error.code != "missing_scope":
@@ -154,11 +154,11 @@ async def _rows_of_stages(board: Board, body: Found) -> Found:
     return {"checks": checks, "not_checked": [stage["stages"] for stage in stages if not stage["check"]]}
 
 
-def _shown(found: Any) -> Any:
+def _shown(reply: Any) -> Any:
     names = ("stages", "state", "rows", "checked", "too_long", "refused", "refusal", "reason")
-    if isinstance(found, dict) and "checks" in found:
-        return {"checks": [picked(one, names) for one in found["checks"]], "by_their_runs": found["not_checked"]}
-    return picked(found, names) if isinstance(found, dict) else None
+    if isinstance(reply, dict) and "checks" in reply:
+        return {"checks": [picked(check, names) for check in reply["checks"]], "by_their_runs": reply["not_checked"]}
+    return picked(reply, names) if isinstance(reply, dict) else None
 
 
 async def _last_time(board: Board, recipe: str) -> Found:

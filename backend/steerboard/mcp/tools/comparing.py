@@ -25,13 +25,13 @@ async def compare_runs(
 ) -> CallToolResult:
     """Compare runs: settings and inputs in which they differ, states, costs, and metrics at their ends."""
     async with board_of(ctx) as board:
-        found = await asyncio.gather(*(board.run(run) for run in runs))
-        series = await asyncio.gather(*(run.series(*(metrics or ()), points=200) for run in found))
+        handles = await asyncio.gather(*(board.run(run) for run in runs))
+        series = await asyncio.gather(*(run.series(*(metrics or ()), points=200) for run in handles))
     columns = [
-        (run.name, run.info.model_dump(mode="json"), _ends(curves)) for run, curves in zip(found, series, strict=True)
+        (run.name, run.info.model_dump(mode="json"), _ends(curves)) for run, curves in zip(handles, series, strict=True)
     ]
     settings = [_flat(info["config"]) for _, info, _ in columns]
-    inputs = [{one["name"]: one["label"] for one in info["inputs"]} for _, info, _ in columns]
+    inputs = [{input_["name"]: input_["label"] for input_ in info["inputs"]} for _, info, _ in columns]
     shared = _shared([list(ends) for _, _, ends in columns]) if metrics is None else metrics
     rows = {
         name: {
@@ -47,13 +47,13 @@ async def compare_runs(
 
 def _ends(curves: list[MetricSeries]) -> dict[str, dict[str, float]]:
     return {
-        one.name: {
-            "last": one.points[-1].value,
-            "low": min(point.low for point in one.points),
-            "high": max(point.high for point in one.points),
+        curve.name: {
+            "last": curve.points[-1].value,
+            "low": min(point.low for point in curve.points),
+            "high": max(point.high for point in curve.points),
         }
-        for one in curves
-        if one.points
+        for curve in curves
+        if curve.points
     }
 
 
@@ -65,10 +65,10 @@ def _flat(config: dict[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def _differing(names: list[str], values: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """By setting and run, without what all have alike."""
-    keys = dict.fromkeys(key for one in values for key in one)
-    rows = {key: [one.get(key) for one in values] for key in keys}
-    return {key: dict(zip(names, row, strict=True)) for key, row in rows.items() if any(one != row[0] for one in row)}
+    """The values by setting and run, without what all have alike."""
+    keys = dict.fromkeys(key for row in values for key in row)
+    rows = {key: [row.get(key) for row in values] for key in keys}
+    return {key: dict(zip(names, row, strict=True)) for key, row in rows.items() if any(cell != row[0] for cell in row)}
 
 
 def _shared(metrics: list[list[str]]) -> list[str]:

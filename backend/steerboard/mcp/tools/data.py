@@ -27,13 +27,13 @@ async def read_rows(
     cursor: Cursor = None,
 ) -> CallToolResult:
     """Rows of a dataset, with their rewards where they have some."""
-    asked = {"q": search, "split": split, "order": order, "limit": limit, "cursor": cursor}
+    query = {"q": search, "split": split, "order": order, "limit": limit, "cursor": cursor}
     async with board_of(ctx) as board:
-        page = await board.connection.get(path_of("datasets", dataset, "samples"), **asked)
+        page = await board.connection.get(path_of("datasets", dataset, "samples"), **query)
     marks = Marks()
     items = [
-        picked(one, ("row", "split", "reward")) | {"sample": _texts(one["sample"], marks, _share(page["items"]))}
-        for one in page["items"]
+        picked(row, ("row", "split", "reward")) | {"sample": _texts(row["sample"], marks, _share(page["items"]))}
+        for row in page["items"]
     ]
     return answer({"items": items, "next": page["next"]}, marks)
 
@@ -47,21 +47,21 @@ async def read_answers(
 ) -> CallToolResult:
     """Prompts of an evaluation with every entrant's answers and rewards."""
     path = path_of("evaluations", evaluation, "prompts")
-    asked: dict[str, Any] = {"limit": limit, "category": category, "after": None if after < 0 else after}
+    query: dict[str, Any] = {"limit": limit, "category": category, "after": None if after < 0 else after}
     async with board_of(ctx) as board:
-        page = await board.connection.get(path, **asked)
+        page = await board.connection.get(path, **query)
     marks = Marks()
-    room = _share([answer for one in page["items"] for answer in (one, *one["responses"])])
+    room = _share([answer for prompt in page["items"] for answer in (prompt, *prompt["responses"])])
     items = [
-        picked(one, ("position", "question_id", "category"))
-        | {"messages": _texts(one["messages"], marks, room)}
+        picked(prompt, ("position", "question_id", "category"))
+        | {"messages": _texts(prompt["messages"], marks, room)}
         | {
             "answers": [
-                picked(said, ("entrant", "sample", "rewards")) | {"turns": _texts(said["turns"], marks, room)}
-                for said in one["responses"]
+                picked(response, ("entrant", "sample", "rewards")) | {"turns": _texts(response["turns"], marks, room)}
+                for response in prompt["responses"]
             ]
         }
-        for one in page["items"]
+        for prompt in page["items"]
     ]
     return answer({"items": items, "next": page["next"]}, marks)
 
@@ -75,7 +75,7 @@ def _texts(value: Any, marks: Marks, characters: int) -> Any:
     if isinstance(value, str):
         return marks.text(value, characters)
     if isinstance(value, list):
-        return [_texts(one, marks, characters) for one in value]
+        return [_texts(part, marks, characters) for part in value]
     if isinstance(value, dict):
-        return {name: one if name == "role" else _texts(one, marks, characters) for name, one in value.items() if one}
+        return {key: part if key == "role" else _texts(part, marks, characters) for key, part in value.items() if part}
     return value

@@ -98,7 +98,7 @@ async def delete(
 
 
 async def _name_of(ctx: Ctx, what: str, name: str) -> str:
-    """As people call it. Raises `ApiError` for what is not there, before anyone is asked."""
+    """The name as people call it. Raises `ApiError` for what is not there, before anyone is asked."""
     async with board_of(ctx) as board:
         if what == "runs":
             return (await board.run(name)).name
@@ -108,19 +108,18 @@ async def _name_of(ctx: Ctx, what: str, name: str) -> str:
 async def _change(board: Board, path: str, run: str) -> dict[str, Any]:
     """Raises `Refused` (`cannot_delete`) with the reason of a run that cannot be deleted."""
     id_ = (await board.run(run)).id
-    found = await board.connection.post(path, {"action": "delete", "runs": [id_]})
-    for one in found["skipped"]:
-        needs = ", ".join(other["name"] for other in one["needs"][:10])
+    changed: dict[str, Any] = await board.connection.post(path, {"action": "delete", "runs": [id_]})
+    for run_ in changed["skipped"]:
+        needs = ", ".join(other["name"] for other in run_["needs"][:10])
         hint = (
             f"It can only be deleted with {needs}, in the dashboard."
             if needs
             else "Its page in the dashboard has more."
         )
-        raise Refused(f"{run} cannot be deleted: {one['why']}.", code="cannot_delete", hint=hint)
-    changed: dict[str, Any] = found
+        raise Refused(f"{run} cannot be deleted: {run_['why']}.", code="cannot_delete", hint=hint)
     return changed
 
 
 def _lost(preview: dict[str, Any]) -> str:
-    lost = [f"{thing['type']} {thing['name']}" for one in preview["done"] for thing in one["loses"]][:10]
+    lost = [f"{thing['type']} {thing['name']}" for change in preview["done"] for thing in change["loses"]][:10]
     return f" These go with it: {', '.join(lost)}." if lost else ""

@@ -50,8 +50,8 @@ async def list_(
 
 
 async def _all(board: Board, what: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = await board.connection.get("recipes" if what == "recipes" else "schemas")
-    return found
+    listed: list[dict[str, Any]] = await board.connection.get("recipes" if what == "recipes" else "schemas")
+    return listed
 
 
 def _page(
@@ -79,9 +79,9 @@ async def inspect(
         if what == "kinds":
             thing = await kind_card(board, name)
             schema = next(
-                one
-                for one in await board.connection.get(path_of("schemas", thing["kind"]))
-                if one["key"] == thing["key"]
+                schema
+                for schema in await board.connection.get(path_of("schemas", thing["kind"]))
+                if schema["key"] == thing["key"]
             )
             thing |= {"settings": schema["config_schema"]}
         else:

@@ -34,7 +34,7 @@ async def read_report(
     parts.pop("report", None)
     marks = Marks()
     if part is None:
-        others = {name: len(packed({"": one})) for name, one in parts.items() if one and name not in _FIRST}
+        others = {name: len(packed({"": value})) for name, value in parts.items() if value and name not in _FIRST}
         sized = {name: size for name, size in others.items() if size > 20}
         first = {"headline": _without_sources(parts["headline"])} if parts.get("headline") else {}
         body = picked(parts, _FIRST) | first | {"parts": sized}

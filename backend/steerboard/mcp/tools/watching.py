@@ -56,16 +56,16 @@ async def read_metrics(
             path_of("runs", run, "metrics"), name=names or [], points=points if names else 100
         )
     shown: dict[str, Any] = {}
-    for one in [one for one in series if one["points"]][:_MOST_SERIES]:
+    for metric in [metric for metric in series if metric["points"]][:_MOST_SERIES]:
         ends = {
-            "steps": one["steps"],
-            "last": one["points"][-1]["value"],
-            "low": min(point["low"] for point in one["points"]),
-            "high": max(point["high"] for point in one["points"]),
+            "steps": metric["steps"],
+            "last": metric["points"][-1]["value"],
+            "low": min(point["low"] for point in metric["points"]),
+            "high": max(point["high"] for point in metric["points"]),
         }
-        curve = {"curve": [[point["step"], point["value"]] for point in one["points"]]} if names else {}
-        shown[one["name"]] = ends | curve
-    more = [one["name"] for one in series[_MOST_SERIES:]]
+        curve = {"curve": [[point["step"], point["value"]] for point in metric["points"]]} if names else {}
+        shown[metric["name"]] = ends | curve
+    more = [metric["name"] for metric in series[_MOST_SERIES:]]
     return answer({"metrics": shown, "more": more or None})
 
 

@@ -64,14 +64,14 @@ class Answer:
         return "stop" if self.finished else "length"
 
 
-def ask(session: Session, project: Project, asked: ChatIn, lease_seconds: float) -> list[uuid.UUID]:
+def ask(session: Session, project: Project, request: ChatIn, lease_seconds: float) -> list[uuid.UUID]:
     """A comparison for each choice. Raises `UnsupportedParameter`, `InvalidRequest`, `NotFound`, `WrongRole`,
     `NoScores` and `ServiceUnavailable` (`no_interactive_worker`)."""
-    asked.check()
-    first = asked.seed if asked.seed is not None else secrets.randbelow(_SEEDS)
-    endpoint = _is_endpoint(session, project, asked.model)
+    request.check()
+    first = request.seed if request.seed is not None else secrets.randbelow(_SEEDS)
+    endpoint = _is_endpoint(session, project, request.model)
     try:
-        comparisons = [asked.comparison(first + place, endpoint=endpoint) for place in range(asked.choices)]
+        comparisons = [request.comparison(first + place, endpoint=endpoint) for place in range(request.choices)]
     except ValidationError as error:
         raise InvalidRequest("The request has fields that cannot be used.", errors=locations(error.errors())) from None
     _need_worker(session, lease_seconds)
@@ -104,7 +104,7 @@ def _need_worker(session: Session, lease_seconds: float) -> None:
 
 
 def read(session: Session, ids: Sequence[uuid.UUID]) -> list[Answer]:
-    """In the order of `ids`."""
+    """The answers in the order of `ids`."""
     rows = session.scalars(
         select(PlaygroundAnswer)
         .where(PlaygroundAnswer.comparison_id.in_(ids))

@@ -62,8 +62,8 @@ def create(
 def get_file(session: Session, project: Project, id_: str, *, lock: bool = False) -> OpenAIFile:
     """Raises `NotFound`, also for another project's."""
     file_id = meant(FILE, id_)
-    mine = select(OpenAIFile).where(OpenAIFile.project_id == project.id, OpenAIFile.id == file_id)
-    file = session.scalar(mine.with_for_update() if lock else mine) if file_id else None
+    query = select(OpenAIFile).where(OpenAIFile.project_id == project.id, OpenAIFile.id == file_id)
+    file = session.scalar(query.with_for_update() if lock else query) if file_id else None
     if file is None:
         raise unknown("file", id_)
     return file

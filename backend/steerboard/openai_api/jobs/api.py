@@ -48,7 +48,7 @@ def openai_list_jobs(
     request: Request, session: Db, access: Read, after: str | None = None, limit: Limit = 20
 ) -> dict[str, Any]:
     """Newest first; those with all of the labels `metadata[NAME]=VALUE`."""
-    mine = select(FineTuningJob).where(FineTuningJob.project_id == access.project.id)
+    jobs = select(FineTuningJob).where(FineTuningJob.project_id == access.project.id)
     labels = {}
     for name, value in request.query_params.multi_items():
         label = _LABEL.fullmatch(name)
@@ -56,12 +56,12 @@ def openai_list_jobs(
             labels[label[1]] = value
         elif name == "metadata":
             if value == "null":
-                mine = mine.where(FineTuningJob.labels.is_(None))
+                jobs = jobs.where(FineTuningJob.labels.is_(None))
         elif name not in ("after", "limit"):
             raise unsupported(name[:100], "is not a parameter of this list")
     if labels:
-        mine = mine.where(FineTuningJob.labels.contains(labels))
-    return page_of(session, mine, FineTuningJob.id, JOB, lambda rows: jobs_out(session, rows), after=after, limit=limit)
+        jobs = jobs.where(FineTuningJob.labels.contains(labels))
+    return page_of(session, jobs, FineTuningJob.id, JOB, lambda rows: jobs_out(session, rows), after=after, limit=limit)
 
 
 @router.get("/{job}")

@@ -27,16 +27,16 @@ def checkpoints_out(session: Session, job: FineTuningJob, after: str | None) -> 
     )
     data = [_out(session, job, model)] if model is not None else []
     if after is not None:
-        if after not in [one["id"] for one in data]:
+        if after not in [checkpoint["id"] for checkpoint in data]:
             raise unknown_after(after)
         data = []
     return listed(data, more=False)
 
 
 def _out(session: Session, job: FineTuningJob, model: Model) -> dict[str, Any]:
-    mine = Metric.run_id == job.run_id, Metric.name.in_(OPENAI_NAMES)
-    step = session.scalar(select(func.max(Metric.step)).where(*mine)) or 0
-    last = session.execute(select(Metric.name, Metric.value).where(*mine, Metric.step == step))
+    conditions = Metric.run_id == job.run_id, Metric.name.in_(OPENAI_NAMES)
+    step = session.scalar(select(func.max(Metric.step)).where(*conditions)) or 0
+    last = session.execute(select(Metric.name, Metric.value).where(*conditions, Metric.step == step))
     return {
         "id": shown(CHECKPOINT, job.id),
         "object": "fine_tuning.job.checkpoint",

@@ -115,12 +115,12 @@ def _steps(session: Session, job: FineTuningJob, run: Run, before: Key | None, l
     method = method_of(run.method)
     first = method.first_metrics if method is not None else FIRST_METRICS
     names = {*OPENAI_NAMES, *first, _WALL_SECONDS}
-    mine: list[ColumnElement[bool]] = [Metric.run_id == run.id]
+    conditions: list[ColumnElement[bool]] = [Metric.run_id == run.id]
     if before is not None:
         place = (before[0], before[2] if before[1] == _STEPS else 2**31 - 1 if before[1] == _AFTER else -1)
-        mine.append(tuple_(Metric.attempt, Metric.step) < tuple_(*place))
+        conditions.append(tuple_(Metric.attempt, Metric.step) < tuple_(*place))
     # Each step has its loss; a distinct over all names would read them all.
-    shown_steps = select(Metric.attempt, Metric.step).where(*mine, Metric.name == "loss")
+    shown_steps = select(Metric.attempt, Metric.step).where(*conditions, Metric.name == "loss")
     steps = [
         step
         for _, step in session.execute(shown_steps.order_by(Metric.attempt.desc(), Metric.step.desc()).limit(limit))

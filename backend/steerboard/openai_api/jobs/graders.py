@@ -92,7 +92,7 @@ def _add(total: _Sum, grader: _Grader) -> None:
     elif kind == "multi":
         grader.only("graders", "calculate_output")
         graders = grader.given.get("graders")
-        if not isinstance(graders, dict) or not all(isinstance(one, dict) for one in graders.values()):
+        if not isinstance(graders, dict) or not all(isinstance(part, dict) for part in graders.values()):
             raise grader.fault("graders", "must map names to graders")
         for name, weight in _weights(grader, graders).items():
             where = f"{grader.where}.graders.{name}"
@@ -195,9 +195,9 @@ def _linear(node: ast.expr) -> dict[str, float]:
             first = _linear(left)
             return {name: first.get(name, 0.0) + added.get(name, 0.0) for name in {**first, **added}}
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            for one, other in ((_linear(left), _linear(right)), (_linear(right), _linear(left))):
-                if one.keys() == {""}:
-                    return _scaled(other, one[""])
+            for factor, other in ((_linear(left), _linear(right)), (_linear(right), _linear(left))):
+                if factor.keys() == {""}:
+                    return _scaled(other, factor[""])
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             divisor = _linear(right)
             if divisor.keys() == {""}:

@@ -18,7 +18,7 @@ Hyperparameters = dict[str, Any]
 
 
 def checked(spec: MethodSpec, given: Any, where: str) -> Hyperparameters:
-    """By name, `auto` or a number, `auto` for what is not given. Raises `InvalidRequest`, `UnsupportedParameter`."""
+    """`auto` or a number by name; `auto` for what is not given. Raises `InvalidRequest`, `UnsupportedParameter`."""
     assert spec.tuning is not None
     if given is not None and not isinstance(given, dict):
         raise _fault(where, "must be an object")
@@ -37,7 +37,7 @@ def checked(spec: MethodSpec, given: Any, where: str) -> Hyperparameters:
     return {name: taken.get(name, AUTO) for name in (*spec.tuning.hyperparameters[:3], *taken)}
 
 
-def settled(spec: MethodSpec, asked: Mapping[str, Any], rows: int) -> tuple[Hyperparameters, dict[str, Any]]:
+def settled(spec: MethodSpec, hyperparameters: Mapping[str, Any], rows: int) -> tuple[Hyperparameters, dict[str, Any]]:
     """What `auto` comes to for so many training rows, and the fields of the config."""
     assert spec.tuning is not None
     default = {name: field.default for name, field in spec.config.model_fields.items()}
@@ -47,7 +47,7 @@ def settled(spec: MethodSpec, asked: Mapping[str, Any], rows: int) -> tuple[Hype
         "batch_size": max(1, min(default["batch"], rows // _STEPS)),
         "learning_rate_multiplier": 1.0,
     }
-    values = {name: autos.get(name, AUTO) if value == AUTO else value for name, value in asked.items()}
+    values = {name: autos.get(name, AUTO) if value == AUTO else value for name, value in hyperparameters.items()}
     fields = {
         "epochs": values["n_epochs"],
         "batch": values["batch_size"],

@@ -1,4 +1,4 @@
-"""From OpenAI's request to the config and the inputs of a run."""
+"""The config and the inputs of a run from OpenAI's request."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from steerboard_contracts.specs.method import MethodSpec
 _SOME_ROWS = 1000
 
 
-def plan_of(session: Session, project: Project, asked: JobIn) -> JobPlan:
+def plan_of(session: Session, project: Project, job: JobIn) -> JobPlan:
     """Raises `UnsupportedParameter`, `InvalidRequest`, `BadGrader`, `NotFound`, `WrongRole`, and `BadInput`
     (`wrong_role`)."""
-    refuse_others(asked.model_extra or {}, {"integrations": ([],)}, "Settings of ours go into `steerboard.config`.")
-    if asked.validation_file is not None:
+    refuse_others(job.model_extra or {}, {"integrations": ([],)}, "Settings of ours go into `steerboard.config`.")
+    if job.validation_file is not None:
         raise unsupported(
             "validation_file",
             "is not supported: this server holds out rows of the training file itself",
             "Leave it out; `valid_loss` is of the held-out rows.",
         )
-    kind, given, where = _method(asked)
+    kind, given, where = _method(job)
     spec = _spec_of(kind)
     graded = issubclass(spec.config, RewardedOnlineConfig)
     refuse_others({name: value for name, value in given.items() if name not in _read(graded)}, {})
-    if asked.hyperparameters is not None and given.get("hyperparameters") is not None:
+    if job.hyperparameters is not None and given.get("hyperparameters") is not None:
         raise unsupported("hyperparameters", "is given twice, here and in `method`")
-    model = get_model(session, project, asked.model)
+    model = get_model(session, project, job.model)
     if model.role not in spec.starts_from:
         raise BadInput(
             f"{model.name} is a {model.role} model, from which a `{kind}` job cannot start",
@@ -56,17 +56,17 @@ def plan_of(session: Session, project: Project, asked: JobIn) -> JobPlan:
         type=kind,
         method=spec.name,
         model_id=str(model.id),
-        suffix=asked.suffix,
+        suffix=job.suffix,
         hyperparameters=checked(
             spec,
-            given["hyperparameters"] if by_method else asked.hyperparameters,
+            given["hyperparameters"] if by_method else job.hyperparameters,
             f"{where}.hyperparameters" if by_method else "hyperparameters",
         ),
         grader=given.get("grader") if graded else None,
         rewards=_rewards(session, project, given.get("grader"), f"{where}.grader") if graded else None,
-        options=asked.steerboard,
+        options=job.steerboard,
     )
-    _check(plan, asked.seed or 0)
+    _check(plan, job.seed or 0)
     return plan
 
 
@@ -89,7 +89,7 @@ def config_of(plan: JobPlan, seed: int, rows: int) -> tuple[Hyperparameters, dic
 
 
 def inputs_of(plan: JobPlan, dataset: str) -> dict[str, str]:
-    """By name of the run's input, the id of what it is."""
+    """The id of what each input is, by the input's name."""
     models = plan.rewards.models if plan.rewards is not None else []
     rewards = {name: model for name, (model, _) in zip(REWARD_MODELS, models, strict=False)}
     return {"model": plan.model_id, "data": dataset, **rewards}
@@ -112,17 +112,17 @@ def _check(plan: JobPlan, seed: int) -> None:
         ) from None
 
 
-def _method(asked: JobIn) -> tuple[str, dict[str, Any], str]:
+def _method(job: JobIn) -> tuple[str, dict[str, Any], str]:
     """Its type, its fields, and their place in the request."""
-    if asked.method is None:
+    if job.method is None:
         return DEFAULT_TYPE, {}, "method"
-    kind = asked.method.get("type", DEFAULT_TYPE)
-    given = asked.method.get(kind) if isinstance(kind, str) else None
+    kind = job.method.get("type", DEFAULT_TYPE)
+    given = job.method.get(kind) if isinstance(kind, str) else None
     where = f"method.{kind}"
     if not isinstance(kind, str) or not (given is None or isinstance(given, dict)):
         place = ErrorLocation(location="method", message='must be {"type": NAME, NAME: {...}}')
         raise InvalidRequest("`method` cannot be read", errors=[place])
-    others = {f"method.{name}": value for name, value in asked.method.items() if name not in ("type", kind)}
+    others = {f"method.{name}": value for name, value in job.method.items() if name not in ("type", kind)}
     refuse_others(others, dict.fromkeys(others, ()))
     return kind, given or {}, where
 

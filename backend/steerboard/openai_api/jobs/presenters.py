@@ -25,7 +25,7 @@ _TOKENS = "tokens"
 
 
 def jobs_out(session: Session, jobs: Sequence[FineTuningJob]) -> list[dict[str, Any]]:
-    """In four queries, however many there are."""
+    """The jobs in four queries, however many there are."""
     ids = [job.run_id for job in jobs if job.run_id is not None]
     runs = {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(ids)))}
     made = (

@@ -64,12 +64,12 @@ def name_of(run: Run) -> str:
 
 def write(session: Session, run: Run, out: Sink) -> None:
     """`step`, `train_loss` and `valid_loss` first, then all other metrics of the steps."""
-    mine = Metric.run_id == run.id, ~Metric.name.startswith(DEVICE)
-    names = sorted(session.scalars(select(Metric.name).where(*mine).distinct()), key=importance)
+    conditions = Metric.run_id == run.id, ~Metric.name.startswith(DEVICE)
+    names = sorted(session.scalars(select(Metric.name).where(*conditions).distinct()), key=importance)
     names.sort(key=lambda name: name not in OPENAI_NAMES)
     out.write(_line(["step", *(OPENAI_NAMES.get(name, name) for name in names)]))
     rows = session.execute(
-        select(Metric.step, Metric.name, Metric.value).where(*mine).order_by(Metric.step),
+        select(Metric.step, Metric.name, Metric.value).where(*conditions).order_by(Metric.step),
         execution_options={"yield_per": _ROWS_AT_ONCE},
     )
     for step, values in _by_step(iter(rows)):

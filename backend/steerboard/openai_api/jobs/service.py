@@ -38,22 +38,22 @@ class JobNotStarted(Conflict):
     title = "The job has no run"
 
 
-def create(session: Session, store: ArtifactStore, files: ImportFiles, access: Access, asked: JobIn) -> FineTuningJob:
+def create(session: Session, store: ArtifactStore, files: ImportFiles, access: Access, request: JobIn) -> FineTuningJob:
     """A job with its run where its file is a dataset already, and otherwise with the import of it, which finds out
     whether each of its rows can be used.
 
     Raises like `plan_of`, `Forbidden`, and what imports and runs refuse.
     """
-    plan = plan_of(session, access.project, asked)
-    file = stored_files.get_file(session, access.project, asked.training_file)
+    plan = plan_of(session, access.project, request)
+    file = stored_files.get_file(session, access.project, request.training_file)
     kind = needed_method(plan.method).data[0]
     job = FineTuningJob(
         project_id=access.project.id,
-        model=asked.model,
+        model=request.model,
         training_file=file.id,
         plan=plan.model_dump(mode="json"),
-        seed=asked.seed if asked.seed is not None else secrets.randbelow(2**31),
-        labels=asked.metadata,
+        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
+        labels=request.metadata,
         state="validating",
         created_by=access.actor,
     )
@@ -120,8 +120,8 @@ def _import(
 def get_job(session: Session, project: Project, id_: str, *, lock: bool = False) -> FineTuningJob:
     """Raises `NotFound`, also for another project's."""
     job_id = meant(JOB, id_)
-    mine = select(FineTuningJob).where(FineTuningJob.project_id == project.id, FineTuningJob.id == job_id)
-    job = session.scalar(mine.with_for_update() if lock else mine) if job_id else None
+    query = select(FineTuningJob).where(FineTuningJob.project_id == project.id, FineTuningJob.id == job_id)
+    job = session.scalar(query.with_for_update() if lock else query) if job_id else None
     if job is None:
         raise unknown("fine-tuning job", id_)
     return job

@@ -31,7 +31,7 @@ def start(session: Session, store: ArtifactStore, job: FineTuningJob, dataset: D
     """Create the run of a job, whose row the caller has locked or just made. Raises what runs refuse."""
     plan = JobPlan.model_validate(job.plan)
     settled, config = config_of(plan, job.seed, dataset.rows - dataset.held_out_rows)
-    asked = RunCreate(
+    work = RunCreate(
         name=_run_name(job, plan),
         config=config,
         inputs=inputs_of(plan, str(dataset.id)),
@@ -41,7 +41,7 @@ def start(session: Session, store: ArtifactStore, job: FineTuningJob, dataset: D
         reuse=False,
     )
     project = session.get_one(Project, job.project_id)
-    run = start_run(session, project, asked, job.created_by, None, store)
+    run = start_run(session, project, work, job.created_by, None, store)
     job.state, job.run_id, job.dataset_id, job.settled = "started", run.id, dataset.id, settled
     session.flush()
 
@@ -64,7 +64,7 @@ def start_all(sessions: sessionmaker[Session], store: ArtifactStore) -> None:
             with transaction(sessions) as session:
                 job = _locked(session, job_id)
                 if job is not None:
-                    _fail(job, _said(error))
+                    _fail(job, _worded(error))
 
 
 def _next(sessions: sessionmaker[Session]) -> uuid.UUID | None:
@@ -91,13 +91,13 @@ def _imported(session: Session, job: FineTuningJob) -> Dataset:
         raise BadInput(f"the import of the training file is {state}, and made no dataset", code="no_dataset")
     report = row.report or {}
     bad = [
-        ErrorLocation(location=f"{report['unit']} {one['line']}", message=one["reason"])
-        for one in report.get("bad", [])
+        ErrorLocation(location=f"{report['unit']} {row['line']}", message=row["reason"])
+        for row in report.get("bad", [])
     ]
     raise BadInput(row.problem["detail"], code=str(row.problem["code"]), hint=row.problem.get("hint"), errors=bad)
 
 
-def _said(error: Exception) -> SteerboardError:
+def _worded(error: Exception) -> SteerboardError:
     """One that nothing expected must not keep later jobs waiting."""
     if isinstance(error, SteerboardError):
         return error
@@ -107,10 +107,10 @@ def _said(error: Exception) -> SteerboardError:
 
 def _fail(job: FineTuningJob, error: SteerboardError) -> None:
     faults = [f"{place.location}: {place.message}" for place in error.errors[:20]]
-    told = "\n".join([error.detail, *(fault for fault in faults if fault not in error.detail)])
-    told = f"{told}\n{error.hint}" if error.hint else told
+    message = "\n".join([error.detail, *(fault for fault in faults if fault not in error.detail)])
+    message = f"{message}\n{error.hint}" if error.hint else message
     job.state, job.ended_at = "failed", func.clock_timestamp()
-    job.error = {"code": error.code, "message": told[:8000], "param": _FILE if job.dataset_id is None else None}
+    job.error = {"code": error.code, "message": message[:8000], "param": _FILE if job.dataset_id is None else None}
 
 
 class JobStarter:

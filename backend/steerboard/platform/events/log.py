@@ -61,8 +61,8 @@ def read_after(
 ) -> Sequence[Row[int, str, dt.datetime, dict[str, Any]]]:
     """(id, type, created_at, payload) of the events after `after`, in their order."""
     query = select(Event.id, Event.type, Event.created_at, Event.payload)
-    mine = Event.project_id == project_id, Event.id > after
-    return session.execute(query.where(*mine).order_by(Event.id).limit(limit)).all()
+    conditions = Event.project_id == project_id, Event.id > after
+    return session.execute(query.where(*conditions).order_by(Event.id).limit(limit)).all()
 
 
 def last_id(session: Session, project_id: uuid.UUID) -> int:

@@ -57,10 +57,10 @@ def parse(text: str) -> Expression | None:
     parser.skip()
     if parser.ended:
         return None
-    found = parser.either()
+    expression = parser.either()
     if not parser.ended:
         raise BadFilter("this `)` closes nothing", parser.at)
-    return found
+    return expression
 
 
 class _Parser:
@@ -86,35 +86,35 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Disjunction(tuple(parts))
 
     def both(self) -> Expression:
-        parts = [self.one()]
+        parts = [self.term()]
         while True:
             joined = self._keyword("and")
             if not joined and (self.ended or self.text[self.at] == ")" or self._sees("or")):
                 return parts[0] if len(parts) == 1 else Conjunction(tuple(parts))
-            parts.append(self.one())
+            parts.append(self.term())
 
-    def one(self) -> Expression:
+    def term(self) -> Expression:
         if self.ended:
             raise BadFilter("something is missing at the end", self.at)
         self.depth += 1
         if self.depth > _DEEPEST:
             raise BadFilter(f"parentheses and negations are nested more than {_DEEPEST} deep", self.at)
         try:
-            return self._one()
+            return self._term()
         finally:
             self.depth -= 1
 
-    def _one(self) -> Expression:
+    def _term(self) -> Expression:
         letter = self.text[self.at]
         if self._keyword("not"):
-            return Negation(self.one())
+            return Negation(self.term())
         for word in ("and", "or"):
             if self._sees(word):
-                told = f"`{word}` needs something before it"
-                raise BadFilter(told, self.at, len(word), hint=f'Write "{word}" in quotes to search for it.')
+                detail = f"`{word}` needs something before it"
+                raise BadFilter(detail, self.at, len(word), hint=f'Write "{word}" in quotes to search for it.')
         if letter == "-" and self.at + 1 < len(self.text) and not self.text[self.at + 1].isspace():
             self.at += 1
-            return Negation(self.one())
+            return Negation(self.term())
         if letter == "(":
             return self._group()
         if letter == ")":
@@ -125,12 +125,12 @@ class _Parser:
         opened = self.at
         self.at += 1
         self.skip()
-        found = self.either()
+        expression = self.either()
         if self.ended:
             raise BadFilter("this `(` is not closed", opened)
         self.at += 1
         self.skip()
-        return found
+        return expression
 
     def _comparison(self) -> Expression:
         field = self._word(_PLAIN)
@@ -157,8 +157,8 @@ class _Parser:
 
     def _value(self, field: Word) -> Word:
         if self.ended or self.text[self.at].isspace() or self.text[self.at] in "(),":
-            told = f"`{field.text}` is compared with nothing"
-            raise BadFilter(told, self.at, hint="Put a text with blanks in quotes.")
+            detail = f"`{field.text}` is compared with nothing"
+            raise BadFilter(detail, self.at, hint="Put a text with blanks in quotes.")
         return self._word(_VALUE)
 
     def _word(self, pattern: re.Pattern[str]) -> Word:
@@ -178,8 +178,8 @@ class _Parser:
 
     def _sees(self, keyword: str) -> bool:
         """Whether the keyword comes next, and not a field of this name."""
-        found = _KEYWORD.match(self.text, self.at)
-        return found is not None and found[1].lower() == keyword
+        match = _KEYWORD.match(self.text, self.at)
+        return match is not None and match[1].lower() == keyword
 
     def _keyword(self, keyword: str) -> bool:
         if not self._sees(keyword):

@@ -67,7 +67,7 @@ class Body:
         self._check(self.declared)
 
     async def receive(self) -> Message:
-        """As ASGI has it. Raises `TooLarge`, `RequestTimeout`, and what `identify` does."""
+        """The next message, as ASGI has it. Raises `TooLarge`, `RequestTimeout`, and what `identify` does."""
         if self._whole or self.answering:
             return await self._receive()
         try:

@@ -162,8 +162,8 @@ def problem_of(error: Exception) -> SteerboardError | None:
 
 
 def answer_error(request: Request, error: SteerboardError) -> Response:
-    """In the form that the caller reads: a problem document, unless something before the routes has put another one
-    under `ERROR_FORM` in the scope."""
+    """The answer in the form that the caller reads: a problem document, unless something before the routes has put
+    another one under `ERROR_FORM` in the scope."""
     form: Callable[[SteerboardError], Response] = request.scope.get(ERROR_FORM, problem_response)
     return form(error)
 
@@ -179,8 +179,8 @@ def install_handlers(app: FastAPI) -> None:
     def invalid(request: Request, error: RequestValidationError) -> Response:
         places = locations(error.errors()[:_PLACES])
         more = len(error.errors()) - len(places)
-        told = f"The request has fields that cannot be used{f', and {more} more than are listed' if more else ''}."
-        return answer_error(request, InvalidRequest(told, errors=places))
+        detail = f"The request has fields that cannot be used{f', and {more} more than are listed' if more else ''}."
+        return answer_error(request, InvalidRequest(detail, errors=places))
 
     @app.exception_handler(HTTPException)
     def http(request: Request, error: HTTPException) -> Response:
@@ -205,5 +205,5 @@ def install_handlers(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     def unexpected(request: Request, error: Exception) -> Response:
         log.error("%s %s failed", request.method, without_code(request.url.path), exc_info=error)
-        told = "The server hit an unexpected error; its log has the traceback."
-        return answer_error(request, SteerboardError(told, code="internal_error"))
+        detail = "The server hit an unexpected error; its log has the traceback."
+        return answer_error(request, SteerboardError(detail, code="internal_error"))

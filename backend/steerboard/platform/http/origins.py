@@ -13,7 +13,7 @@ _OWN = ("same-origin", "none")
 
 
 def refuse_other_sites(request: Request) -> None:
-    """For requests that change something by a cookie, or that set one. Raises `Forbidden` (`cross_site`).
+    """Check requests that change something by a cookie, or that set one. Raises `Forbidden` (`cross_site`).
 
     `Sec-Fetch-Site` decides where the browser sends it, since no proxy changes it; `Origin` against `Host` elsewhere.
     """
@@ -29,7 +29,7 @@ def refuse_other_sites(request: Request) -> None:
 
 
 def _is_host(origin: str, host: str) -> bool:
-    """Without the scheme, which a proxy with TLS changes."""
+    """Compares without the scheme, which a proxy with TLS changes."""
     parts = urlsplit(origin)
     port = _DEFAULT_PORTS.get(parts.scheme)
     if port is None:

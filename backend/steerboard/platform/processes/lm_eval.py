@@ -1,4 +1,4 @@
-"""Where lm-evaluation-harness is: academic runs have an environment, and so a process, of their own."""
+"""The place of lm-evaluation-harness: academic runs have an environment, and so a process, of their own."""
 
 from __future__ import annotations
 

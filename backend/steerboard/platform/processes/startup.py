@@ -109,11 +109,11 @@ def wait_for_redis(settings: Settings) -> None:
 
 def _retried(look: Callable[[], SteerboardError | None], seconds: float) -> SteerboardError | None:
     deadline = time.monotonic() + seconds
-    said = False
+    logged = False
     while (fault := look()) is not None and time.monotonic() < deadline:
-        if not said:
+        if not logged:
             log.warning("%s; waiting up to %g s for it", fault.detail, seconds)
-            said = True
+            logged = True
         time.sleep(_PAUSE_SECONDS)
     return fault
 

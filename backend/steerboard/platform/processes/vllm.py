@@ -1,4 +1,4 @@
-"""Where vLLM is: its pins collide with ours, so it lives in an environment of its own, and what uses it runs there."""
+"""The place of vLLM: its pins collide with ours, so it has an environment of its own, and what uses it runs there."""
 
 from __future__ import annotations
 

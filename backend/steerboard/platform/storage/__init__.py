@@ -1,1 +1,1 @@
-"""Where files are kept by name: a folder (`file://`) or a bucket (`s3://`), behind one small protocol."""
+"""Stores of files by name: a folder (`file://`) or a bucket (`s3://`), behind one small protocol."""

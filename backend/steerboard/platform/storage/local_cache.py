@@ -37,7 +37,7 @@ class _Entry:
 
 
 class LocalCache:
-    """At most `limit_mb` megabytes, by default half of the disk's free space; more only while all of it is in use."""
+    """A cache of `limit_mb` megabytes, by default half of the disk's free space; more only while all is in use."""
 
     def __init__(self, folder: Path, limit_mb: int | None = None) -> None:
         self._folder = folder

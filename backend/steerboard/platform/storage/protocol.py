@@ -39,7 +39,7 @@ class Storage(Protocol):
         """A seekable stream. Raises FileNotFoundError."""
 
     def size(self, name: str) -> int | None:
-        """In bytes; None when it is not there."""
+        """The size in bytes; None when it is not there."""
 
     def vouches(self, name: str, sha256: str, size: int) -> bool | None:
         """Whether a file is there with this content, without reading it. None: only reading it would tell."""

@@ -37,7 +37,7 @@ def folder(purpose: str) -> Iterator[Path]:
 
 
 def file(what: str) -> BinaryIO:
-    """Without a name: gone when it is closed, however that comes. `what` it holds is named when its disk is full."""
+    """A file without a name: gone when it is closed in any way. `what` it holds is named when its disk is full."""
     descriptor, path = tempfile.mkstemp(prefix=_PREFIX)
     os.unlink(path)
     return bounded(descriptor, disk_of(Path(path).parent, what))

@@ -81,8 +81,8 @@ class Observed:
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", status)
                 if path not in _SILENT:
-                    said = logs.fields(status=status, seconds=round(time.perf_counter() - began, 4))
-                    log.info("%s %s", method, path, extra=said)
+                    fields = logs.fields(status=status, seconds=round(time.perf_counter() - began, 4))
+                    log.info("%s %s", method, path, extra=fields)
 
 
 def route_of(scope: Scope) -> str:

@@ -9,5 +9,5 @@ _CODE = re.compile(r"\A(/+(?:sign-in|shared)/+).+", re.IGNORECASE | re.DOTALL)
 
 
 def without_code(path: str) -> str:
-    """As logs and traces may have it: `/shared/{code}`, and any other path as it is."""
+    """The path as logs and traces may have it: `/shared/{code}`, and any other path as it is."""
     return _CODE.sub(r"\1{code}", path)

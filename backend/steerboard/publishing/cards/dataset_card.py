@@ -32,7 +32,7 @@ def dataset_card(session: Session, dataset: Dataset, repo: str, licence: str | N
         "license": licence,
         "tags": [TAG, "rlhf", dataset.kind],
         "size_categories": [next((name for most, name in _SIZES if dataset.rows < most), "n>1M")],
-        "source_datasets": sorted({name for one in ancestry.datasets if (name := hub_dataset(one)) and name != repo}),
+        "source_datasets": sorted({name for row in ancestry.datasets if (name := hub_dataset(row)) and name != repo}),
         "configs": [
             {
                 "config_name": "default",
@@ -75,10 +75,10 @@ def _rows(dataset: Dataset, splits: list[tuple[str, int]], repo: str) -> str:
 
 def _origin(ancestry: Ancestry) -> str:
     rows = [
-        (code(one.name), one.kind, f"{one.rows:,}", origin_words(one), code(one.content_hash[:16]))
-        for one in ancestry.datasets
+        (code(row.name), row.kind, f"{row.rows:,}", origin_words(row), code(row.content_hash[:16]))
+        for row in ancestry.datasets
     ]
-    models = [f"- {code(one.name)} ({one.method or one.role})" for one in ancestry.models]
+    models = [f"- {code(model.name)} ({model.method or model.role})" for model in ancestry.models]
     text = table(("Dataset", "Kind", "Rows", "From", "Content hash"), rows)
     return text + ("\n\nModels that took part:\n\n" + "\n".join(models) if models else "")
 
@@ -93,5 +93,5 @@ def _costs(session: Session, ancestry: Ancestry) -> str:
 
 def _licence(ancestry: Ancestry, licence: str | None) -> str:
     lines = [f"- These rows: {licence or 'not stated by those who pushed them'}."]
-    names = sorted({name for one in ancestry.datasets if (name := hub_dataset(one))})
+    names = sorted({name for row in ancestry.datasets if (name := hub_dataset(row))})
     return "\n".join([*lines, *(f"- Made from {code(name)}: see its page on the hub." for name in names)])

@@ -133,24 +133,24 @@ def ancestry_of(session: Session, thing: Model | Dataset) -> Ancestry:
     for _ in range(_GENERATIONS):
         if not waiting:
             break
-        one = waiting.pop(0)
+        next_ = waiting.pop(0)
         kept: list[Model] | list[Dataset] | list[Run] = (
-            made.models if isinstance(one, Model) else made.datasets if isinstance(one, Dataset) else made.runs
+            made.models if isinstance(next_, Model) else made.datasets if isinstance(next_, Dataset) else made.runs
         )
-        kept.append(one)  # type: ignore[arg-type]
-        new = [source for source, _ in upstream(session, one) if source.id not in seen]
+        kept.append(next_)  # type: ignore[arg-type]
+        new = [source for source, _ in upstream(session, next_) if source.id not in seen]
         seen |= {source.id for source in new}
         waiting += {source.id: source for source in new}.values()
     return made
 
 
 def hub_source(model: Model) -> HubBase | None:
-    """Where a model was imported from, if that is a repository's safetensors."""
-    told = (model.info or {}).get("lineage") or {}
-    source = told.get("source")
-    if not isinstance(source, str) or source_type(source) != "hub" or str(told.get("file", "")).endswith(GGUF):
+    """The place that a model was imported from, if that is a repository's safetensors."""
+    lineage = (model.info or {}).get("lineage") or {}
+    source = lineage.get("source")
+    if not isinstance(source, str) or source_type(source) != "hub" or str(lineage.get("file", "")).endswith(GGUF):
         return None
-    return HubBase(base_place(source).place.partition("@")[0], told.get("revision"))
+    return HubBase(base_place(source).place.partition("@")[0], lineage.get("revision"))
 
 
 def devices_of(session: Session, runs: Iterable[Run]) -> list[str]:
@@ -161,8 +161,8 @@ def devices_of(session: Session, runs: Iterable[Run]) -> list[str]:
 
 
 def _in_order(session: Session, table: type[Thing], ids: list[uuid.UUID]) -> list[Thing]:
-    found = {row.id: row for row in session.scalars(select(table).where(table.id.in_(ids)))}
-    return [found[id_] for id_ in ids if id_ in found]
+    rows = {row.id: row for row in session.scalars(select(table).where(table.id.in_(ids)))}
+    return [rows[id_] for id_ in ids if id_ in rows]
 
 
 def _base_of(session: Session, model: Model) -> Model | None:
@@ -184,8 +184,8 @@ def _seen(info: ModelInfo, trained_on: list[Dataset]) -> tuple[float, float, flo
     if rewards is None:
         return None
     score = info.condition.attributes[0]
-    asked = [info.score_scale.score(float(rewards[name])) for name in ("low", "high", "p20", "p80")]
-    low, high, p20, p80 = (min(score.high, max(score.low, value)) for value in asked)
+    scores = [info.score_scale.score(float(rewards[name])) for name in ("low", "high", "p20", "p80")]
+    low, high, p20, p80 = (min(score.high, max(score.low, value)) for value in scores)
     return low, high, p20, p80
 
 
@@ -199,15 +199,15 @@ def _evaluations(session: Session, model: Model) -> list[Evaluated]:
         .order_by(Evaluation.id.desc())
         .limit(_EVALUATIONS)
     ).all()
-    found = []
+    evaluations = []
     for row in rows:
-        mine = select(Entrant.name).where(Entrant.evaluation_id == row.id, Entrant.model_id == model.id)
+        names = select(Entrant.name).where(Entrant.evaluation_id == row.id, Entrant.model_id == model.id)
         try:
             report = EvaluationReport.model_validate(row.document)
         except ValidationError:  # of an older Steerboard
             continue
-        found.append(_evaluated(report, set(session.scalars(mine))))
-    return [evaluated for evaluated in found if evaluated.figures]
+        evaluations.append(_evaluated(report, set(session.scalars(names))))
+    return [evaluated for evaluated in evaluations if evaluated.figures]
 
 
 def _evaluated(report: EvaluationReport, names: set[str]) -> Evaluated:

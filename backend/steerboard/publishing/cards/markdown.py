@@ -13,7 +13,7 @@ TAG = "steerboard"
 
 
 def front_matter(fields: dict[str, Any]) -> str:
-    """Without what is not known."""
+    """The front matter without what is not known."""
     known = {name: value for name, value in fields.items() if value not in (None, [], {})}
     return f"---\n{yaml.safe_dump(known, sort_keys=False, allow_unicode=True, width=1000)}---\n"
 

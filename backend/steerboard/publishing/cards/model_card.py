@@ -36,7 +36,7 @@ def model_card(facts: ModelFacts, repo: str, weights: str, base: str | None, lic
         "license": licence,
         "library_name": "peft" if weights == "adapter" and info.lora else "transformers",
         "pipeline_tag": "text-classification" if info.role in SCALARS else "text-generation",
-        "datasets": sorted({name for one in facts.ancestry.datasets if (name := hub_dataset(one))}),
+        "datasets": sorted({name for data in facts.ancestry.datasets if (name := hub_dataset(data))}),
         "tags": [TAG, "rlhf", info.role, *([model.method.replace("_", "-")] if model.method else [])],
     }
     below = (base or "").partition("@")[0] or (facts.hub_base.name if facts.hub_base else "")
@@ -149,14 +149,14 @@ def _data(datasets: list[Dataset]) -> str:
         return ""
     rows = [
         (
-            code(one.name),
-            one.kind,
-            f"{one.rows:,}",
-            f"{one.held_out_rows:,}",
-            origin_words(one),
-            code(one.content_hash[:16]),
+            code(data.name),
+            data.kind,
+            f"{data.rows:,}",
+            f"{data.held_out_rows:,}",
+            origin_words(data),
+            code(data.content_hash[:16]),
         )
-        for one in datasets
+        for data in datasets
     ]
     return table(("Dataset", "Kind", "Rows", "Held out", "From", "Content hash"), rows)
 
@@ -166,7 +166,7 @@ def _figures(facts: ModelFacts) -> str:
 
 
 def _evaluated_parts(facts: ModelFacts) -> Iterator[str]:
-    for one in facts.evaluations:
+    for row in facts.evaluations:
         rows = [
             (
                 "" if figure.condition is None else str(figure.condition),
@@ -174,13 +174,13 @@ def _evaluated_parts(facts: ModelFacts) -> Iterator[str]:
                 figure.estimate.in_words(_three, none="unknown"),
                 figure.estimate.n,
             )
-            for figure in one.figures[:_FIGURES]
+            for figure in row.figures[:_FIGURES]
         ]
-        so_far = "" if one.finished else " It was not finished."
-        against = f" Win rates are against {code(one.baseline)}." if one.baseline else ""
-        prompts = counted(one.prompts, "prompt") + (f" ({one.prompts_from})" if one.prompts_from else "")
+        so_far = "" if row.finished else " It was not finished."
+        against = f" Win rates are against {code(row.baseline)}." if row.baseline else ""
+        prompts = counted(row.prompts, "prompt") + (f" ({row.prompts_from})" if row.prompts_from else "")
         yield (
-            f"Evaluation {code(one.name)} on {prompts}, computed {one.computed_at:%Y-%m-%d}. Brackets hold 95% "
+            f"Evaluation {code(row.name)} on {prompts}, computed {row.computed_at:%Y-%m-%d}. Brackets hold 95% "
             f"intervals.{against}{so_far}\n\n" + table(("Asked for", "Figure", "Value", "n"), rows)
         )
     if facts.academic:
@@ -225,15 +225,15 @@ def _hours(seconds: float) -> str:
 def _licence(facts: ModelFacts, licence: str | None) -> str:
     lines = [f"- These weights: {licence or 'not stated by those who pushed them'}."]
     if facts.base is not None:
-        told = facts.base.info.get("lineage", {})
+        lineage = facts.base.info.get("lineage", {})
         where = code(str(facts.hub_base)) if facts.hub_base else code(facts.base.name)
-        lines.append(f"- Base model {where}: {told.get('licence') or 'not recorded; ask its makers'}.")
-    names = sorted({name for one in facts.ancestry.datasets if (name := hub_dataset(one))})
+        lines.append(f"- Base model {where}: {lineage.get('licence') or 'not recorded; ask its makers'}.")
+    names = sorted({name for data in facts.ancestry.datasets if (name := hub_dataset(data))})
     for name in names:
         lines.append(f"- Data {code(name)}: see its page on the hub.")
-    brought = [one for one in facts.ancestry.datasets if one.origin.get("file") and not hub_dataset(one)]
+    brought = [data for data in facts.ancestry.datasets if data.origin.get("file") and not hub_dataset(data)]
     if brought:
-        lines.append(f"- Imported files, licence not recorded: {listed(code(one.name) for one in brought[:10])}.")
+        lines.append(f"- Imported files, licence not recorded: {listed(code(data.name) for data in brought[:10])}.")
     return "\n".join(lines)
 
 
@@ -249,7 +249,7 @@ def _limits(facts: ModelFacts) -> str:
         lines.append("It was not measured against other models in this project.")
     warned = list(
         dict.fromkeys(
-            [warning for one in facts.evaluations for warning in one.warnings]
+            [warning for evaluated in facts.evaluations for warning in evaluated.warnings]
             + [f"run {run.name}: {warning['message']}" for run in facts.ancestry.runs for warning in run.warnings]
         )
     )

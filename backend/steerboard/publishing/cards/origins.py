@@ -1,4 +1,4 @@
-"""Where a dataset is from, in a few words."""
+"""The origin of a dataset, in a few words."""
 
 from __future__ import annotations
 

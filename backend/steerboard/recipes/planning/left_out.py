@@ -49,7 +49,7 @@ def leave_out(recipe: Recipe, changes: list[Override], kept: Collection[str], fa
 
 
 def _needs(recipe: Recipe, left_out: set[str]) -> dict[str, list[str]]:
-    """By stage, where another cannot do without it. An entrant is no need, while others are left."""
+    """The stages that others cannot do without, by stage. An entrant is no need, while others are left."""
     needs: dict[str, list[str]] = {}
     for stage in recipe.stages.values():
         if stage.name in left_out:
@@ -75,7 +75,7 @@ def _references(stage: Stage) -> Iterator[tuple[Path, str]]:
 
 
 def _entrants(stage: Stage) -> Iterator[tuple[Path, str]]:
-    """Where an evaluation names a stage as an entrant."""
+    """The places where an evaluation names a stage as an entrant."""
     for at, reference in stage.references.items() if stage.evaluates else ():
         if at[0] == _ENTRANTS and len(at) > 1:
             yield at, reference

@@ -1,4 +1,4 @@
-"""From a recipe's text to a plan: every stage with its resolved config and inputs, in an order that works.
+"""The way from a recipe's text to a plan: every stage with its resolved config and inputs, in an order that works.
 
 Nothing here writes anything; service.py turns a plan into runs.
 """
@@ -146,7 +146,7 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue, budget: B
 
 
 def _with_start(rounds: PlannedRounds, values: Mapping[str, Value]) -> PlannedRounds:
-    """With the stage or the model that an input as their start means."""
+    """The rounds with the stage or the model that an input as their start means."""
     start = values.get(rounds.start.removeprefix("$")) if rounds.start.startswith("$") else None
     if isinstance(start, StageRef):
         return rounds.model_copy(update={"start": start.stage})

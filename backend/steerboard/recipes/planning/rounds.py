@@ -149,7 +149,7 @@ def _refuse_many(recipe: Recipe, rounds: Rounds) -> None:
 
 
 def without_stages(planned: PlannedRounds, stages: Collection[str]) -> PlannedRounds:
-    """With those of its stages that are not left out."""
+    """The rounds with those of their stages that are not left out."""
     rounds = [
         round_.model_copy(update={"stages": [n for n in round_.stages if n in stages]}) for round_ in planned.rounds
     ]

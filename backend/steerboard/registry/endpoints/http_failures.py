@@ -76,7 +76,7 @@ class HttpFailures:
         return self._clean(str(error)) or type(error).__name__
 
     def _clean(self, text: str) -> str:
-        """Without the key, and without what Postgres cannot hold."""
+        """The text without the key, and without what Postgres cannot hold."""
         return storable(masked(text, self._key))
 
 

@@ -31,12 +31,12 @@ _CHECK_SECONDS = 10.0
 
 
 def endpoints_of(session: Session, project: Project) -> list[Endpoint]:
-    """By name."""
+    """The endpoints by name."""
     return list(session.scalars(select(Endpoint).where(Endpoint.project_id == project.id).order_by(Endpoint.name)))
 
 
 def get_endpoint(session: Session, project: Project, ref: str) -> Endpoint:
-    """By id or name. Raises `NotFound`, also for another project's."""
+    """The endpoint by id or name. Raises `NotFound`, also for another project's."""
     endpoint = find(session, select(Endpoint).where(Endpoint.project_id == project.id), Endpoint.id, Endpoint.name, ref)
     if endpoint is None:
         raise NotFound(
@@ -114,7 +114,7 @@ def delete(session: Session, endpoint: Endpoint) -> None:
 
 
 def key_of(secrets: Secrets, endpoint: Endpoint) -> str | None:
-    """For a `Connection`. Raises `SecretUnreadable`."""
+    """The key for a `Connection`. Raises `SecretUnreadable`."""
     return secrets.open(endpoint.api_key_sealed) if endpoint.api_key_sealed else None
 
 

@@ -27,12 +27,12 @@ from steerboard_contracts.files.base_sources import UPLOAD
 _AGAIN = "Upload it again: steerboard run ... --set base=FOLDER does."
 
 
-def begin(session: Session, project: Project, asked: ModelUploadCreate, actor: str, most_bytes: int) -> ModelUpload:
+def begin(session: Session, project: Project, given: ModelUploadCreate, actor: str, most_bytes: int) -> ModelUpload:
     """The upload of a folder with these files, new or known. Raises `TooLarge`."""
-    manifest = Manifest.of([file.model_dump() for file in asked.files])
+    manifest = Manifest.of([file.model_dump() for file in given.files])
     if manifest.size > most_bytes:
         raise TooLarge(f"the model has {manifest.size:,} bytes; at most {most_bytes:,} are taken")
-    row = {"project_id": project.id, "hash": manifest.hash, "name": asked.name, "created_by": actor}
+    row = {"project_id": project.id, "hash": manifest.hash, "name": given.name, "created_by": actor}
     statement = insert(ModelUpload).values(**row, files=manifest.files, received=[])
     known = statement.on_conflict_do_update(
         index_elements=[ModelUpload.project_id, ModelUpload.hash], set_={"used_at": func.clock_timestamp()}

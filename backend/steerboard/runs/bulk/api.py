@@ -26,8 +26,8 @@ def preview_changes(body: BulkChange, session: Db, access: Runner) -> BulkResult
 @router.post("/run-changes", responses=problems(404, 409, 422))
 def change_runs(body: BulkChange, session: Db, access: Runner) -> BulkResult:
     """Tag, archive, restore, cancel or delete runs. All or none, unless `skip` is set."""
-    found = service.apply(session, access, body)
-    names = [one.run.name for one in found.done]
+    result = service.apply(session, access, body)
+    names = [change.run.name for change in result.done]
     detail = {"runs": names, "add_tags": body.add_tags, "remove_tags": body.remove_tags}
     audit(session, access, f"runs.{body.action}", f"{len(names)} runs", detail)
-    return found
+    return result

@@ -23,19 +23,19 @@ _NAMED = 3
 def of_cancelling(session: Session, runs: Sequence[Run]) -> list[Consequence]:
     """Each with the waiting runs that would be cancelled without its output."""
     names = names_of(session, runs)
-    found = []
+    consequences = []
     for run in runs:
-        one = Consequence(run=names[run.id])
+        consequence = Consequence(run=names[run.id])
         if run.state in ENDED:
-            one.why = f"it has ended: {run.state}"
+            consequence.why = f"it has ended: {run.state}"
         else:
-            one.ends = list(names_of(session, _downstream(session, run)).values())
-        found.append(one)
-    return found
+            consequence.ends = list(names_of(session, _downstream(session, run)).values())
+        consequences.append(consequence)
+    return consequences
 
 
 def _downstream(session: Session, run: Run) -> list[Run]:
-    found: dict[uuid.UUID, Run] = {}
+    downstream: dict[uuid.UUID, Run] = {}
     waiting = [run.id]
     while waiting:
         behind = session.scalars(
@@ -49,9 +49,9 @@ def _downstream(session: Session, run: Run) -> list[Run]:
             )
             .order_by(Run.id)
         ).all()
-        waiting = [one.id for one in behind if one.id not in found]
-        found |= {one.id: one for one in behind}
-    return list(found.values())
+        waiting = [run_.id for run_ in behind if run_.id not in downstream]
+        downstream |= {run_.id: run_ for run_ in behind}
+    return list(downstream.values())
 
 
 def of_deleting(session: Session, runs: Sequence[Run]) -> list[Consequence]:
@@ -66,49 +66,49 @@ def of_deleting(session: Session, runs: Sequence[Run]) -> list[Consequence]:
         evaluations[parts.get(run_id, run_id)].add(name)
     outputs = _outputs(session, chosen)
     siblings = _siblings(session, runs)
-    found = []
+    consequences = []
     for run in runs:
-        one = Consequence(run=names[run.id])
+        consequence = Consequence(run=names[run.id])
         used = [user for user in users[run.id] if user.id not in chosen]
         left = [stage for stage in siblings.get(run.pipeline_id, ()) if stage.id not in chosen]
         if run.parent_id is not None:
-            one.why = "it is a part of another run, and is deleted with that"
+            consequence.why = "it is a part of another run, and is deleted with that"
         elif run.state not in ENDED:
-            one.why = f"it is {run.state}; cancel it first"
+            consequence.why = f"it is {run.state}; cancel it first"
         elif evaluations[run.id]:
-            one.why = f"it belongs to {_listed('evaluation', evaluations[run.id])}; delete that first"
+            consequence.why = f"it belongs to {_listed('evaluation', evaluations[run.id])}; delete that first"
         elif used or left:
-            one.needs = list(names_of(session, [*used, *left]).values())
-            one.why = _why_with_others(one.needs, bool(used))
+            consequence.needs = list(names_of(session, [*used, *left]).values())
+            consequence.why = _why_with_others(consequence.needs, bool(used))
         reports = (thing for thing in outputs[run.id] if thing.type == "report")
-        one.loses = [thing.model_copy(update={"name": names[run.id].name}) for thing in reports]
-        one.keeps = [thing for thing in outputs[run.id] if thing.type != "report"]
-        found.append(one)
-    _refuse_with_refused(found, runs, users)
+        consequence.loses = [thing.model_copy(update={"name": names[run.id].name}) for thing in reports]
+        consequence.keeps = [thing for thing in outputs[run.id] if thing.type != "report"]
+        consequences.append(consequence)
+    _refuse_with_refused(consequences, runs, users)
     pipelines = {run.pipeline_id for run in runs if run.pipeline_id is not None}
     of_pipeline = {row.id: row for row in session.scalars(select(Pipeline).where(Pipeline.id.in_(pipelines)))}
-    for run, one in zip(runs, found, strict=True):
+    for run, consequence in zip(runs, consequences, strict=True):
         pipeline = of_pipeline.get(run.pipeline_id) if run.pipeline_id else None
-        if pipeline is not None and one.why is None:
-            one.loses.append(NamedThing(type="pipeline", id=pipeline.id, name=pipeline.name))
-    return found
+        if pipeline is not None and consequence.why is None:
+            consequence.loses.append(NamedThing(type="pipeline", id=pipeline.id, name=pipeline.name))
+    return consequences
 
 
-def _refuse_with_refused(found: Sequence[Consequence], runs: Sequence[Run], users: dict[uuid.UUID, list[Run]]) -> None:
+def _refuse_with_refused(rows: Sequence[Consequence], runs: Sequence[Run], users: dict[uuid.UUID, list[Run]]) -> None:
     """A stage goes with all stages of its pipeline or not at all, and no run before one that needs it."""
     pipeline_of = {run.id: run.pipeline_id for run in runs}
-    waiting = [one for one in found if one.why is None]
+    waiting = [row for row in rows if row.why is None]
     while True:
-        refused = {one.run.id: one.run.name for one in found if one.why is not None}
+        refused = {row.run.id: row.run.name for row in rows if row.why is not None}
         broken = {pipeline_of[id_]: name for id_, name in refused.items() if pipeline_of[id_] is not None}
-        for one in waiting:
-            user = next((refused[user.id] for user in users[one.run.id] if user.id in refused), None)
-            sibling = broken.get(pipeline_of[one.run.id])
+        for row in waiting:
+            user = next((refused[user.id] for user in users[row.run.id] if user.id in refused), None)
+            sibling = broken.get(pipeline_of[row.run.id])
             if user is not None:
-                one.why = f"{user} used what it made, and cannot be deleted"
+                row.why = f"{user} used what it made, and cannot be deleted"
             elif sibling is not None:
-                one.why = f"its pipeline keeps {sibling}, which cannot be deleted"
-        still = [one for one in waiting if one.why is None]
+                row.why = f"its pipeline keeps {sibling}, which cannot be deleted"
+        still = [row for row in waiting if row.why is None]
         if len(still) == len(waiting):
             return
         waiting = still
@@ -117,31 +117,31 @@ def _refuse_with_refused(found: Sequence[Consequence], runs: Sequence[Run], user
 def parts_of(session: Session, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, uuid.UUID]:
     """Shards and parts of runs, down to the last, each with the run that was asked for."""
     top = {id_: id_ for id_ in ids}
-    found: dict[uuid.UUID, uuid.UUID] = {}
+    parts: dict[uuid.UUID, uuid.UUID] = {}
     while top:
         rows = session.execute(select(Run.id, Run.parent_id).where(Run.parent_id.in_(list(top)))).all()
-        top = {row.id: top[row.parent_id] for row in rows if row.id not in found}
-        found |= top
-    return found
+        top = {row.id: top[row.parent_id] for row in rows if row.id not in parts}
+        parts |= top
+    return parts
 
 
 def _users_of(
     session: Session, chosen: set[uuid.UUID], parts: dict[uuid.UUID, uuid.UUID]
 ) -> dict[uuid.UUID, list[Run]]:
     """Runs that read, or reused, what a chosen one made. A shard stands for its run."""
-    mine = [*chosen, *parts]
+    makers = [*chosen, *parts]
     user, whole = aliased(Run), aliased(Run)
     with_whole = select(RunInput.upstream_run_id, user, whole).join(user, user.id == RunInput.run_id)
-    read = with_whole.outerjoin(whole, whole.id == user.parent_id).where(RunInput.upstream_run_id.in_(mine))
+    read = with_whole.outerjoin(whole, whole.id == user.parent_id).where(RunInput.upstream_run_id.in_(makers))
     reused = select(user.reused_from_id, user, whole).outerjoin(whole, whole.id == user.parent_id)
-    found: dict[uuid.UUID, dict[uuid.UUID, Run]] = defaultdict(dict)
-    rows = [*session.execute(read), *session.execute(reused.where(user.reused_from_id.in_(mine)))]
+    by_maker: dict[uuid.UUID, dict[uuid.UUID, Run]] = defaultdict(dict)
+    rows = [*session.execute(read), *session.execute(reused.where(user.reused_from_id.in_(makers)))]
     for run_id, run, parent in rows:
         if run_id is not None:
             maker, shown = parts.get(run_id, run_id), parent or run
             if shown.id != maker and parts.get(shown.id) != maker:
-                found[maker][shown.id] = shown
-    return defaultdict(list, {run_id: list(runs.values()) for run_id, runs in found.items()})
+                by_maker[maker][shown.id] = shown
+    return defaultdict(list, {run_id: list(runs.values()) for run_id, runs in by_maker.items()})
 
 
 def _siblings(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID | None, list[Run]]:
@@ -149,10 +149,10 @@ def _siblings(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID | None, l
     stages = session.scalars(
         select(Run).where(Run.pipeline_id.in_(pipelines), Run.parent_id.is_(None)).order_by(Run.id)
     )
-    found: dict[uuid.UUID | None, list[Run]] = defaultdict(list)
+    siblings: dict[uuid.UUID | None, list[Run]] = defaultdict(list)
     for stage in stages:
-        found[stage.pipeline_id].append(stage)
-    return found
+        siblings[stage.pipeline_id].append(stage)
+    return siblings
 
 
 def _outputs(session: Session, ids: set[uuid.UUID]) -> dict[uuid.UUID, list[NamedThing]]:
@@ -163,7 +163,7 @@ def _outputs(session: Session, ids: set[uuid.UUID]) -> dict[uuid.UUID, list[Name
         .outerjoin(Model, Model.id == RunOutput.model_id)
         .order_by(RunOutput.name)
     )
-    found: dict[uuid.UUID, list[NamedThing]] = defaultdict(list)
+    outputs: dict[uuid.UUID, list[NamedThing]] = defaultdict(list)
     for output, dataset, model in rows:
         if model is not None:
             thing = NamedThing(type="model", id=output.model_id, name=model)
@@ -173,8 +173,8 @@ def _outputs(session: Session, ids: set[uuid.UUID]) -> dict[uuid.UUID, list[Name
             thing = NamedThing(type="report", id=output.run_id, name=output.name)
         else:
             continue
-        found[output.run_id].append(thing)
-    return found
+        outputs[output.run_id].append(thing)
+    return outputs
 
 
 def names_of(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, NamedThing]:
@@ -190,7 +190,7 @@ def names_of(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, NamedThin
 
 
 def _why_with_others(others: Sequence[NamedThing], used: bool) -> str:
-    names = _listed("", [one.name for one in others])
+    names = _listed("", [other.name for other in others])
     return f"{names} used what it made" if used else f"it is a stage of a pipeline with {names}"
 
 

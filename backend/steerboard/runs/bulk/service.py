@@ -58,76 +58,76 @@ class RunsBlocked(Conflict):
     title = "It cannot be done to all of the runs"
 
 
-def preview(session: Session, access: Access, asked: BulkChange) -> BulkResult:
+def preview(session: Session, access: Access, change: BulkChange) -> BulkResult:
     """Raises `NotFound` for a run that is not in the project."""
-    return _split(_consequences(session, asked, _runs(session, access, asked.runs)))
+    return _split(_consequences(session, change, _runs(session, access, change.runs)))
 
 
-def apply(session: Session, access: Access, asked: BulkChange) -> BulkResult:
+def apply(session: Session, access: Access, change: BulkChange) -> BulkResult:
     """Raises `RunsBlocked` where it cannot be done to all and `skip` is not set, `NotFound`."""
-    runs = _runs(session, access, asked.runs)
-    if asked.action in ("cancel", "delete"):
+    runs = _runs(session, access, change.runs)
+    if change.action in ("cancel", "delete"):
         lock_order(session, runs[0])
-        locked = select(Run).where(Run.id.in_(asked.runs)).order_by(Run.id).with_for_update(key_share=True)
+        locked = select(Run).where(Run.id.in_(change.runs)).order_by(Run.id).with_for_update(key_share=True)
         session.scalars(locked.execution_options(populate_existing=True)).all()
-    found = _split(_consequences(session, asked, runs))
-    if found.skipped and not asked.skip:
+    result = _split(_consequences(session, change, runs))
+    if result.skipped and not change.skip:
         raise RunsBlocked(
-            f"{len(found.skipped)} of {len(runs)} runs cannot be {_PAST[asked.action]}",
+            f"{len(result.skipped)} of {len(runs)} runs cannot be {_PAST[change.action]}",
             hint="Leave them out, or do it only to the others (`skip`).",
-            errors=[ErrorLocation(location=one.run.name, message=str(one.why)) for one in found.skipped[:100]],
+            errors=[ErrorLocation(location=row.run.name, message=str(row.why)) for row in result.skipped[:100]],
         )
-    chosen = {one.run.id for one in found.done}
-    _do(session, access, asked, [run for run in runs if run.id in chosen])
-    return found
+    chosen = {row.run.id for row in result.done}
+    _do(session, access, change, [run for run in runs if run.id in chosen])
+    return result
 
 
 _PAST = {"tag": "tagged", "archive": "archived", "restore": "restored", "cancel": "cancelled", "delete": "deleted"}
 
 
-def _do(session: Session, access: Access, asked: BulkChange, runs: Sequence[Run]) -> None:
-    if asked.action == "delete":
+def _do(session: Session, access: Access, bulk: BulkChange, runs: Sequence[Run]) -> None:
+    if bulk.action == "delete":
         remove(session, access.project.id, runs)
         return
     for run in runs:
-        if asked.action == "cancel":
+        if bulk.action == "cancel":
             lifecycle.request_cancel(session, run, access.actor)
             continue
-        if asked.action == "tag":
-            change = MarksChange(add_tags=asked.add_tags, remove_tags=asked.remove_tags)
+        if bulk.action == "tag":
+            change = MarksChange(add_tags=bulk.add_tags, remove_tags=bulk.remove_tags)
         else:
-            change = MarksChange(archived=asked.action == "archive")
+            change = MarksChange(archived=bulk.action == "archive")
         marks.change(session, access, "run", run.id, change)
-        if asked.action == "tag" and run.parent_id is None:
+        if bulk.action == "tag" and run.parent_id is None:
             note_words(session, run.id)
 
 
-def _consequences(session: Session, asked: BulkChange, runs: Sequence[Run]) -> list[Consequence]:
-    if asked.action == "cancel":
+def _consequences(session: Session, change: BulkChange, runs: Sequence[Run]) -> list[Consequence]:
+    if change.action == "cancel":
         return consequences.of_cancelling(session, runs)
-    if asked.action == "delete":
+    if change.action == "delete":
         return consequences.of_deleting(session, runs)
     names = consequences.names_of(session, runs)
     return [Consequence(run=names[run.id]) for run in runs]
 
 
-def _split(found: Sequence[Consequence]) -> BulkResult:
+def _split(rows: Sequence[Consequence]) -> BulkResult:
     return BulkResult(
-        done=[one for one in found if one.why is None], skipped=[one for one in found if one.why is not None]
+        done=[row for row in rows if row.why is None], skipped=[row for row in rows if row.why is not None]
     )
 
 
 def _runs(session: Session, access: Access, ids: Sequence[uuid.UUID]) -> list[Run]:
-    mine = select(Run).where(Run.project_id == access.project.id, Run.id.in_(ids))
-    found = {run.id: run for run in session.scalars(mine)}
+    query = select(Run).where(Run.project_id == access.project.id, Run.id.in_(ids))
+    runs = {run.id: run for run in session.scalars(query)}
     for id_ in ids:
-        if id_ not in found:
+        if id_ not in runs:
             raise NotFound(f"there is no run `{id_}`", hint="It may have been deleted. Load the list again.")
-    return [found[id_] for id_ in dict.fromkeys(ids)]
+    return [runs[id_] for id_ in dict.fromkeys(ids)]
 
 
 def remove(session: Session, project_id: uuid.UUID, runs: Sequence[Run]) -> None:
-    """With their parts, and with pipelines that are left without a stage. What they made stays."""
+    """Remove runs with their parts, and with pipelines that are left without a stage. What they made stays."""
     chosen = [run.id for run in runs]
     ids = [*chosen, *consequences.parts_of(session, chosen)]
     pipelines = {run.pipeline_id for run in runs if run.pipeline_id is not None}

@@ -27,7 +27,7 @@ KEEP = 2
 
 
 def folder_of(run_id: uuid.UUID, name: str = "") -> str:
-    """Where the checkpoints of a run, or one of them, begin in the store."""
+    """The place in the store where the checkpoints of a run, or one of them, begin."""
     return f"{CHECKPOINTS}{run_id}/" + (f"{name}/" if name else "")
 
 

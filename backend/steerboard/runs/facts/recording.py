@@ -102,12 +102,12 @@ def note_metrics(session: Session, run: Run, values: Mapping[tuple[str, int], fl
             "run": run.id,
             "project": run.project_id,
             "key": name,
-            "step": max(found),
-            "number": found[max(found)],
-            "low": min(found.values()),
-            "high": max(found.values()),
+            "step": max(points),
+            "number": points[max(points)],
+            "low": min(points.values()),
+            "high": max(points.values()),
         }
-        for name, found in sorted(steps.items())
+        for name, points in sorted(steps.items())
     ]
     if rows:
         session.execute(_METRIC, rows)

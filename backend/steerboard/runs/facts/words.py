@@ -31,5 +31,5 @@ def runs_with(session: Session, text: str) -> ColumnElement[bool]:
     if not words:
         return true()
     query = " & ".join(f"'{word}':*" for word in words)
-    found = RunWords.words.op("@@")(func.to_tsquery("simple", query))
-    return among(session, Run.id, select(RunWords.run_id).where(found))
+    matching = RunWords.words.op("@@")(func.to_tsquery("simple", query))
+    return among(session, Run.id, select(RunWords.run_id).where(matching))

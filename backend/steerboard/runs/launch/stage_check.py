@@ -182,7 +182,7 @@ def _prompt_faults(stage: ResolvedStage) -> Iterator[StageFault]:
 
 
 def _written_out(kind: RunKindSpec) -> dict[str, str]:
-    """By slot, the field in which its rows can be written out."""
+    """The fields in which the rows of slots can be written out, by slot."""
     return {name: slot.or_field for name, slot in kind.slots.items() if slot.or_field is not None}
 
 

@@ -57,8 +57,8 @@ def list_runs(
     if pipeline:
         only.append(Run.pipeline_id == pipelines.get_pipeline(session, access.project, pipeline).id)
     columns = columns_of(Fields(session, access.project.id), column)
-    asked = RunsQuery(filter, sort, tuple(only), every_kind=bool(kind))
-    runs, following = runs_page(session, access.project, access.owner, asked, cursor=cursor, limit=limit)
+    query = RunsQuery(filter, sort, tuple(only), every_kind=bool(kind))
+    runs, following = runs_page(session, access.project, access.owner, query, cursor=cursor, limit=limit)
     return Page(items=rows_of(session, access.owner, runs, columns), next=following)
 
 
@@ -78,11 +78,11 @@ def list_columns(session: Db, access: Reader) -> list[ColumnName]:
     ]
     seen = set(RUN_FIELDS)
     facts = []
-    for one in Fields(session, access.project.id).facts:
-        name = one.key if one.key not in seen else f"{one.source}.{one.key}"
-        seen.add(one.key)
-        way = better(one.key) if one.source == "metric" else None
-        facts.append(ColumnName(name=name, source=one.source, numbers=one.numbers, sortable=True, better=way))
+    for fact in Fields(session, access.project.id).facts:
+        name = fact.key if fact.key not in seen else f"{fact.source}.{fact.key}"
+        seen.add(fact.key)
+        way = better(fact.key) if fact.source == "metric" else None
+        facts.append(ColumnName(name=name, source=fact.source, numbers=fact.numbers, sortable=True, better=way))
     return [*of_runs, *facts]
 
 

@@ -50,7 +50,7 @@ _HAS = ("notes", "tags", "warnings", "pipeline")
 
 @dataclass(frozen=True)
 class Asker:
-    """For whom a filter is: `owner` of favourites, and the time that ages count from."""
+    """The person that a filter is for: `owner` of favourites, and the time that ages count from."""
 
     owner: str
     now: dt.datetime
@@ -125,8 +125,8 @@ class Conditions:
         return self._facts(field, _COMPARED[sign](field.column, values.number(name, value)))
 
     def _facts(self, field: FactField, condition: Condition) -> Condition:
-        mine = (RunFact.project_id == self._project, RunFact.source == field.source, RunFact.key == field.key)
-        return among(self._session, Run.id, select(RunFact.run_id).where(*mine, condition))
+        in_field = (RunFact.project_id == self._project, RunFact.source == field.source, RunFact.key == field.key)
+        return among(self._session, Run.id, select(RunFact.run_id).where(*in_field, condition))
 
     def _measured(self, field: RunField, name: Word, sign: Operator, value: Word) -> Condition:
         assert field.column is not None
@@ -150,7 +150,7 @@ class Conditions:
         if part:
             like = or_(*(column.icontains(value.text, autoescape=True) for column in (Run.kind, Run.method)))
             return func.coalesce(like, false())
-        kinds = {one.run for one in all_kinds()} | {one.method for one in all_kinds() if one.method}
+        kinds = {known.run for known in all_kinds()} | {known.method for known in all_kinds() if known.method}
         chosen = values.one_of(name, value, sorted(kinds))
         return or_(Run.kind == chosen, and_(Run.method.is_not(None), Run.method == chosen))
 
@@ -177,16 +177,16 @@ class Conditions:
         return self._marked(func.array_to_string(ItemMarks.tags, "\n").icontains(value.text, autoescape=True))
 
     def _marked(self, condition: Condition) -> Condition:
-        mine = (ItemMarks.project_id == self._project, ItemMarks.type == "run")
-        return among(self._session, Run.id, select(ItemMarks.item_id).where(*mine, condition))
+        of_runs = (ItemMarks.project_id == self._project, ItemMarks.type == "run")
+        return among(self._session, Run.id, select(ItemMarks.item_id).where(*of_runs, condition))
 
     def _is(self, what: str) -> Condition:
         if what == "archived":
             return is_archived(Run.id)
         if what == "favourite":
             of_asker = Favourite.owner == self._asker.owner
-            mine = (of_asker, Favourite.type == "run", Favourite.project_id == self._project)
-            return among(self._session, Run.id, select(Favourite.item_id).where(*mine))
+            favourites = (of_asker, Favourite.type == "run", Favourite.project_id == self._project)
+            return among(self._session, Run.id, select(Favourite.item_id).where(*favourites))
         return Run.reused_from_id.is_not(None) if what == "reused" else Run.pipeline_id.is_(None)
 
     def _has_some(self, what: str) -> Condition:
@@ -210,5 +210,5 @@ def mentions_archive(expression: Expression | None) -> bool:
 
 
 def _like(column: ColumnElement[Any] | Any, value: Word, part: bool) -> Condition:
-    found: Condition = column.icontains(value.text, autoescape=True) if part else column == value.text
-    return found
+    condition: Condition = column.icontains(value.text, autoescape=True) if part else column == value.text
+    return condition

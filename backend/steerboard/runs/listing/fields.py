@@ -93,18 +93,18 @@ class Fields:
         return all_names(self._session, self.project)
 
     def find(self, name: Word, what: str = "filter") -> Field:
-        """By its name, such as `state`, `lr`, `metric.eval_loss` or `eval_loss.min`. A run's own field goes first, then
-        settings, metrics, results. Raises `BadFilter` with the nearest names."""
+        """The field by its name, such as `state`, `lr`, `metric.eval_loss` or `eval_loss.min`. A run's own field goes
+        first, then settings, metrics, results. Raises `BadFilter` with the nearest names."""
         if name.text in RUN_FIELDS:
             return RUN_FIELDS[name.text]
         source, key = _source_of(name.text)
         base, aggregate = _aggregate_of(key)
-        found = find_names(self._session, self.project, [key, base])
-        fits = [one for one in found if source in (None, one.source)]
-        exact = [one for one in fits if one.key == key]
+        facts = find_names(self._session, self.project, [key, base])
+        fits = [fact for fact in facts if source in (None, fact.source)]
+        exact = [fact for fact in fits if fact.key == key]
         if exact:
             return _field(min(exact, key=_rank), name)
-        of_metric = next((one for one in fits if one.source == "metric"), None) if aggregate else None
+        of_metric = next((fact for fact in fits if fact.source == "metric"), None) if aggregate else None
         if of_metric is None:
             near = self.nearest(name.text)
             raise BadFilter.at_word(
@@ -117,16 +117,16 @@ class Fields:
         return _field(of_metric, name, aggregate, what)
 
     def nearest(self, name: str) -> list[str]:
-        """At most three names that are like this one."""
-        plain = [one.key for one in self.facts]
-        known = dict.fromkeys([*RUN_FIELDS, *plain, *(f"{one.source}.{one.key}" for one in self.facts)])
+        """Names that are like this one, three at most."""
+        plain = [fact.key for fact in self.facts]
+        known = dict.fromkeys([*RUN_FIELDS, *plain, *(f"{fact.source}.{fact.key}" for fact in self.facts)])
         return nearest(name, known)
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
     by_lower = {name.lower(): name for name in known if len(name) <= 100}
-    found = difflib.get_close_matches(word.lower()[:100], by_lower, n=3, cutoff=0.6)
-    return [by_lower[name] for name in found]
+    matches = difflib.get_close_matches(word.lower()[:100], by_lower, n=3, cutoff=0.6)
+    return [by_lower[name] for name in matches]
 
 
 def _source_of(name: str) -> tuple[Source | None, str]:
@@ -141,25 +141,25 @@ def _aggregate_of(key: str) -> tuple[str, Aggregate | None]:
     return (base, last) if base and last in get_args(Aggregate) else (key, None)  # type: ignore[return-value]
 
 
-def _rank(one: FactName) -> int:
-    return SOURCES.index(one.source)
+def _rank(fact: FactName) -> int:
+    return SOURCES.index(fact.source)
 
 
-def _field(one: FactName, name: Word, aggregate: Aggregate | None = None, what: str = "filter") -> FactField:
+def _field(fact: FactName, name: Word, aggregate: Aggregate | None = None, what: str = "filter") -> FactField:
     value: Literal["number", "low", "high"] = "number"
     if aggregate == "best":
-        way = better(one.key)
+        way = better(fact.key)
         if way is None:
             raise BadFilter.at_word(
-                f"it is not known whether `{one.key}` is better low or high",
+                f"it is not known whether `{fact.key}` is better low or high",
                 name,
                 what=what,
-                suggestions=[f"{one.key}.min", f"{one.key}.max"],
-                hint=f"Write `{one.key}.min` or `{one.key}.max`.",
+                suggestions=[f"{fact.key}.min", f"{fact.key}.max"],
+                hint=f"Write `{fact.key}.min` or `{fact.key}.max`.",
             )
         value = way
     elif aggregate == "min":
         value = "low"
     elif aggregate == "max":
         value = "high"
-    return FactField(one.source, one.key, name.text, value, one.numbers, one.words)
+    return FactField(fact.source, fact.key, name.text, value, fact.numbers, fact.words)

@@ -30,7 +30,7 @@ class Stretch:
     descending: bool
 
     def after(self, last: tuple[Any, uuid.UUID] | None) -> Select[Any]:
-        """In order, from behind a value and id."""
+        """The rows in order, from behind a value and id."""
         statement = self.statement
         if self.value is None:
             if last is not None:
@@ -76,14 +76,14 @@ def _oldest(runs: Select[Any]) -> Stretch:
 
 
 def _by_fact(field: FactField, runs: Select[Any], descending: bool) -> list[Stretch]:
-    mine = (RunFact.source == field.source, RunFact.key == field.key)
-    found = []
+    conditions = (RunFact.source == field.source, RunFact.key == field.key)
+    parts = []
     columns: list[Any] = [field.column] if field.numbers else []
     if field.words and field.value == "number":
         columns.append(RunFact.word)
     for column in columns:
         of_fact = runs.add_columns(column.label("sorted_by")).join(RunFact, RunFact.run_id == Run.id)
-        with_value = of_fact.where(RunFact.project_id == Run.project_id, *mine, column.is_not(None))
-        found.append(Stretch(with_value, column, RunFact.run_id, descending))
-    has = exists(select(RunFact.run_id).where(RunFact.run_id == Run.id, *mine))
-    return [*found, Stretch(runs.where(~has), None, Run.id, True)]
+        with_value = of_fact.where(RunFact.project_id == Run.project_id, *conditions, column.is_not(None))
+        parts.append(Stretch(with_value, column, RunFact.run_id, descending))
+    has = exists(select(RunFact.run_id).where(RunFact.run_id == Run.id, *conditions))
+    return [*parts, Stretch(runs.where(~has), None, Run.id, True)]

@@ -46,28 +46,28 @@ class _Place:
 
 
 def runs_page(
-    session: Session, project: Project, owner: str, asked: RunsQuery, *, cursor: str | None, limit: int
+    session: Session, project: Project, owner: str, query: RunsQuery, *, cursor: str | None, limit: int
 ) -> tuple[list[Run], str | None]:
     """Runs, and the cursor of the page behind them. Archived ones are left out unless the filter has `is:archived`.
 
     Raises `BadFilter`, `InvalidRequest` (`bad_cursor`).
     """
-    parts = _stretches(session, project, owner, asked)
-    place = _decoded(cursor, asked.sort, parts) if cursor is not None else None
-    with closing(_rows(session, parts, place, limit + 1)) as found:
-        rows, more = take_while_small(found, limit)
+    parts = _stretches(session, project, owner, query)
+    place = _decoded(cursor, query.sort, parts) if cursor is not None else None
+    with closing(_rows(session, parts, place, limit + 1)) as stream:
+        rows, more = take_while_small(stream, limit)
     following = None
     if more:
         number, run, value = rows[-1]
-        following = _encoded(asked.sort, number, value, run.id)
+        following = _encoded(query.sort, number, value, run.id)
     return [run for _, run, _ in rows], following
 
 
-def _stretches(session: Session, project: Project, owner: str, asked: RunsQuery) -> list[Stretch]:
-    runs = select(Run).where(Run.project_id == project.id, Run.parent_id.is_(None), *asked.only)
-    if not asked.every_kind:
+def _stretches(session: Session, project: Project, owner: str, query: RunsQuery) -> list[Stretch]:
+    runs = select(Run).where(Run.project_id == project.id, Run.parent_id.is_(None), *query.only)
+    if not query.every_kind:
         runs = runs.where(Run.kind != UNLISTED)
-    expression = parse(asked.filter)
+    expression = parse(query.filter)
     conditions = Conditions(session, project.id, Asker(owner, session.scalars(select(func.now())).one()))
     if expression is not None:
         runs = runs.where(conditions.of(expression))
@@ -75,23 +75,23 @@ def _stretches(session: Session, project: Project, owner: str, asked: RunsQuery)
         session.execute(text("SET LOCAL work_mem = '64MB'"))
     if not mentions_archive(expression):
         runs = runs.where(~is_archived(Run.id))
-    return stretches(conditions.fields, asked.sort, runs)
+    return stretches(conditions.fields, query.sort, runs)
 
 
 def _rows(
     session: Session, parts: Sequence[Stretch], place: _Place | None, most: int
 ) -> Generator[tuple[int, Run, Any]]:
-    found = 0
+    yielded = 0
     for number, part in enumerate(parts):
         if place is not None and number < place.stretch:
             continue
         last = (place.value, place.id) if place is not None and number == place.stretch else None
-        statement = part.after(last).limit(most - found).execution_options(yield_per=ROWS_AT_ONCE)
+        statement = part.after(last).limit(most - yielded).execution_options(yield_per=ROWS_AT_ONCE)
         with closing(session.execute(statement)) as rows:
             for row in rows:
-                found += 1
+                yielded += 1
                 yield number, row[0], row[1] if part.value is not None else None
-        if found >= most:
+        if yielded >= most:
             return
 
 

@@ -34,11 +34,11 @@ def rows_of(session: Session, owner: str, runs: Sequence[Run], columns: dict[str
     facts = _facts(session, runs, [field for field in columns.values() if isinstance(field, FactField)])
     rows = []
     for run, summary in zip(runs, queries.summaries(session, runs), strict=True):
-        mine = marks[run.id]
-        if len(mine.notes) > _SHOWN:
-            mine = mine.model_copy(update={"notes": f"{mine.notes[: _SHOWN - 1]}…"})
+        own = marks[run.id]
+        if len(own.notes) > _SHOWN:
+            own = own.model_copy(update={"notes": f"{own.notes[: _SHOWN - 1]}…"})
         values = {name: _value(run, field, facts) for name, field in columns.items()}
-        rows.append(RunRow(**summary.model_dump(), marks=mine, values=values))
+        rows.append(RunRow(**summary.model_dump(), marks=own, values=values))
     return rows
 
 
@@ -48,8 +48,8 @@ def _facts(
     if not fields or not runs:
         return {}
     wanted = or_(*((RunFact.source == field.source) & (RunFact.key == field.key) for field in fields))
-    found = session.scalars(select(RunFact).where(RunFact.run_id.in_([run.id for run in runs]), wanted))
-    return {(fact.run_id, fact.source, fact.key): fact for fact in found}
+    facts = session.scalars(select(RunFact).where(RunFact.run_id.in_([run.id for run in runs]), wanted))
+    return {(fact.run_id, fact.source, fact.key): fact for fact in facts}
 
 
 def _value(run: Run, field: Field, facts: dict[tuple[uuid.UUID, str, str], RunFact]) -> Value:

@@ -30,10 +30,10 @@ def as_number(value: Word) -> float | None:
 
 
 def number(field: Word, value: Word) -> float:
-    found = as_number(value)
-    if found is None:
+    parsed = as_number(value)
+    if parsed is None:
         raise BadFilter.at_word(f"`{field.text}` is compared with a number, and `{value.text}` is none", value)
-    return found
+    return parsed
 
 
 def duration(field: Word, value: Word) -> dt.timedelta:
@@ -59,9 +59,9 @@ def time(field: Word, value: Word, now: dt.datetime) -> dt.datetime:
     if ago:
         return now - dt.timedelta(seconds=min(float(ago[1]) * _UNITS[ago[2]], _LONGEST))
     try:
-        found = dt.datetime.fromisoformat(value.text)
-        found = found if found.tzinfo else found.replace(tzinfo=dt.UTC)
-        return found.astimezone(dt.UTC)
+        parsed = dt.datetime.fromisoformat(value.text)
+        parsed = parsed if parsed.tzinfo else parsed.replace(tzinfo=dt.UTC)
+        return parsed.astimezone(dt.UTC)
     except (ValueError, OverflowError):
         raise BadFilter.at_word(
             f"`{field.text}` is compared with a time, and `{value.text}` is none",
@@ -74,9 +74,9 @@ def one_of(field: Word, value: Word, known: Iterable[str]) -> str:
     names = list(known)
     if value.text not in names:
         near = nearest(value.text, names)
-        told = f"; did you mean `{near[0]}`?" if near else ""
+        suggestion = f"; did you mean `{near[0]}`?" if near else ""
         listed = f"Known are {', '.join(names)}." if len(names) <= 12 else None
         raise BadFilter.at_word(
-            f"no `{field.text}` is called `{value.text}`{told}", value, suggestions=near, hint=listed
+            f"no `{field.text}` is called `{value.text}`{suggestion}", value, suggestions=near, hint=listed
         )
     return value.text

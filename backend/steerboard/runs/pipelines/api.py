@@ -56,8 +56,8 @@ def get_pipeline(pipeline: str, session: Db, access: Reader) -> PipelineDetail:
 def cancel_pipeline(pipeline: str, session: Db, access: Runner) -> PipelineDetail:
     """Cancel every stage that has not ended. Calling it again, or at the end, changes nothing."""
     row = pipelines.get_pipeline(session, access.project, pipeline)
-    asked = pipelines.cancel(session, row, access.actor)
-    audit(session, access, "pipeline.cancel", f"pipeline {row.name} {row.id}", {"stages": asked})
+    stages = pipelines.cancel(session, row, access.actor)
+    audit(session, access, "pipeline.cancel", f"pipeline {row.name} {row.id}", {"stages": stages})
     session.expire_all()
     return pipelines.detail(session, row)
 

@@ -30,13 +30,13 @@ def facts_by(
             require(scopes, "read")
             return read(session, get_pipeline(session, row, pipeline))
 
-    async def asked(request: Request, project: str, pipeline: str, credentials: Credentials) -> Facts:
+    async def facts(request: Request, project: str, pipeline: str, credentials: Credentials) -> Facts:
         return await in_turn(request, look_up, request, project, pipeline, credentials)
 
-    return asked
+    return facts
 
 
 async def computed(request: Request, report: Callable[[Facts], Report], facts: Facts) -> Report:
-    """Without a turn at the database, as the reports of evaluations."""
+    """Computes the report without a turn at the database, as the reports of evaluations."""
     async with slot_for(request, "computing"):
         return await run_in_threadpool(report, facts)

@@ -22,7 +22,7 @@ from steerboard.runs.tables import Pipeline, Run
 
 
 def get_pipeline(session: Session, project: Project, ref: str) -> Pipeline:
-    """By id or name. Raises `NotFound`."""
+    """The pipeline by id or name. Raises `NotFound`."""
     pipeline = find(session, select(Pipeline).where(Pipeline.project_id == project.id), Pipeline.id, Pipeline.name, ref)
     if pipeline is None:
         raise NotFound(f"there is no pipeline `{ref}`", hint="List them with `steerboard pipelines list`.")
@@ -34,7 +34,7 @@ def pipelines_of(project: Project) -> Select[Pipeline]:
 
 
 def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummary]:
-    """In the order of `ids`. A sharded run carries the cost of its shards, once it has them all.
+    """Summaries in the order of `ids`. A sharded run carries the cost of its shards, once it has them all.
 
     An evaluation whose parts are at work counts as running, though no worker has it."""
     evaluation = Run.kind == "evaluate"
@@ -56,11 +56,11 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
     pipelines = {row.id: row for row in session.scalars(select(Pipeline).where(Pipeline.id.in_(ids)))}
     out = []
     for pipeline in (pipelines[id_] for id_ in ids):
-        mine = [row for row in rows if row[0] == pipeline.id]
-        counts = {row[1]: row[2] for row in mine}
+        own = [row for row in rows if row[0] == pipeline.id]
+        counts = {row[1]: row[2] for row in own}
         state = state_of(counts)
-        ends = [row[5] for row in mine if row[5] is not None]
-        starts = [row[6] for row in mine if row[6] is not None]
+        ends = [row[5] for row in own if row[5] is not None]
+        starts = [row[6] for row in own if row[6] is not None]
         out.append(
             PipelineSummary(
                 id=pipeline.id,
@@ -68,8 +68,8 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
                 recipe=str(pipeline.recipe.get("name", "")),
                 state=state,
                 stages=counts,
-                device_seconds=sum(row[3] for row in mine),
-                failed_device_seconds=sum(row[4] for row in mine),
+                device_seconds=sum(row[3] for row in own),
+                failed_device_seconds=sum(row[4] for row in own),
                 created_by=pipeline.created_by,
                 created_at=pipeline.created_at,
                 started_at=min(starts, default=None),
@@ -105,13 +105,13 @@ def evaluations_of(runs: Sequence[Run], stage: str | None = None) -> list[Run]:
 
 def cancel(session: Session, pipeline: Pipeline, actor: str) -> int:
     """Ask every run that has not ended to end, the last ones first. Returns how many were asked."""
-    asked = 0
+    count = 0
     for run in reversed(stages_of(session, pipeline)):
         session.refresh(run)
         if run.state not in ENDED:
             lifecycle.request_cancel(session, run, actor)
-            asked += 1
-    return asked
+            count += 1
+    return count
 
 
 def resume(session: Session, pipeline: Pipeline, actor: str) -> int:

@@ -70,15 +70,15 @@ def academic_of(session: Session, model: Model) -> list[AcademicRow]:
     return rows
 
 
-def academic_of_endpoint(session: Session, project_id: uuid.UUID, asked: PinnedEndpoint) -> list[AcademicRow]:
+def academic_of_endpoint(session: Session, project_id: uuid.UUID, endpoint: PinnedEndpoint) -> list[AcademicRow]:
     """The results of an endpoint, without differences: nothing is known of what an endpoint's model comes from."""
-    pin = {"pinned_endpoint": asked.model_dump(mode="json")}
+    pin = {"pinned_endpoint": endpoint.model_dump(mode="json")}
     runs = _RUNS.where(Run.project_id == project_id, Run.config.contains(pin))
     return [_row(result) for result in _newest(_task_results(session, runs))]
 
 
 def academic_by_hash(session: Session, project_id: uuid.UUID, hashes: Collection[str]) -> dict[str, list[AcademicRow]]:
-    """By content hash, of the newest model that has it."""
+    """Results by content hash, of the newest model that has it."""
     rows: dict[str, list[AcademicRow]] = {}
     models = select(Model).where(Model.project_id == project_id, Model.artifact_hash.in_(hashes)).order_by(Model.id)
     for model in session.scalars(models) if hashes else ():
@@ -143,11 +143,11 @@ def _row(result: _TaskResult) -> AcademicRow:
 
 
 def _compare(row: AcademicRow, ours: _TaskResult, vs: Ancestor, model: str, results: Sequence[_TaskResult]) -> None:
-    """With the newest result on the same items, asked and scored in the same way; or say what the nearest is unlike."""
-    theirs = [result for result in results if result.task.task == ours.task.task]
-    if not theirs:
+    """Compare with the newest result on the same items, asked and scored alike; or note what the nearest is unlike."""
+    same_task = [result for result in results if result.task.task == ours.task.task]
+    if not same_task:
         return
-    nearest = min(theirs, key=lambda result: (len(_unlike(ours, result)), -result.run_id.int))
+    nearest = min(same_task, key=lambda result: (len(_unlike(ours, result)), -result.run_id.int))
     unlike = _unlike(ours, nearest)
     if unlike:
         row.not_compared.append(AcademicMismatch(vs=vs, model=model, run_id=nearest.run_id, unlike=unlike))
@@ -156,9 +156,9 @@ def _compare(row: AcademicRow, ours: _TaskResult, vs: Ancestor, model: str, resu
 
 
 def _differences(ours: AcademicTask, vs: Ancestor, model: str, same: _TaskResult) -> Iterator[AcademicDifference]:
-    theirs = {figure.name: figure for figure in same.task.figures}
+    others = {figure.name: figure for figure in same.task.figures}
     for figure in ours.figures:
-        other = theirs.get(figure.name)
+        other = others.get(figure.name)
         if other is None or not figure.scores or len(figure.scores) != len(other.scores):
             continue
         yield AcademicDifference(
@@ -171,20 +171,20 @@ def _differences(ours: AcademicTask, vs: Ancestor, model: str, same: _TaskResult
         )
 
 
-def _unlike(one: _TaskResult, other: _TaskResult) -> list[Unlike]:
+def _unlike(first: _TaskResult, other: _TaskResult) -> list[Unlike]:
     """What keeps two results of a task from being compared. Hashes that are empty say nothing."""
-    ours, theirs = one.task, other.task
+    ours, other_task = first.task, other.task
     differ: dict[Unlike, bool] = {
-        "harness": one.harness != other.harness,
-        "version": ours.version != theirs.version,
-        "shots": ours.shots != theirs.shots,
-        "template": ours.template != theirs.template,
-        "items": ours.items_hash != theirs.items_hash,
-        "scoring": ours.scored_hash != theirs.scored_hash or not ours.scored_hash,
+        "harness": first.harness != other.harness,
+        "version": ours.version != other_task.version,
+        "shots": ours.shots != other_task.shots,
+        "template": ours.template != other_task.template,
+        "items": ours.items_hash != other_task.items_hash,
+        "scoring": ours.scored_hash != other_task.scored_hash or not ours.scored_hash,
     }
     # With any of these the prompts are others in any case.
     explained = differ["shots"] or differ["template"] or differ["items"]
-    differ["prompts"] = not explained and (ours.asked_hash != theirs.asked_hash or not ours.asked_hash)
+    differ["prompts"] = not explained and (ours.asked_hash != other_task.asked_hash or not ours.asked_hash)
     return [name for name, is_so in differ.items() if is_so]
 
 

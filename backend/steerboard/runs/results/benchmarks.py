@@ -43,7 +43,7 @@ def newest_with_items(session: Session, model: Model, dataset: Dataset | None = 
 def newest_benchmarks(
     session: Session, project_id: uuid.UUID, hashes: Collection[str]
 ) -> dict[str, list[FinishedBenchmark]]:
-    """By the model's content hash: its newest benchmark on each dataset, the newest first."""
+    """The newest benchmark on each dataset by the model's content hash, the newest first."""
     return _newest(session, _finished(project_id, hashes, _WITHOUT_ITEMS)) if hashes else {}
 
 
@@ -61,7 +61,7 @@ def _newest(session: Session, finished: Select[*tuple[Any, ...]]) -> dict[str, l
 def _finished(
     project_id: uuid.UUID, hashes: Collection[str], document: SQLColumnExpression[Any]
 ) -> Select[*tuple[Any, ...]]:
-    """In a pipeline the model goes in as the output of a stage."""
+    """Finished benchmarks. In a pipeline the model goes in as the output of a stage."""
     reward, pairs, made = aliased(RunInput), aliased(RunInput), aliased(RunOutput)
     return (
         select(

@@ -56,7 +56,7 @@ class TokenRatio(BaseModel):
 
 
 class PairRead(PairMargin):
-    """With both answers, and the log-ratios of their first tokens."""
+    """A pair with both answers, and the log-ratios of their first tokens."""
 
     sample: SampleOut = Field(description="The row of the dataset.")
     chosen: list[TokenRatio]
@@ -103,7 +103,7 @@ class InspectedPairs:
         return [margin for _, margin in self._placed(step)]
 
     def _placed(self, step: int) -> list[tuple[int, PairMargin]]:
-        """With their places in the index: a row of a pair may be two answers."""
+        """The pairs with their places in the index: a row of a pair may be two answers."""
         at_step = self._step(step)
         sides = zip(self.index.pairs, at_step.chosen_rewards, at_step.rejected_rewards, strict=True)
         margins = [
@@ -134,8 +134,8 @@ class InspectedPairs:
         ]
 
     def _samples(self, rows: Sequence[int]) -> dict[int, SampleOut]:
-        mine = select(SampleRow).where(SampleRow.dataset_id == owner_of(self.dataset), SampleRow.row.in_(rows))
-        return {sample.row: sample_out(sample, None, whole=False) for sample in self._session.scalars(mine)}
+        query = select(SampleRow).where(SampleRow.dataset_id == owner_of(self.dataset), SampleRow.row.in_(rows))
+        return {sample.row: sample_out(sample, None, whole=False) for sample in self._session.scalars(query)}
 
     def _step(self, step: int) -> StepPairs:
         if step not in self.index.steps:
@@ -163,8 +163,8 @@ class _Newest:
     """What an active run reported of its newest evaluation; without any, an index of no pairs and steps."""
 
     def __init__(self, session: Session, run: Run) -> None:
-        mine = select(LivePairRow).where(LivePairRow.run_id == run.id).order_by(LivePairRow.place)
-        rows = session.scalars(mine).all()
+        query = select(LivePairRow).where(LivePairRow.run_id == run.id).order_by(LivePairRow.place)
+        rows = session.scalars(query).all()
         newest = max(((row.attempt, row.step) for row in rows), default=None)
         # While a batch is written in two parts, some rows are of the step before.
         self._pairs = [LivePair.model_validate(row.document) for row in rows if (row.attempt, row.step) == newest]

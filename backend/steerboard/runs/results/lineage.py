@@ -1,4 +1,4 @@
-"""Where a model came from: a walk upstream over parents, runs and their inputs, to people's rankings and verdicts."""
+"""The lineage of a model: a walk upstream over parents, runs and their inputs, to people's rankings and verdicts."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ def _opinions(dataset: Dataset) -> Iterator[tuple[LineageNode, LineageEdge]]:
         )
     if origin.get("type") != "evaluation":
         return
-    asked = uuid.UUID(origin["evaluation"]["id"])
-    node = LineageNode(type="evaluation", id=asked, name=origin["evaluation"]["name"], detail="answers")
+    evaluation = uuid.UUID(origin["evaluation"]["id"])
+    node = LineageNode(type="evaluation", id=evaluation, name=origin["evaluation"]["name"], detail="answers")
     made = "corrections" if dataset.kind == "instructions" else "rankings"
     for source in origin["sources"]:
         id_, kind = uuid.UUID(source["id"]), source["kind"]
-        yield node, LineageEdge(source=asked, target=id_, role="answers")
+        yield node, LineageEdge(source=evaluation, target=id_, role="answers")
         detail = source.get("model") or (f"{made} by people" if kind == "campaign" else "verdicts")
-        by = LineageNode(type=kind, id=id_, name=source["name"], detail=detail, evaluation=asked)
+        by = LineageNode(type=kind, id=id_, name=source["name"], detail=detail, evaluation=evaluation)
         role = made if kind == "campaign" else "verdicts"
         yield by, LineageEdge(source=id_, target=dataset.id, role=role)
 

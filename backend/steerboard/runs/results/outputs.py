@@ -1,4 +1,4 @@
-"""From a stage's finished files to datasets, models, rewards and documents, in the transaction that ends the run."""
+"""Datasets, models, rewards and documents from a stage's finished files, in the transaction that ends the run."""
 
 from __future__ import annotations
 

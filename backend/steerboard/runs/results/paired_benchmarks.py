@@ -36,48 +36,48 @@ def paired_benchmarks(session: Session, a: Model, b: Model, dataset: Dataset | N
     `no_items_kept` for results of earlier versions, `other_benchmark_version` where only some items are the same, else
     `no_shared_items`.
     """
-    ours, theirs = newest_with_items(session, a, dataset), newest_with_items(session, b)
+    ours, others = newest_with_items(session, a, dataset), newest_with_items(session, b)
     on = "" if dataset is None else f" on {dataset.name}"
-    for model, finished, where in ((a, ours, on), (b, theirs, "")):
+    for model, finished, where in ((a, ours, on), (b, others, "")):
         if not finished:
             raise NotComparable(
                 f"{model.name} has no finished benchmark{where}",
                 code="no_benchmark",
                 hint=f"Start a benchmark run of {model.name}.",
             )
-    compared = [_paired(a, b, *both) for both in _same(ours, theirs)]
+    compared = [_paired(a, b, *both) for both in _same(ours, others)]
     if not compared:
-        raise _not_comparable(a, b, ours, theirs)
+        raise _not_comparable(a, b, ours, others)
     return compared
 
 
 def _same(
-    ours: Sequence[FinishedBenchmark], theirs: Sequence[FinishedBenchmark]
+    ours: Sequence[FinishedBenchmark], others: Sequence[FinishedBenchmark]
 ) -> Iterator[tuple[FinishedBenchmark, FinishedBenchmark]]:
-    """Each of ours with the newest of theirs that has the same items."""
+    """Each of ours with the newest of the others that has the same items."""
     by_items: dict[str, FinishedBenchmark] = {}
-    for other in theirs:
+    for other in others:
         if other.result.items is not None:
             by_items.setdefault(other.result.items.digest, other)
-    for mine in ours:
-        if mine.result.items is not None and mine.result.items.digest in by_items:
-            yield mine, by_items[mine.result.items.digest]
+    for own in ours:
+        if own.result.items is not None and own.result.items.digest in by_items:
+            yield own, by_items[own.result.items.digest]
 
 
 def _not_comparable(
-    a: Model, b: Model, ours: Sequence[FinishedBenchmark], theirs: Sequence[FinishedBenchmark]
+    a: Model, b: Model, ours: Sequence[FinishedBenchmark], others: Sequence[FinishedBenchmark]
 ) -> NotComparable:
-    for mine, other in product(ours, theirs):
-        if mine.result.items is None or other.result.items is None:
+    for own, other in product(ours, others):
+        if own.result.items is None or other.result.items is None:
             continue
-        if shared := set(mine.result.items.hashes) & set(other.result.items.hashes):
+        if shared := set(own.result.items.hashes) & set(other.result.items.hashes):
             return NotComparable(
-                f"{mine.dataset} of {a.name} and {other.dataset} of {b.name} are different versions of a benchmark: "
-                f"{len(shared):,} items are the same, of {mine.result.items.n:,} and {other.result.items.n:,}",
+                f"{own.dataset} of {a.name} and {other.dataset} of {b.name} are different versions of a benchmark: "
+                f"{len(shared):,} items are the same, of {own.result.items.n:,} and {other.result.items.n:,}",
                 code="other_benchmark_version",
                 hint=_AGAIN,
             )
-    if any(benchmark.result.items is None for benchmark in (*ours, *theirs)):
+    if any(benchmark.result.items is None for benchmark in (*ours, *others)):
         return NotComparable(
             f"a benchmark of {a.name} or {b.name} is of an earlier version, which kept no results by item",
             code="no_items_kept",
@@ -86,11 +86,11 @@ def _not_comparable(
     return NotComparable(f"{a.name} and {b.name} were benchmarked on different items", hint=_AGAIN)
 
 
-def _paired(a: Model, b: Model, ours: FinishedBenchmark, theirs: FinishedBenchmark) -> PairedBenchmark:
-    right = _by_item(theirs.result)
+def _paired(a: Model, b: Model, ours: FinishedBenchmark, other: FinishedBenchmark) -> PairedBenchmark:
+    right = _by_item(other.result)
     items: defaultdict[str | None, list[tuple[float, float]]] = defaultdict(list)
-    for item, (source, mine) in _by_item(ours.result).items():
-        items[source].append((mine, right[item][1]))
+    for item, (source, correct) in _by_item(ours.result).items():
+        items[source].append((correct, right[item][1]))
     largest_first = dict(sorted(items.items(), key=lambda subset: -len(subset[1])))
     compared = paired_models(largest_first, SECTION_WEIGHTS)
     subsets = [_share(name, subset) for name, subset in compared.subsets.items()] if items.keys() != {None} else []
@@ -101,7 +101,7 @@ def _paired(a: Model, b: Model, ours: FinishedBenchmark, theirs: FinishedBenchma
         dataset=ours.dataset,
         dataset_id=ours.dataset_id,
         a=BenchmarkSide(model=a.name, run_id=ours.run_id),
-        b=BenchmarkSide(model=b.name, run_id=theirs.run_id),
+        b=BenchmarkSide(model=b.name, run_id=other.run_id),
         items=ours.result.items.n,
         every=_share(None, compared.every),
         subsets=subsets,

@@ -25,7 +25,7 @@ def combination_of(session: Session, run: Run) -> CombinationResult:
 
 
 def academic_result_of(session: Session, run: Run) -> AcademicResult:
-    """With the score of every item. Raises `NotFound` for a run that has no figures."""
+    """The result with the score of every item. Raises `NotFound` for a run that has no figures."""
     return AcademicResult.model_validate(_document(session, run, "academic", "An academic run"))
 
 

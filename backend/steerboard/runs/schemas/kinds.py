@@ -139,7 +139,7 @@ class RunKindCard(BaseModel):
 
 
 class RunKindOut(RunKindCard):
-    """With what a launch form needs: the config's JSON Schema."""
+    """A run kind with what a launch form needs: the config's JSON Schema."""
 
     description: str
     config_schema: dict[str, Any]

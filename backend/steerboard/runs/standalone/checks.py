@@ -35,7 +35,7 @@ class InvalidRun(BadInput):
 def checked(
     session: Session,
     project: Project,
-    asked: RunWork,
+    work: RunWork,
     folders: LocalFolders | None = None,
     store: ArtifactStore | None = None,
 ) -> tuple[RunConfig, dict[str, InputRef]]:
@@ -46,19 +46,19 @@ def checked(
     models are; without it their tokenizers are left to the run."""
     catalogue = ProjectCatalogue(session, project, folders, store)
     faults: list[ErrorLocation] = []
-    asked = _endpoint_apart(asked, catalogue)
-    kind, config = _config(asked.config, faults)
+    work = _endpoint_apart(work, catalogue)
+    kind, config = _config(work.config, faults)
     given: dict[str, KnownDataset | KnownModel | None] = {}
     codes: set[str | None] = {None} if faults else set()
     if kind is not None:
-        given = given_inputs(kind, asked.inputs, catalogue, faults)
+        given = given_inputs(kind, work.inputs, catalogue, faults)
         codes |= {None} if faults else set()
-        for fault in stage_faults(ResolvedStage(kind, config, asked.config, given), catalogue):
+        for fault in stage_faults(ResolvedStage(kind, config, work.config, given), catalogue):
             codes.add(fault.code)
             faults.append(ErrorLocation(location=".".join(fault.place) or "inputs", message=fault.message))
     if config is not None and kind is not None and kind.run == "base":
         try:
-            config = config.model_copy(update=catalogue.pinned(asked.config["source"])._asdict())
+            config = config.model_copy(update=catalogue.pinned(work.config["source"])._asdict())
         except BadInput as error:
             codes.add(error.code)
             faults.append(ErrorLocation(location="config.source", message=error.detail))
@@ -79,17 +79,17 @@ def _ref(given: KnownDataset | KnownModel) -> InputRef:
     return InputRef(dataset=given.id) if isinstance(given, KnownDataset) else InputRef(model=given.id)
 
 
-def _endpoint_apart(asked: RunWork, catalogue: Catalogue) -> RunWork:
+def _endpoint_apart(work: RunWork, catalogue: Catalogue) -> RunWork:
     """An endpoint may be named where some kinds want their model: it goes into the config, as it is not an input that
     could be handed to a stage."""
-    kind = kind_of(asked.config.get("run"), asked.config.get("method"))
-    named, ref = asked.config.get("endpoint"), asked.inputs.get("model")
+    kind = kind_of(work.config.get("run"), work.config.get("method"))
+    named, ref = work.config.get("endpoint"), work.inputs.get("model")
     if kind is None or kind.asks_endpoint is None or named is not None or ref is None:
-        return asked
+        return work
     if not catalogue.has_endpoint(ref):
-        return asked
-    inputs = {name: value for name, value in asked.inputs.items() if name != "model"}
-    return asked.model_copy(update={"config": {**asked.config, "endpoint": ref}, "inputs": inputs})
+        return work
+    inputs = {name: value for name, value in work.inputs.items() if name != "model"}
+    return work.model_copy(update={"config": {**work.config, "endpoint": ref}, "inputs": inputs})
 
 
 def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSpec | None, RunConfig | None]:

@@ -44,7 +44,7 @@ def foreseen_warnings(
 
 
 def _given(session: Session, ref: InputRef | None) -> Model | Dataset | None:
-    """None for what a run has yet to make."""
+    """Returns None for what a run has yet to make."""
     if ref is None or ref.run is not None:
         return None
     return session.get(Model, ref.model) if ref.model else session.get(Dataset, ref.dataset)

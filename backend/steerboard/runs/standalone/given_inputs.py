@@ -16,7 +16,7 @@ from steerboard_contracts.specs.slots import Slot
 def given_inputs(
     kind: RunKindSpec, names: Mapping[str, str], catalogue: Catalogue, faults: list[ErrorLocation]
 ) -> dict[str, KnownDataset | KnownModel | None]:
-    """By name of the input. None: a model from outside, or what the project does not have, which is added to `faults`.
+    """The inputs by name. None: a model from outside, or what the project does not have, which is added to `faults`.
     Inputs that the kind does not take are left out, and are faults, too."""
     inputs: dict[str, KnownDataset | KnownModel | None] = {}
     slots = kind.slots_of(names)

@@ -13,20 +13,20 @@ from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.run_kinds import kind_of
 
 
-def brought_in(asked: RunCreate, start: Callable[[RunCreate], Run]) -> dict[str, InputRef]:
+def brought_in(work: RunCreate, start: Callable[[RunCreate], Run]) -> dict[str, InputRef]:
     """The run that `start` made for each such input, by its name. Raises `InvalidRun` at the input's field."""
-    kind = kind_of(asked.config.get("run"), asked.config.get("method"))
-    slots = kind.slots_of(asked.inputs) if kind is not None else {}
+    kind = kind_of(work.config.get("run"), work.config.get("method"))
+    slots = kind.slots_of(work.inputs) if kind is not None else {}
     runs: dict[str, InputRef] = {}
     refs: dict[str, InputRef] = {}
-    for name, source in asked.inputs.items():
+    for name, source in work.inputs.items():
         slot = slots.get(name.partition(".")[0])
         if slot is None or not is_outside(slot, source):
             continue
         config = {"run": "base", "source": source}
         try:
             if source not in runs:
-                made = start(RunCreate(config=config, pool=asked.pool, priority=asked.priority, reuse=asked.reuse))
+                made = start(RunCreate(config=config, pool=work.pool, priority=work.priority, reuse=work.reuse))
                 runs[source] = InputRef(run=made.id)
         except InvalidRun as error:
             faults = [ErrorLocation(location=f"inputs.{name}", message=fault.message) for fault in error.errors]

@@ -34,10 +34,10 @@ _PRIORITY = 100
 _FAILED_FOR = dt.timedelta(minutes=1)
 
 
-def row_check(session: Session, project: Project, asked: RunWork, pool: str, actor: str) -> RowCheck | None:
+def row_check(session: Session, project: Project, work: RunWork, pool: str, actor: str) -> RowCheck | None:
     """`check_of` the run that is asked for. None for runs that train nothing, and for models that are imported from
     outside. Raises `InvalidRun`."""
-    config, refs = checked(session, project, asked)
+    config, refs = checked(session, project, work)
     if not isinstance(config, TrainingConfig) or not {"model", "data"} <= refs.keys():
         return None
     return check_of(session, project, config, refs, pool, actor)

@@ -21,25 +21,25 @@ from steerboard_contracts.files.local_folders import LocalFolders
 def start_run(
     session: Session,
     project: Project,
-    asked: RunCreate,
+    request: RunCreate,
     actor: str,
     folders: LocalFolders | None = None,
     store: ArtifactStore | None = None,
 ) -> Run:
     """Check and create a run, behind those that import models from outside. Raises `InvalidRun` with every fault by
     field."""
-    config, refs = checked(session, project, asked, folders, store)
+    config, refs = checked(session, project, request, folders, store)
     check = refuse_failing(session, config, refs)
-    refs |= brought_in(asked, lambda first: start_run(session, project, first, actor, folders, store))
+    refs |= brought_in(request, lambda first: start_run(session, project, first, actor, folders, store))
     run = create_run(
         session,
         project,
-        name=asked.name or _run_name(session, project, config.run),
+        name=request.name or _run_name(session, project, config.run),
         config=config,
         inputs=refs,
-        pool=asked.pool,
-        priority=asked.priority,
-        reuse=asked.reuse,
+        pool=request.pool,
+        priority=request.priority,
+        reuse=request.reuse,
         created_by=actor,
     )
     if store is not None and run.state != "succeeded":
@@ -64,7 +64,7 @@ def clone_run(
     """
     things = resolve(session, run)
     names = {name: str(thing.id) for name, thing in things.items()}
-    asked = RunCreate(
+    request = RunCreate(
         name=changes.name,
         config={**run.config, **changes.config},
         inputs={**names, **changes.inputs},
@@ -72,7 +72,7 @@ def clone_run(
         priority=run.priority,
         reuse=changes.reuse,
     )
-    return start_run(session, project, asked, actor, folders, store)
+    return start_run(session, project, request, actor, folders, store)
 
 
 def _run_name(session: Session, project: Project, kind: str) -> str:

@@ -40,13 +40,13 @@ def note_news(session: Session, news: hooks.News) -> None:
 
 @contextmanager
 def discard_on_rollback(session: Session) -> Iterator[None]:
-    """For a savepoint: what is announced inside is forgotten where it is undone by an error."""
-    said, ended = list(session.info.get(_WAITING, ())), dict(session.info.get(_ENDED, {}))
+    """A block for a savepoint: what is announced inside is forgotten where it is undone by an error."""
+    waiting, ended = list(session.info.get(_WAITING, ())), dict(session.info.get(_ENDED, {}))
     news = list(session.info.get(_NEWS, ()))
     try:
         yield
     except BaseException:
-        session.info[_WAITING], session.info[_ENDED], session.info[_NEWS] = said, ended, news
+        session.info[_WAITING], session.info[_ENDED], session.info[_NEWS] = waiting, ended, news
         raise
 
 

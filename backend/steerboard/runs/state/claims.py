@@ -125,8 +125,8 @@ def fenced(session: Session, claim: Claim) -> Run:
 
 def wishes_of(session: Session, claim: Claim) -> Wishes:
     """Raises `LeaseLost`."""
-    asked = select(Run.cancel_requested_at, Run.pause_requested_at, Run.changes).where(LEASES.holds(claim))
-    row = session.execute(asked).first()
+    query = select(Run.cancel_requested_at, Run.pause_requested_at, Run.changes).where(LEASES.holds(claim))
+    row = session.execute(query).first()
     if row is None:
         raise LEASES.lost(claim)
     changes = [Change.model_validate(change) for change in row.changes]

@@ -48,7 +48,7 @@ def drop(session: Session, run: Run, upstream: Sequence[Run]) -> bool:
 
 
 def figure_of(run: Run, figure: str) -> float | None:
-    """In the summary of a run that succeeded; None where there is none, or no finite one."""
+    """The figure in the summary of a run that succeeded; None where there is none, or no finite one."""
     value = (run.summary or {}).get(figure) if run.state == "succeeded" else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
@@ -59,21 +59,21 @@ def _settle_rung(session: Session, run: Run, halving: PlannedHalving, rung: Plan
     former = halving.rungs[rung.number - 2]
     runs = _by_name(session, run, {*former.stages, *rung.stages})
     figures = {name: figure_of(runs[name], halving.figure) for name in former.stages}
-    mine = former.stages[rung.stages.index(run.name)]
-    ended = runs[mine]
+    last = former.stages[rung.stages.index(run.name)]
+    ended = runs[last]
     if all(figure is None for figure in figures.values()):
         return _nothing_decides(session, run, halving, former, [runs[name] for name in former.stages])
     if run.name in _going_on(halving, former, rung, runs, figures):
         return False
     if ended.state == "skipped":
         reason = ended.reason
-    elif figures[mine] is None:
+    elif figures[last] is None:
         state = f"{ended.name} {ended.state}" if ended.state != "cancelled" else f"{ended.name} was cancelled"
         why = f"{ended.name} has no {halving.figure}" if ended.state == "succeeded" else state
         reason = f"dropped after rung {former.number} ({former.steps:,} steps): {why}"
     else:
         reason = (
-            f"dropped after rung {former.number} ({former.steps:,} steps): {halving.figure} {figures[mine]:.4g} is not "
+            f"dropped after rung {former.number} ({former.steps:,} steps): {halving.figure} {figures[last]:.4g} is not "
             f"among the {_best(halving, former)}"
         )
     move(session, run, "skipped", reason, "variant_dropped")
@@ -102,7 +102,7 @@ def _going_on(
 def _nothing_decides(
     session: Session, run: Run, halving: PlannedHalving, former: PlannedRung, runs: Sequence[Run]
 ) -> bool:
-    """Where training succeeded without the figure, which is a fault of the recipe, the run fails; else it is
+    """The run fails where training succeeded without the figure, which is a fault of the recipe; else it is
     skipped, since no variant of the rung before came to an end."""
     ended = next((run for run in runs if run.state == "succeeded"), None)
     if ended is None:
@@ -153,5 +153,5 @@ def _follow(session: Session, run: Run, upstream: Mapping[object, Run]) -> bool:
 
 
 def _by_name(session: Session, run: Run, names: set[str]) -> dict[str, Run]:
-    mine = (Run.pipeline_id == run.pipeline_id, Run.parent_id.is_(None), Run.name.in_(names))
-    return {run.name: run for run in session.scalars(select(Run).where(*mine))}
+    conditions = (Run.pipeline_id == run.pipeline_id, Run.parent_id.is_(None), Run.name.in_(names))
+    return {run.name: run for run in session.scalars(select(Run).where(*conditions))}

@@ -31,7 +31,7 @@ from steerboard_contracts.run_config import RunConfig, stored_config
 
 @dataclass(frozen=True)
 class InputRef:
-    """Where an input comes from: exactly one of an upstream run's output, a dataset, a model (their ids).
+    """The source of an input: exactly one of an upstream run's output, a dataset, a model (their ids).
 
     `output` names a further output of the run, such as its critic."""
 

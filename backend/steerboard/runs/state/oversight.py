@@ -84,8 +84,8 @@ def change(session: Session, run: Run, values: Mapping[str, float], actor: str) 
     _check_values(run, values, now)
     if len(run.changes) >= MOST_CHANGES:
         raise SettingNotChangeable(f"run {run.name} has changed {MOST_CHANGES} times", hint="Clone it instead.")
-    asked = Change(number=len(run.changes) + 1, values=dict(values)).model_dump(mode="json")
-    run.changes = [*run.changes, {**asked, "by": actor, "at": _now()}]
+    change_ = Change(number=len(run.changes) + 1, values=dict(values)).model_dump(mode="json")
+    run.changes = [*run.changes, {**change_, "by": actor, "at": _now()}]
     _announce(session, run)
 
 
@@ -114,27 +114,27 @@ def control_of(run: Run) -> Control:
     return Control(changes=changes, pause=run.pause_requested_at is not None)
 
 
-def prepared(session: Session, run: Run, told: Prepared) -> None:
+def prepared(session: Session, run: Run, event: Prepared) -> None:
     """What is known before the work begins. The run is locked behind the fence."""
-    run.summary = storable(told.summary)
-    run.warnings = storable([warning.model_dump(mode="json") for warning in told.warnings])
+    run.summary = storable(event.summary)
+    run.warnings = storable([warning.model_dump(mode="json") for warning in event.warnings])
     _announce(session, run)
 
 
-def changed(session: Session, run: Run, told: Changed) -> None:
+def changed(session: Session, run: Run, event: Changed) -> None:
     """A change came into force. The run is locked behind the fence."""
     run.changes = [
-        {**applied, "step": told.step} if applied["number"] == told.number else applied for applied in run.changes
+        {**applied, "step": event.step} if applied["number"] == event.number else applied for applied in run.changes
     ]
     _announce(session, run)
 
 
-def note_finding(session: Session, run: Run, told: HealthFound) -> None:
+def note_finding(session: Session, run: Run, event: HealthFound) -> None:
     """A health rule holds: on the run's page, and announced once. The run is locked behind the fence."""
-    known = any((finding["step"], finding["rule"]) == (told.step, told.rule) for finding in run.findings)
+    known = any((finding["step"], finding["rule"]) == (event.step, event.rule) for finding in run.findings)
     if known or len(run.findings) >= MOST_FINDINGS:
         return
-    finding = told.model_dump(mode="json", exclude={"type"})
+    finding = event.model_dump(mode="json", exclude={"type"})
     run.findings = [*run.findings, {**finding, "at": _now()}]
     _announce(session, run)
     note_news(session, News(run.project_id, "run.health", {"finding": finding}, run))

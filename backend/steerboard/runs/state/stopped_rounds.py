@@ -53,7 +53,7 @@ def planned_rounds(pipeline: Pipeline) -> PlannedRounds | None:
 
 
 def decisions(session: Session, pipeline: Pipeline, planned: PlannedRounds) -> dict[int, tuple[Run, RoundDecision]]:
-    """By round: its evaluation and what that decided, of those that have ended."""
+    """The evaluation of each round that has ended, and what it decided."""
     numbers = {round_.check: round_.number for round_ in planned.rounds if round_.check}
     rows = session.execute(
         select(Run, RunOutput.document)
@@ -85,10 +85,10 @@ def leave_out(session: Session, run: Run, upstream: Sequence[Run]) -> bool:
 
 
 def _why_left_out(session: Session, run: Run, upstream: Sequence[Run], stop: Stop) -> str | None:
-    """None for a run that continues; one outside of the rounds has inputs that are there then."""
-    mine = stop.planned.round_of(run.name)
-    if mine is not None:
-        return stop.reason if mine.number > stop.round.number else None
+    """Returns None for a run that continues; one outside of the rounds has inputs that are there then."""
+    own_round = stop.planned.round_of(run.name)
+    if own_round is not None:
+        return stop.reason if own_round.number > stop.round.number else None
     try:
         _rewire(session, run, {source.id: source for source in upstream}, stop)
     except _NotThere as error:

@@ -66,22 +66,22 @@ class Mlflow:
     def _find_experiment(self) -> str:
         """Found by name, or made."""
         named = {"experiment_name": self._experiment_name}
-        found = self._call("GET", "experiments/get-by-name", params=named, absent="RESOURCE_DOES_NOT_EXIST")
-        if found is None:
+        known = self._call("GET", "experiments/get-by-name", params=named, absent="RESOURCE_DOES_NOT_EXIST")
+        if known is None:
             made = self._call(
                 "POST", "experiments/create", json={"name": self._experiment_name}, absent="RESOURCE_ALREADY_EXISTS"
             )
-            found = {"experiment": made} if made else self._call("GET", "experiments/get-by-name", params=named)
-        self._experiment = str((found or {})["experiment"]["experiment_id"])
+            known = {"experiment": made} if made else self._call("GET", "experiments/get-by-name", params=named)
+        self._experiment = str((known or {})["experiment"]["experiment_id"])
         return self._experiment
 
     def _find_run(self, experiment: str, run: ExportedRun) -> str:
         """The run that an exporter made before it was killed, or a new one."""
-        asked = {"experiment_ids": [experiment], "filter": f"tags.`{_RUN_TAG}` = '{run.id}'", "max_results": 1}
-        found = self._post("runs/search", asked).get("runs")
-        if found:
-            remote = str(found[0]["info"]["run_id"])
-            known = {param["key"] for param in found[0].get("data", {}).get("params", ())}
+        query = {"experiment_ids": [experiment], "filter": f"tags.`{_RUN_TAG}` = '{run.id}'", "max_results": 1}
+        runs = self._post("runs/search", query).get("runs")
+        if runs:
+            remote = str(runs[0]["info"]["run_id"])
+            known = {param["key"] for param in runs[0].get("data", {}).get("params", ())}
         else:
             tags = {_RUN_TAG: run.id, "steerboard.url": run.url, "steerboard.kind": run.kind}
             tags |= {"steerboard.method": run.method} if run.method else {}
@@ -126,8 +126,8 @@ class Mlflow:
         body = body if isinstance(body, dict) else {}
         if absent and body.get("error_code") == absent:
             return None
-        said = body.get("message") or answer.text[:_SHOWN]
-        raise NotExported(f"MLflow answered {answer.status_code} to {what}: {str(said)[:_SHOWN]}")
+        message = body.get("message") or answer.text[:_SHOWN]
+        raise NotExported(f"MLflow answered {answer.status_code} to {what}: {str(message)[:_SHOWN]}")
 
 
 def _name(name: str) -> str:
@@ -137,7 +137,7 @@ def _name(name: str) -> str:
 
 
 def _number(value: float) -> float | str:
-    """As protobuf's JSON writes what JSON itself has no number for."""
+    """The value as protobuf's JSON writes what JSON itself has no number for."""
     if value != value:
         return "NaN"
     return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"

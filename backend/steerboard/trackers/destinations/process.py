@@ -49,13 +49,13 @@ def main(arguments: list[str]) -> int:
     for noisy in ("httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     lines = channel.makefile("r", encoding="utf-8")
-    asked = json.loads(lines.readline())
+    request = json.loads(lines.readline())
     place = Place(
-        settings=asked["settings"],
-        secret=asked["secret"],
-        folder=Path(asked["folder"]),
-        allowed=asked["allowed"],
-        project=asked["project"],
+        settings=request["settings"],
+        secret=request["secret"],
+        folder=Path(request["folder"]),
+        allowed=request["allowed"],
+        project=request["project"],
     )
     destination: Destination | None = None
     for line in lines:
@@ -63,18 +63,18 @@ def main(arguments: list[str]) -> int:
         answer: dict[str, Any]
         try:
             if destination is None:
-                destination = open_destination(asked["settings"]["kind"], place)
+                destination = open_destination(request["settings"]["kind"], place)
             if value is None:
                 answer = {"closed": destination.close()}
             else:
                 answer = {"written": vars(destination.write(Batch.read(value)))}
         except Exception as error:
-            answer = {"error": _said(error, place.secret)}
+            answer = {"error": _worded(error, place.secret)}
         channel.sendall(json.dumps(answer).encode() + b"\n")
     return 0
 
 
-def _said(error: Exception, secret: str | None) -> str:
+def _worded(error: Exception, secret: str | None) -> str:
     text = str(error) if isinstance(error, NotExported) else f"{type(error).__name__}: {error}"
     if secret:
         text = text.replace(secret, "…")

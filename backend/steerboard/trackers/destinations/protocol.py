@@ -82,7 +82,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tracker writes. `folder` is its own; `allowed` are private addresses (`AllowList`)."""
+    """The place where a tracker writes. `folder` is its own; `allowed` are private addresses (`AllowList`)."""
 
     settings: dict[str, Any]
     secret: str | None

@@ -25,29 +25,29 @@ class Channel:
     def __init__(self, settings: Settings, claimed: Claimed, secret: str | None) -> None:
         """Raises `ServerFailed`."""
         self.sent: dict[uuid.UUID, int | None] = {}
-        self._socket, theirs = socket.socketpair()
+        self._socket, remote = socket.socketpair()
         folder = settings.home / "logs"
         folder.mkdir(parents=True, exist_ok=True)
-        with theirs:
+        with remote:
             spec = GuardedSpec(
                 name=f"the exporter to {claimed.kind}",
-                command=[sys.executable, "-m", "steerboard.trackers.destinations.process", str(theirs.fileno())],
+                command=[sys.executable, "-m", "steerboard.trackers.destinations.process", str(remote.fileno())],
                 log=folder / "trackers.log",
                 # What was not confirmed is sent again.
                 stop=[(signal.SIGKILL, 5.0)],
                 public=True,
-                inherit=[theirs.fileno()],
+                inherit=[remote.fileno()],
             )
             self._process = Guarded(spec)
         self._answers = self._socket.makefile("rb")
-        asked = {
+        request = {
             "settings": claimed.settings | {"kind": claimed.kind},
             "secret": secret,
             "folder": str(claimed.folder),
             "allowed": settings.allowed_private,
             "project": claimed.project,
         }
-        self._socket.sendall(json.dumps(asked).encode() + b"\n")
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
 
     def write(self, run_id: uuid.UUID, batch: Batch) -> Written:
         """Raises `NotExported`; after that the process is no longer of use."""
@@ -77,7 +77,7 @@ class Channel:
         if not answer.endswith(b"\n"):
             last = log_tail(self._process.spec.log, 1)
             raise NotExported("the process of the tracker ended" + (f": {last}" if last else ""))
-        told: dict[str, Any] = json.loads(answer)
-        if "error" in told:
-            raise NotExported(str(told["error"]))
-        return told
+        reply: dict[str, Any] = json.loads(answer)
+        if "error" in reply:
+            raise NotExported(str(reply["error"]))
+        return reply

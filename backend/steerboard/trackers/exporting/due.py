@@ -63,7 +63,7 @@ def claim_next(session: Session, home: Path) -> Claimed | None:
 
 
 def folder_of(home: Path, project: str, tracker: str) -> Path:
-    """Where a tracker of the project keeps its files. Both names are safe as a folder's."""
+    """The folder where a tracker of the project keeps its files. Both names are safe as a folder's."""
     return home / "trackers" / project / tracker
 
 
@@ -168,4 +168,4 @@ def _locked(session: Session, lease: Lease, run_id: uuid.UUID | None) -> tuple[T
 
 
 def _later(before: int | None, step: int | None) -> int | None:
-    return max((one for one in (before, step) if one is not None), default=None)
+    return max((value for value in (before, step) if value is not None), default=None)

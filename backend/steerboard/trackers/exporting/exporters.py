@@ -68,7 +68,7 @@ class _Turn:
         return _Look(sum(sent for sent, _ in done), any(going for _, going in done))
 
     def close(self) -> None:
-        """In order, so that all is confirmed. Raises `LeaseLost`, `NotExported`."""
+        """Close in order, so that all is confirmed. Raises `LeaseLost`, `NotExported`."""
         if self._channel is not None:
             confirmed = self._channel.close()
             with transaction(self._sessions) as session:
@@ -98,10 +98,10 @@ class _Turn:
                 channel = self._channel or self._open()
                 written = channel.write(run_id, batch)
             except (NotExported, SteerboardError) as error:
-                said = error.detail if isinstance(error, SteerboardError) else str(error)
+                detail = error.detail if isinstance(error, SteerboardError) else str(error)
                 with transaction(self._sessions) as session:
-                    due.note_failed(session, lease, run_id, said)
-                raise NotExported(said) from None
+                    due.note_failed(session, lease, run_id, detail)
+                raise NotExported(detail) from None
             with transaction(self._sessions) as session:
                 due.note_written(session, lease, run_id, batch.last(), written)
                 if batch.end is not None:

@@ -57,11 +57,11 @@ def next_batch(session: Session, export: RunExport, run: Run, after: int | None)
 
 def _points(session: Session, run_id: uuid.UUID, after: int | None) -> tuple[list[tuple[int, dict[str, float]]], bool]:
     """Complete steps in rising order, and whether there are more behind them."""
-    asked = {"run": run_id, "after": -1 if after is None else after, "most": MOST_STEPS}
+    parameters = {"run": run_id, "after": -1 if after is None else after, "most": MOST_STEPS}
     counts: dict[str, int] = {}
     lasts: dict[str, int] = {}
     steps: dict[int, dict[str, float]] = {}
-    for name, step, value in session.execute(_NEW, asked):
+    for name, step, value in session.execute(_NEW, parameters):
         counts[name] = counts.get(name, 0) + 1
         lasts[name] = max(step, lasts.get(name, step))
         steps.setdefault(step, {})[name] = value

@@ -1,4 +1,4 @@
-"""By which errors the work of the process of imports ends where it takes too much, or the process dies."""
+"""The errors by which the work of the process of imports ends where it takes too much, or the process dies."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ _NO_TIME = 1e-3
 
 
 def bound_memory(megabytes: int) -> None:
-    """On Linux: that much more than this process has already, in all that it can write to. Child processes inherit it,
-    and set their own."""
+    """Let this process write, on Linux, to that much more memory than it has already. Child processes inherit it, and
+    set their own."""
     with suppress(OSError, ValueError):
         match = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text())
         if match:

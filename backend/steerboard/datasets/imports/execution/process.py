@@ -105,7 +105,7 @@ class Watch:
 
     @property
     def results(self) -> dict[str, Any]:
-        """For the row, at the end."""
+        """What the row gets at the end."""
         return {"report": self.report, "bad_file": self.bad_file, "progress": self.progress}
 
 

@@ -72,17 +72,17 @@ class ImportProcesses:
 
 class _Process:
     def __init__(self, settings: Settings) -> None:
-        self._channel, theirs = socket.socketpair()
+        self._channel, remote = socket.socketpair()
         folder = settings.home / "logs"
         folder.mkdir(parents=True, exist_ok=True)
-        with theirs:
+        with remote:
             spec = GuardedSpec(
                 name="the process of imports",
-                command=[sys.executable, "-m", hooks.import_process(), "requests", str(theirs.fileno())],
+                command=[sys.executable, "-m", hooks.import_process(), "requests", str(remote.fileno())],
                 log=folder / "imports.log",
                 # A transaction that is cut off is rolled back; there is nothing to do in order.
                 stop=[(signal.SIGKILL, 5.0)],
-                inherit=[theirs.fileno()],
+                inherit=[remote.fileno()],
             )
             self._process = Guarded(spec)
         self._answers = self._channel.makefile("rb")

@@ -65,11 +65,11 @@ def _as_pair(row: Row, arena: Arena, better: str, worse: str) -> Row:
         partner = name[:-1] + other.get(name[-1:], "")
         side = ends.get(name[-1:]) if name[-2:-1] == "_" and partner in row and partner != name else None
         pair[f"{name[:-1]}{side}" if side else name] = value
-    asked = next((name for name in _PROMPTS if name in pair), None)
-    if asked is not None:
-        value = _lone_text(pair.pop(asked))
-        known = asked in (*ALIASES["prompt"], *ALIASES["messages"])
-        pair[asked if known else "prompt"] = value
+    column = next((name for name in _PROMPTS if name in pair), None)
+    if column is not None:
+        value = _lone_text(pair.pop(column))
+        known = column in (*ALIASES["prompt"], *ALIASES["messages"])
+        pair[column if known else "prompt"] = value
     return pair
 
 

@@ -13,21 +13,21 @@ _MORE = "input"
 
 
 def _history(rows: Sequence[Row]) -> Convert | None:
-    return _with_history if any(_rounds(row.get("history")) and _asked(row) for row in rows) else None
+    return _with_history if any(_rounds(row.get("history")) and _question_column(row) for row in rows) else None
 
 
 def _with_history(_: int, row: Row) -> Iterator[Row | Problem]:
-    asked, rounds = _asked(row), row.get("history") or []
-    if asked is None or (rounds and not _rounds(rounds)):
+    column, rounds = _question_column(row), row.get("history") or []
+    if column is None or (rounds and not _rounds(rounds)):
         yield Problem("bad_row", "history: is not a list of [question, answer] before an instruction")
         return
-    text, more = row[asked], row.get(_MORE)
+    text, more = row[column], row.get(_MORE)
     last = f"{text}\n\n{more}" if isinstance(more, str) and more.strip() else text
     turns = [turn for question, answer in rounds for turn in (_turn("user", question), _turn("assistant", answer))]
-    yield {"prompt": [*turns, _turn("user", last)], **without(row, asked, _MORE, "history")}
+    yield {"prompt": [*turns, _turn("user", last)], **without(row, column, _MORE, "history")}
 
 
-def _asked(row: Row) -> str | None:
+def _question_column(row: Row) -> str | None:
     return next((name for name in _ASKED if isinstance(row.get(name), str)), None)
 
 

@@ -1,1 +1,1 @@
-"""Where artifacts are stored: a folder, or a bucket."""
+"""The places where artifacts are stored: a folder, or a bucket."""

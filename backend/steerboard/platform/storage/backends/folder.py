@@ -94,7 +94,7 @@ class FolderStorage:
             return None
 
     def vouches(self, name: str, sha256: str, size: int) -> bool | None:
-        """On a disk, the right size does not prove the content."""
+        """Returns None: on a disk, the right size does not prove the content."""
         return None if self.size(name) == size else False
 
     def files(self, prefix: str) -> Iterator[Stored]:

@@ -66,7 +66,7 @@ class SweepBlock(BaseModel):
 
 
 class Range(BaseModel):
-    """From `min` to `max`, both included, evenly on the scale; whole numbers where both ends are."""
+    """Values from `min` to `max`, both included, evenly on the scale; whole numbers where both ends are."""
 
     model_config = ConfigDict(extra="forbid")
 

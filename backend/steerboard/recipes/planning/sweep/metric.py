@@ -102,18 +102,18 @@ class Metric:
         return varying
 
     def _at_score(self, decision: Decision, entrant: Any) -> Decision:
-        """With what the entrant is asked for where its figure is taken."""
+        """The decision with what the entrant is asked for where its figure is taken."""
         raw = entrant.get("scores") if isinstance(entrant, dict) else None
         try:
             scores = [Condition.model_validate(condition) for condition in raw] if isinstance(raw, list) else []
         except ValueError:
             return decision  # reported where it is written
-        asked = self._block.score
-        if asked is None and len(scores) > 1:
+        wanted = self._block.score
+        if wanted is None and len(scores) > 1:
             raise _Unclear("", f"needs `score`: `{decision.judged}` is asked for several; the figure of one decides")
-        if asked is not None and asked not in scores:
-            raise _Unclear("score", f"`{decision.judged}` is not asked for {asked:g}")
-        score = asked or next(iter(scores), None)
+        if wanted is not None and wanted not in scores:
+            raise _Unclear("score", f"`{decision.judged}` is not asked for {wanted:g}")
+        score = wanted or next(iter(scores), None)
         return Decision(decision.judged, decision.goal, decision.stage, decision.judge, score)
 
     def _of_training(self, stage: str, figure: str) -> Decision:

@@ -65,10 +65,10 @@ class Variants:
         identities = [self._identities(stages) for stages in self._written]
         names: list[dict[str, str]] = [{} for _ in identities]
         for template in self._templates:
-            mine = [identity[template] for identity in identities]
-            common = template in self._evaluations or len(set(mine)) == 1
-            for variant, identity in enumerate(mine):
-                names[variant][template] = template if common else f"{template}-{mine.index(identity) + 1}"
+            own = [identity[template] for identity in identities]
+            common = template in self._evaluations or len(set(own)) == 1
+            for variant, identity in enumerate(own):
+                names[variant][template] = template if common else f"{template}-{own.index(identity) + 1}"
         return names
 
     def _identities(self, stages: Stages) -> dict[str, str]:
@@ -270,7 +270,7 @@ def variant_of(planned: PlannedSweep | None, change: Override) -> str | None:
 
 
 def summary_of(planned: PlannedSweep) -> str:
-    """For people: how many variants, of what, and what decides."""
+    """A summary for people: how many variants, of what, and what decides."""
     how = "every combination" if planned.search == "grid" else f"drawn with seed {planned.seed}"
     text = (
         f"the sweep has {len(planned.variants)} variants of {listed(planned.fields)} ({how}); "
