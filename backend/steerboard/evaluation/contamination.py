@@ -62,15 +62,15 @@ def check_next(session: Session) -> bool:
     waiting = select(Evaluation).where(func.jsonb_typeof(Evaluation.to_check) == "array").order_by(Evaluation.id)
     for evaluation in session.scalars(waiting).all():
         # Not the row's own lock: others change the evaluation while its prompts are looked for.
-        mine = text("SELECT pg_try_advisory_xact_lock(hashtextextended('prompts of ' || :id, 0))")
-        if session.scalar(mine, {"id": str(evaluation.id)}):
+        lock = text("SELECT pg_try_advisory_xact_lock(hashtextextended('prompts of ' || :id, 0))")
+        if session.scalar(lock, {"id": str(evaluation.id)}):
             _check(session, evaluation)
             return True
     return False
 
 
 def start(sessions: sessionmaker[Session], every_seconds: float, stopping: threading.Event) -> None:
-    """In a thread of its own. No one waits for its end: a search that is cut short is begun again later."""
+    """Start in a thread of its own. No one waits for its end: a search that is cut short is begun again later."""
 
     def work() -> None:
         while not stopping.wait(every_seconds):

@@ -26,7 +26,7 @@ INPUT = "kl_to"
 
 
 class KlTo(BaseModel):
-    """As an evaluation keeps it, even when the model is deleted."""
+    """The model as an evaluation keeps it, even when the model is deleted."""
 
     id: uuid.UUID
     name: str

@@ -21,9 +21,9 @@ Part = TypeVar("Part", Entrant, Judge, RewardAssessment)
 
 
 def get_evaluation(session: Session, project: Project, ref: str | uuid.UUID) -> Evaluation:
-    """By id or name. Raises `NotFound` (`unknown_evaluation`), also for another project's."""
-    mine = select(Evaluation).where(Evaluation.project_id == project.id)
-    evaluation = find(session, mine, Evaluation.id, Evaluation.name, ref)
+    """The evaluation by id or name. Raises `NotFound` (`unknown_evaluation`), also for another project's."""
+    query = select(Evaluation).where(Evaluation.project_id == project.id)
+    evaluation = find(session, query, Evaluation.id, Evaluation.name, ref)
     if evaluation is None:
         raise NotFound(f"there is no evaluation {str(ref)!r}", code="unknown_evaluation", hint=_LISTED)
     return evaluation
@@ -31,11 +31,11 @@ def get_evaluation(session: Session, project: Project, ref: str | uuid.UUID) -> 
 
 def evaluations_with(session: Session, runs: Sequence[uuid.UUID]) -> list[tuple[uuid.UUID, str]]:
     """The evaluations that hold answers, rewards or verdicts of these runs, or were made for them: run and name."""
-    found = session.execute(select(Evaluation.run_id, Evaluation.name).where(Evaluation.run_id.in_(runs))).all()
+    rows = session.execute(select(Evaluation.run_id, Evaluation.name).where(Evaluation.run_id.in_(runs))).all()
     for part in (Entrant, RewardAssessment, Judge):
         named = select(part.run_id, Evaluation.name).join(Evaluation, Evaluation.id == part.evaluation_id)
-        found = [*found, *session.execute(named.where(part.run_id.in_(runs))).all()]
-    return [(run_id, name) for run_id, name in found if run_id is not None]
+        rows = [*rows, *session.execute(named.where(part.run_id.in_(runs))).all()]
+    return [(run_id, name) for run_id, name in rows if run_id is not None]
 
 
 _LISTED = "`steerboard evaluations list`, or GET evaluations, lists them."

@@ -27,16 +27,16 @@ def prompt_page(
 ) -> PromptPage:
     """Prompts with all their responses and rewards, by position. `seen`: only those that training data has, or has
     not. `whole`: do not cut long texts, until there are too many of them."""
-    mine = select(EvaluationPrompt).where(
+    query = select(EvaluationPrompt).where(
         EvaluationPrompt.evaluation_id == evaluation.id, EvaluationPrompt.position > after
     )
     if seen is not None:
         is_seen = func.coalesce(func.jsonb_typeof(EvaluationPrompt.seen) == "object", False)
-        mine = mine.where(is_seen if seen else ~is_seen)
+        query = query.where(is_seen if seen else ~is_seen)
     if category is not None:
-        mine = mine.where(EvaluationPrompt.category == category)
-    mine = mine.order_by(EvaluationPrompt.position).execution_options(yield_per=ROWS_AT_ONCE)
-    page, more = take(session.scalars(mine), limit)
+        query = query.where(EvaluationPrompt.category == category)
+    query = query.order_by(EvaluationPrompt.position).execution_options(yield_per=ROWS_AT_ONCE)
+    page, more = take(session.scalars(query), limit)
     responses, end = _responses(session, evaluation, [prompt.position for prompt in page], whole)
     shown = [prompt for prompt in page if end is None or prompt.position < end]
     items = [_prompt_out(prompt, responses[prompt.position], whole) for prompt in shown]
@@ -60,7 +60,7 @@ def _prompt_out(prompt: EvaluationPrompt, responses: list[ResponseOut], whole: b
 def _responses(
     session: Session, evaluation: Evaluation, positions: Sequence[int], whole: bool
 ) -> tuple[Mapping[int, list[ResponseOut]], int | None]:
-    """By position, and the position from which on they are too many for a page."""
+    """Responses by position, and the position from which on they are too many for a page."""
     rewards: dict[tuple[uuid.UUID, int, int], dict[str, float]] = defaultdict(dict)
     values = session.execute(
         select(RewardValue, RewardAssessment.name)

@@ -36,7 +36,7 @@ from steerboard.runs.tables import Run
 
 
 def evaluations_out(session: Session, evaluations: Sequence[Evaluation]) -> list[EvaluationOut]:
-    """In their order."""
+    """The evaluations in their order."""
     ids = [evaluation.id for evaluation in evaluations]
     sizes = _sizes(session, ids)
     names: dict[uuid.UUID, list[str]] = defaultdict(list)
@@ -72,7 +72,7 @@ def evaluations_out(session: Session, evaluations: Sequence[Evaluation]) -> list
 
 
 def detail(session: Session, evaluation: Evaluation) -> EvaluationDetail:
-    """With entrants, assessments, judges, campaigns, and what is left to do."""
+    """An evaluation with entrants, assessments, judges, campaigns, and what is left to do."""
     exact, near = contamination.counts(session, evaluation)
     (short,) = evaluations_out(session, [evaluation])
     categories = session.scalars(
@@ -103,7 +103,7 @@ def detail(session: Session, evaluation: Evaluation) -> EvaluationDetail:
 
 
 def entrants_out(session: Session, evaluation: Evaluation, entrants: Sequence[Entrant]) -> list[EntrantOut]:
-    """With the number of their responses and the state of their runs."""
+    """The entrants with the number of their responses and the state of their runs."""
     prompts = _sizes(session, [evaluation.id]).get(evaluation.id, (0, 0))[0]
     counts = dict(
         session.execute(
@@ -139,7 +139,7 @@ def entrants_out(session: Session, evaluation: Evaluation, entrants: Sequence[En
 
 
 def _origin(entrant: Entrant) -> dict[str, Any] | None:
-    """Where imported answers came from, without the ids that only reviews of them need."""
+    """The origin of imported answers, without the ids that only reviews of them need."""
     if entrant.imported is None:
         return None
     return {name: value for name, value in entrant.imported.items() if name != "answer_ids"}
@@ -148,7 +148,7 @@ def _origin(entrant: Entrant) -> dict[str, Any] | None:
 def assessments_out(
     session: Session, evaluation: Evaluation, assessments: Sequence[RewardAssessment]
 ) -> list[RewardAssessmentOut]:
-    """With how much of the work is done."""
+    """The assessments, and how much of their work is done."""
     responses = session.scalar(
         select(func.count())
         .select_from(Response)

@@ -36,7 +36,7 @@ def child_of(stage: RecipeStage | None, part: str) -> dict[str, Any]:
 
 def section_of(session: Session, evaluation: Evaluation) -> RecipeSection | None:
     """What the stage kept of the recipe when the evaluation was complete."""
-    mine = RunOutput.run_id == evaluation.run_id, RunOutput.type == "report"
-    document = session.scalar(select(RunOutput.document).where(*mine))
+    conditions = RunOutput.run_id == evaluation.run_id, RunOutput.type == "report"
+    document = session.scalar(select(RunOutput.document).where(*conditions))
     report = read_report(document).report if document is not None else None
     return report.recipe if report is not None else None

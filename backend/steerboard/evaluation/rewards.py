@@ -41,9 +41,9 @@ _STORE = """
 
 
 def assessments_of(session: Session, evaluation: Evaluation) -> list[RewardAssessment]:
-    """In the order in which they were asked for."""
-    mine = select(RewardAssessment).where(RewardAssessment.evaluation_id == evaluation.id)
-    return list(session.scalars(mine.order_by(RewardAssessment.id)))
+    """The assessments in the order in which they were asked for."""
+    query = select(RewardAssessment).where(RewardAssessment.evaluation_id == evaluation.id)
+    return list(session.scalars(query.order_by(RewardAssessment.id)))
 
 
 def assess(

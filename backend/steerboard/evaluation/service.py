@@ -27,62 +27,62 @@ from steerboard_contracts.report.evaluation import Unfinished
 from steerboard_contracts.report.sections.comparison import By
 
 
-def create(session: Session, project: Project, asked: EvaluationCreate, actor: str) -> Evaluation:
+def create(session: Session, project: Project, given: EvaluationCreate, actor: str) -> Evaluation:
     """Choose the prompts and let every entrant answer them; reward models follow when all answers are there.
 
     Raises `NotFound`, `NameTaken`, `EmptySelection`, and what `divergence.chosen`, `entrants.add` and
     `rewards.assess` raise.
     """
-    _check_free(session, project, asked.name)
-    chosen = prompts.choose(session, project, asked.prompts)
+    _check_free(session, project, given.name)
+    chosen = prompts.choose(session, project, given.prompts)
     evaluation = Evaluation(
         project_id=project.id,
-        name=asked.name,
-        description=asked.description,
+        name=given.name,
+        description=given.description,
         prompts_from=chosen.origin,
         checked_against=[],
-        seed=asked.seed,
-        pool=asked.pool,
-        kl_to=divergence.chosen(session, project, asked.kl_to) if asked.kl_to is not None else None,
+        seed=given.seed,
+        pool=given.pool,
+        kl_to=divergence.chosen(session, project, given.kl_to) if given.kl_to is not None else None,
         version=0,
         created_by=actor,
     )
     session.add(evaluation)
     session.flush()
     prompts.store(session, evaluation, chosen)
-    for number, entrant in enumerate(asked.entrants):
+    for number, entrant in enumerate(given.entrants):
         with entrants.faults_below(f"body.entrants.{number}"):
             entrants.add(session, project, evaluation, entrant, actor)
-    for name in dict.fromkeys(asked.rewards):
+    for name in dict.fromkeys(given.rewards):
         rewards.assess(session, project, evaluation, name, actor)
-    contamination.plan(session, project, evaluation, asked.check_against)
+    contamination.plan(session, project, evaluation, given.check_against)
     changed(session, evaluation, "created")
     return evaluation
 
 
-def add_entrant(session: Session, project: Project, evaluation: Evaluation, asked: EntrantIn, actor: str) -> Entrant:
+def add_entrant(session: Session, project: Project, evaluation: Evaluation, given: EntrantIn, actor: str) -> Entrant:
     """One more, who answers the same prompts; the evaluation's reward models score it too."""
     with entrants.faults_below("body"):
-        entrant = entrants.add(session, project, evaluation, asked, actor)
+        entrant = entrants.add(session, project, evaluation, given, actor)
     rewards.assess_new_responses(session, project, evaluation, actor)
     contamination.plan(session, project, evaluation, None)
     changed(session, evaluation, "entrants")
     return entrant
 
 
-def change(session: Session, project: Project, evaluation: Evaluation, asked: EvaluationChange) -> None:
+def change(session: Session, project: Project, evaluation: Evaluation, given: EvaluationChange) -> None:
     """Raises `NameTaken`."""
-    if asked.name is not None and asked.name != evaluation.name:
-        _check_free(session, project, asked.name)
-        evaluation.name = asked.name
-    if asked.description is not None:
-        evaluation.description = asked.description
+    if given.name is not None and given.name != evaluation.name:
+        _check_free(session, project, given.name)
+        evaluation.name = given.name
+    if given.description is not None:
+        evaluation.description = given.description
     session.flush()
     changed(session, evaluation, "name")
 
 
 def delete(session: Session, evaluation: Evaluation, actor: str) -> None:
-    """With all that was found, and its runs are cancelled. Raises `InUse` when people have ranked in it."""
+    """Delete it with all that was found, and its runs are cancelled. Raises `InUse` when people have ranked in it."""
     rankings = session.scalar(
         select(func.count())
         .select_from(RankingTask)
@@ -143,8 +143,8 @@ def _of_run(what: str, run: Run | None, by: By | None = None, source: str | None
     if run is None or run.state == "succeeded":
         return []
     words = {"pending": "wait", "queued": "wait", "running": "are under way", "failed": "failed"}
-    said = f"{what} {words.get(run.state, 'were cancelled')}: {run.reason}"
-    return [Unfinished(words=said, by=by, source=source)]
+    text = f"{what} {words.get(run.state, 'were cancelled')}: {run.reason}"
+    return [Unfinished(words=text, by=by, source=source)]
 
 
 def _runs(session: Session, evaluation: Evaluation) -> list[Run]:

@@ -1,4 +1,4 @@
-"""From an evaluation in the database to the files that its stages read."""
+"""The files that an evaluation's stages read, from the database."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def _prompts(session: Session, run: Run, path: Path) -> PromptsInput:
     evaluation, _ = part_of_run(session, run, Entrant, "entrant")
     names = "position", "category", "messages", "follow_ups"
     columns = [getattr(EvaluationPrompt, name) for name in names]
-    mine = select(*columns).where(EvaluationPrompt.evaluation_id == evaluation.id).order_by(EvaluationPrompt.position)
+    query = select(*columns).where(EvaluationPrompt.evaluation_id == evaluation.id).order_by(EvaluationPrompt.position)
     count = 0
     with renamed_at_end(path) as file:
-        for row in session.execute(mine):
+        for row in session.execute(query):
             file.write(orjson.dumps(dict(zip(names, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE))
             count += 1
     return PromptsInput(name=evaluation.name, path=str(path), prompts=count)

@@ -52,8 +52,8 @@ def best_first(session: Session, evaluation: Evaluation) -> list[tuple[Entrant, 
 
 
 def _beaten(means: Mapping[uuid.UUID, float], entrant: uuid.UUID) -> float:
-    mine = means[entrant]
-    points = [0.5 if mean == mine else float(mean < mine) for other, mean in means.items() if other != entrant]
+    own = means[entrant]
+    points = [0.5 if mean == own else float(mean < own) for other, mean in means.items() if other != entrant]
     return sum(points) / len(points)
 
 

@@ -85,9 +85,9 @@ def _post(settings: Settings, url: str, body: bytes, headers: dict[str, str]) ->
             with client.stream("POST", url, content=body, headers=sent) as response:
                 if response.is_success:
                     return DeliveryResult(response.status_code, None)
-                said = _words(response)
+                words = _words(response)
                 return DeliveryResult(
-                    response.status_code, f"answered {response.status_code}" + (f": {said}" if said else "")
+                    response.status_code, f"answered {response.status_code}" + (f": {words}" if words else "")
                 )
     except httpx.TimeoutException:
         return DeliveryResult(None, f"no answer within {TIMEOUT_SECONDS:.0f} s")

@@ -108,8 +108,8 @@ def _message(settings: Settings, letter: Letter) -> EmailMessage:
 
 
 def _refusals(refused: dict[str, tuple[int, bytes]]) -> list[str]:
-    return [f"{address} ({code} {_words(said)})" for address, (code, said) in refused.items()]
+    return [f"{address} ({code} {_words(reply)})" for address, (code, reply) in refused.items()]
 
 
-def _words(said: bytes | str) -> str:
-    return said if isinstance(said, str) else said.decode(errors="replace")
+def _words(reply: bytes | str) -> str:
+    return reply if isinstance(reply, str) else reply.decode(errors="replace")

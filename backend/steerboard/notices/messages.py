@@ -45,19 +45,20 @@ def subject(payloads: Sequence[dict[str, Any]], project: str) -> str:
 
 def plain(payloads: Sequence[dict[str, Any]]) -> str:
     """The text of an e-mail."""
-    return "\n".join("\n".join(filter(None, (one.title, one.reason, one.url, ""))) for one in map(message_of, payloads))
+    notes = map(message_of, payloads)
+    return "\n".join("\n".join(filter(None, (note.title, note.reason, note.url, ""))) for note in notes)
 
 
 def slack(payloads: Sequence[dict[str, Any]]) -> str:
     """Slack's markup, one paragraph a notice."""
     return "\n".join(
-        f"*<{_escaped(one.url)}|{_escaped(one.title)}>*" + (f"\n{_escaped(one.reason)}" if one.reason else "")
-        for one in map(message_of, payloads)
+        f"*<{_escaped(note.url)}|{_escaped(note.title)}>*" + (f"\n{_escaped(note.reason)}" if note.reason else "")
+        for note in map(message_of, payloads)
     )
 
 
 def _line(text: str) -> str:
-    """On one line: a header must not contain another."""
+    """The text on one line: a header must not contain another."""
     return " ".join(text.split())
 
 

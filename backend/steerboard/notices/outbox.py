@@ -56,17 +56,17 @@ def write_endings(session: Session, runs: Collection[Run]) -> None:
 
 def write_news(session: Session, news: Sequence[News]) -> None:
     """Add the deliveries of events that are not the end of a run or pipeline."""
-    rules = _active(session, {one.project_id for one in news})
+    rules = _active(session, {item.project_id for item in news})
     if not rules:
         return
-    for one in news:
-        project = session.get_one(Project, one.project_id)
-        if one.run is None:
-            data = {"project": project.name, "url": link(project, one.path), **one.about}
+    for item in news:
+        project = session.get_one(Project, item.project_id)
+        if item.run is None:
+            data = {"project": project.name, "url": link(project, item.path), **item.about}
         else:
-            pipeline = session.get(Pipeline, one.run.pipeline_id) if one.run.pipeline_id else None
-            data = _of_run(one.run, project, pipeline) | one.about
-        _tell(session, rules, one.project_id, one.event, data, once=one.once)
+            pipeline = session.get(Pipeline, item.run.pipeline_id) if item.run.pipeline_id else None
+            data = _of_run(item.run, project, pipeline) | item.about
+        _tell(session, rules, item.project_id, item.event, data, once=item.once)
 
 
 def _active(session: Session, projects: Collection[uuid.UUID]) -> Sequence[NoticeRule]:
@@ -100,7 +100,7 @@ def due_at(session: Session, schedule: Schedule) -> dt.datetime | None:
 
 
 def link(project: Project, path: str = "") -> str:
-    """Where a person sees it in the dashboard."""
+    """The address at which a person sees it in the dashboard."""
     return f"{get_settings().public_url}/p/{project.name}{path}"
 
 
@@ -123,8 +123,8 @@ def _tell(
 def _was_told(session: Session, rule: NoticeRule, once: str) -> bool:
     """Also while another transaction is telling it: of two at a time one waits here for the other."""
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{rule.id}:{once}", 0))))
-    told = NoticeDelivery.rule_id == rule.id, NoticeDelivery.once == once
-    return session.scalar(select(NoticeDelivery.id).where(*told)) is not None
+    delivered = NoticeDelivery.rule_id == rule.id, NoticeDelivery.once == once
+    return session.scalar(select(NoticeDelivery.id).where(*delivered)) is not None
 
 
 def _counts(session: Session, pipeline_id: uuid.UUID) -> dict[str, int]:

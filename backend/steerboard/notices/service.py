@@ -32,14 +32,14 @@ _CHANNELS = {"webhook": "webhook", "slack": "Slack", "email": "e-mail"}
 
 
 def rules_of(session: Session, project: Project) -> list[NoticeRule]:
-    """By name."""
+    """The rules by name."""
     return list(
         session.scalars(select(NoticeRule).where(NoticeRule.project_id == project.id).order_by(NoticeRule.name))
     )
 
 
 def get_notice_rule(session: Session, project: Project, ref: str) -> NoticeRule:
-    """By id or name. Raises `NotFound`, also for another project's."""
+    """The rule by id or name. Raises `NotFound`, also for another project's."""
     rule = find(
         session, select(NoticeRule).where(NoticeRule.project_id == project.id), NoticeRule.id, NoticeRule.name, ref
     )
@@ -56,8 +56,8 @@ def create(
     check_name(given.name)
     if session.scalar(select(NoticeRule.id).where(NoticeRule.project_id == project.id, NoticeRule.name == given.name)):
         raise NameTaken(f"there is already a notice rule {given.name!r}", hint="Choose another name.")
-    mine = select(func.count()).select_from(NoticeRule).where(NoticeRule.project_id == project.id)
-    if (session.scalar(mine) or 0) >= MOST_RULES:
+    count = select(func.count()).select_from(NoticeRule).where(NoticeRule.project_id == project.id)
+    if (session.scalar(count) or 0) >= MOST_RULES:
         raise Conflict(
             f"a project has at most {MOST_RULES} notice rules",
             code="too_many_notice_rules",
@@ -146,7 +146,7 @@ def _mismatch(detail: str, field: str) -> BadInput:
 
 
 def remove(session: Session, rule: NoticeRule) -> None:
-    """With all of its deliveries."""
+    """Remove a rule with all of its deliveries."""
     session.execute(delete(NoticeRule).where(NoticeRule.id == rule.id))
 
 

@@ -25,8 +25,8 @@ def calibrate_judge(evaluation: str, judge: str, body: CalibrationIn, session: D
     """Ask a judge about pairs whose better side is known. The pairs become an evaluation, once for all judges; asking
     again about the same pairs costs nothing."""
     judge_row = get_judge(session, get_evaluation(session, access.project, evaluation), judge)
-    pairs, asked = calibrate(session, access.project, judge_row, body, access.actor)
+    pairs, calibrated = calibrate(session, access.project, judge_row, body, access.actor)
     detail = {"dataset": body.dataset, "limit": body.limit}
     audit(session, access, "judge.calibrate", f"judge {judge_row.name} {judge_row.id} on {pairs.name}", detail)
-    (shown,) = judges_out(session, pairs, asked)
+    (shown,) = judges_out(session, pairs, calibrated)
     return CalibrationOut(evaluation_id=pairs.id, evaluation=pairs.name, judge=shown)

@@ -31,7 +31,7 @@ _AGAINST_BASELINE = ("alpaca_eval", "arena_hard")
 
 
 def calibrate(
-    session: Session, project: Project, judge: Judge, asked: CalibrationIn, actor: str
+    session: Session, project: Project, judge: Judge, request: CalibrationIn, actor: str
 ) -> tuple[Evaluation, Judge]:
     """The judge as it is asked about the pairs: a new one, which spends the budget of the old one, or the one that was
     asked the same before. That one continues where it had failed or was cancelled, such as by a budget that was spent.
@@ -44,14 +44,14 @@ def calibrate(
             code="imported_judge",
             hint="Add a judge with an endpoint or a preference model.",
         )
-    dataset = get_dataset(session, project, asked.dataset)
+    dataset = get_dataset(session, project, request.dataset)
     if dataset.kind != "preferences":
         raise BadInput(
             f"{dataset.name!r} holds {dataset.kind}; only preferences name their better side",
             code="wrong_kind",
             hint="Choose a dataset of preferences.",
         )
-    evaluation = _pairs_of(session, project, dataset, asked) or _create(session, project, dataset, asked, actor)
+    evaluation = _pairs_of(session, project, dataset, request) or _create(session, project, dataset, request, actor)
     for known in judges_of(session, evaluation):
         if same_judge(judge, known):
             if broken(session, known):
@@ -81,31 +81,31 @@ def calibrate(
     return evaluation, made
 
 
-def _pairs_of(session: Session, project: Project, dataset: Dataset, asked: CalibrationIn) -> Evaluation | None:
-    mine = select(Evaluation).where(
-        Evaluation.project_id == project.id, Evaluation.prompts_from == _origin(dataset, asked)
+def _pairs_of(session: Session, project: Project, dataset: Dataset, request: CalibrationIn) -> Evaluation | None:
+    query = select(Evaluation).where(
+        Evaluation.project_id == project.id, Evaluation.prompts_from == _origin(dataset, request)
     )
-    return session.scalars(mine.order_by(Evaluation.id).limit(1)).first()
+    return session.scalars(query.order_by(Evaluation.id).limit(1)).first()
 
 
-def _origin(dataset: Dataset, asked: CalibrationIn) -> dict[str, Any]:
+def _origin(dataset: Dataset, request: CalibrationIn) -> dict[str, Any]:
     return {
         "kind": CALIBRATION,
         "dataset": dataset.name,
         "dataset_id": str(dataset.id),
         "split": "all",
-        "limit": asked.limit,
-        "seed": asked.seed,
+        "limit": request.limit,
+        "seed": request.seed,
     }
 
 
-def _create(session: Session, project: Project, dataset: Dataset, asked: CalibrationIn, actor: str) -> Evaluation:
-    order = func.md5(literal(f"{asked.seed}:") + cast(SampleRow.row, Text))
+def _create(session: Session, project: Project, dataset: Dataset, request: CalibrationIn, actor: str) -> Evaluation:
+    order = func.md5(literal(f"{request.seed}:") + cast(SampleRow.row, Text))
     rows = session.execute(
         select(SampleRow.row, SampleRow.sample)
         .where(SampleRow.dataset_id == (dataset.base_dataset_id or dataset.id))
         .order_by(order)
-        .limit(asked.limit)
+        .limit(request.limit)
     ).all()
     if not rows:
         raise EmptySelection(f"dataset {dataset.name} has no rows", hint="Choose another one.")
@@ -114,9 +114,9 @@ def _create(session: Session, project: Project, dataset: Dataset, asked: Calibra
         project_id=project.id,
         name=free_name(wanted, names_like(session, Evaluation.name, wanted, Evaluation.project_id == project.id)),
         description=f"Pairs of {dataset.name}, to see whether judges prefer the side that is known to be better.",
-        prompts_from=_origin(dataset, asked),
+        prompts_from=_origin(dataset, request),
         checked_against=[],
-        seed=asked.seed,
+        seed=request.seed,
         version=0,
         created_by=actor,
     )

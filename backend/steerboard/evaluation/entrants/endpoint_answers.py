@@ -124,9 +124,9 @@ class Respondent:
     def all(self, jobs: Iterable[Callable[[], None]], threads: int, on_done: Callable[[], None]) -> None:
         """Do all jobs, this many at a time. When one fails the others are ended, and its error is raised."""
         with ThreadPoolExecutor(threads) as pool:
-            asked = [pool.submit(job) for job in jobs]
+            futures = [pool.submit(job) for job in jobs]
             try:
-                for answer in as_completed(asked):
+                for answer in as_completed(futures):
                     answer.result()
                     on_done()
             except BaseException:

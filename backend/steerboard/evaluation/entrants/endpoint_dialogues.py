@@ -49,8 +49,8 @@ class Dialogue:
                     return
                 messages = turns_before_last(prompt["messages"], prompt["follow_ups"], [*turns, ""])
                 seed = seed_of(self._config.seed, place)
-                said = self._respondent.ask(f"prompt {place[0]}", messages, decoding, seed)
-                known = {"position": place[0], "sample": sample, "turn": turn, **said}
+                answer = self._respondent.ask(f"prompt {place[0]}", messages, decoding, seed)
+                known = {"position": place[0], "sample": sample, "turn": turn, **answer}
                 self._kept.add([known])
             turns.append(known["text"])
 

@@ -50,8 +50,8 @@ def work(
 
     def answer(row: int, prompt: Messages, n: int) -> None:
         if not respondent.stopping.is_set():
-            said = respondent.ask(f"row {row}", prompt, config.decoding, seed_of(config.seed, (row, n)))
-            kept.add([{"row": row, "n": n, **said}])
+            reply = respondent.ask(f"row {row}", prompt, config.decoding, seed_of(config.seed, (row, n)))
+            kept.add([{"row": row, "n": n, **reply}])
 
     def progress() -> None:
         event_writer.say(Progress(done=len(kept.rows), total=total, unit="answers", phase="asking"))

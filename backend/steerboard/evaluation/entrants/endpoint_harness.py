@@ -50,11 +50,11 @@ def run_harness(folder: Path, settings: Settings, target: Target, event_writer: 
     """Start it, answer its questions and pass its events on until it ends. Returns its exit code; a harness that a
     signal ended ends this process likewise. Raises `EngineMissing`."""
     python = lm_eval.require_python(settings)
-    ours, theirs = socket.socketpair()
-    with theirs:
+    ours, remote = socket.socketpair()
+    with remote:
         harness = subprocess.Popen(
             [python, "-m", "steerboard_workers.stages", folder],
-            stdin=theirs.fileno(),
+            stdin=remote.fileno(),
             stdout=subprocess.PIPE,
             env=_environment() | lm_eval.variables(settings.home),
         )

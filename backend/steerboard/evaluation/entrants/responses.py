@@ -27,7 +27,7 @@ _COPY = f"COPY evaluation_responses (entrant_id, {', '.join(_COLUMNS)}) FROM STD
 
 
 def entrants_of(session: Session, evaluation: Evaluation) -> Sequence[Entrant]:
-    """In their order."""
+    """The entrants in their order."""
     return session.scalars(
         select(Entrant).where(Entrant.evaluation_id == evaluation.id).order_by(Entrant.position, Entrant.id)
     ).all()

@@ -72,7 +72,7 @@ def add(
     session: Session,
     project: Project,
     evaluation: Evaluation,
-    asked: EntrantIn,
+    given: EntrantIn,
     actor: str,
     stage: RecipeStage | None = None,
 ) -> Entrant:
@@ -81,27 +81,27 @@ def add(
     `several_turns`, `too_many_entrants`).
     """
     position = next_position(session, evaluation)
-    decoding, temperatures = _decoding(asked)
+    decoding, temperatures = _decoding(given)
     entrant = Entrant(
         evaluation_id=evaluation.id,
         position=position,
         decoding={**decoding.model_dump(mode="json", exclude={"n"}), "temperatures": temperatures},
-        samples=asked.samples,
-        score=asked.score,
+        samples=given.samples,
+        score=given.score,
     )
     inputs: dict[str, InputRef] = {}
-    if asked.reward is not None:
-        chooser = _chooser(session, project, evaluation, asked.reward)
+    if given.reward is not None:
+        chooser = _chooser(session, project, evaluation, given.reward)
         inputs["reward"] = InputRef(model=chooser.id)
-        best_of = {"n": asked.best_of, "reward": chooser.name, "content_hash": chooser.artifact_hash}
+        best_of = {"n": given.best_of, "reward": chooser.name, "content_hash": chooser.artifact_hash}
         entrant.decoding = {**entrant.decoding, "best_of": best_of}
-    if asked.model is not None:
-        model = get_model(session, project, asked.model)
-        _of_model(entrant, model, asked)
+    if given.model is not None:
+        model = get_model(session, project, given.model)
+        _of_model(entrant, model, given)
         inputs["model"] = InputRef(model=model.id)
     else:
-        _of_endpoint(session, entrant, get_endpoint(session, project, asked.endpoint or ""), asked)
-    entrant.name = asked.name or _default_name(session, evaluation, entrant)
+        _of_endpoint(session, entrant, get_endpoint(session, project, given.endpoint or ""), given)
+    entrant.name = given.name or _default_name(session, evaluation, entrant)
     check_free(session, evaluation, entrant.name)
     session.add(entrant)
     session.flush()
@@ -118,12 +118,12 @@ def add(
             entrant=entrant.id,
             prompts_hash=prompts_hash(session, evaluation.id),
             endpoint=endpoint.name if endpoint else None,
-            engine=asked.engine,
+            engine=given.engine,
             decoding=decoding,
             temperatures=temperatures,
             score=entrant.score,
             samples=entrant.samples,
-            best_of=asked.best_of,
+            best_of=given.best_of,
             estimates_kl=divergence.estimates_kl(evaluation, entrant),
             seed=evaluation.seed,
             **how,
@@ -154,8 +154,8 @@ def faults_below(place: str) -> Iterator[None]:
 def next_position(session: Session, evaluation: Evaluation) -> int:
     """The place of one more entrant. Others who add one wait. Raises `BadInput` (`too_many_entrants`)."""
     session.execute(select(Evaluation.id).where(Evaluation.id == evaluation.id).with_for_update(key_share=True))
-    mine = Entrant.evaluation_id == evaluation.id
-    count, last = session.execute(select(func.count(), func.max(Entrant.position)).where(mine)).one()
+    in_evaluation = Entrant.evaluation_id == evaluation.id
+    count, last = session.execute(select(func.count(), func.max(Entrant.position)).where(in_evaluation)).one()
     if count >= MOST_ENTRANTS:
         raise BadInput(f"an evaluation has at most {MOST_ENTRANTS} entrants", code="too_many_entrants")
     return 0 if last is None else int(last) + 1
@@ -168,7 +168,7 @@ def check_free(session: Session, evaluation: Evaluation, name: str) -> None:
 
 
 def get_entrant(session: Session, evaluation: Evaluation, ref: str | uuid.UUID) -> Entrant | None:
-    """By name or id."""
+    """The entrant by name or id."""
     return find(session, select(Entrant).where(Entrant.evaluation_id == evaluation.id), Entrant.id, Entrant.name, ref)
 
 
@@ -181,7 +181,7 @@ def family_of(model: str) -> str | None:
     return None
 
 
-def _of_model(entrant: Entrant, model: Model, asked: EntrantIn) -> None:
+def _of_model(entrant: Entrant, model: Model, given: EntrantIn) -> None:
     if model.role not in POLICIES:
         raise BadInput(
             f"{model.name!r} is a model of role {model.role}, and writes no answers",
@@ -190,24 +190,24 @@ def _of_model(entrant: Entrant, model: Model, asked: EntrantIn) -> None:
         )
     info = ModelInfo.model_validate(model.info) if model.info else None
     form = info.condition if info is not None else None
-    if asked.score is not None and form is None:
+    if given.score is not None and form is None:
         raise BadInput(
             f"a score was requested from {model.name!r}, a model that does not take scores",
             code="no_score_format",
             hint=f"Only policies of {conditioned_labels()} take scores; leave the score out for others.",
         )
-    if form is None and isinstance(asked.decoding, Decoding) and asked.decoding.guided:
-        raise no_guidance(asked.decoding.guidance, f"from {model.name!r}, a model that does not take scores")
+    if form is None and isinstance(given.decoding, Decoding) and given.decoding.guided:
+        raise no_guidance(given.decoding.guidance, f"from {model.name!r}, a model that does not take scores")
     entrant.source = "model"
     entrant.model_id = model.id
     entrant.name = model.name
     entrant.method = model.method or model.role
     entrant.content_hash = model.artifact_hash
     if form is not None:
-        condition = form.resolve(asked.score)
-        entrant.score = None if asked.score is None and not condition.root else condition
+        condition = form.resolve(given.score)
+        entrant.score = None if given.score is None and not condition.root else condition
     architecture = info.architecture if info is not None else ""
-    entrant.family = asked.family or family_of(model.name) or family_of(_words(architecture))
+    entrant.family = given.family or family_of(model.name) or family_of(_words(architecture))
 
 
 def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: str) -> Model:
@@ -220,8 +220,8 @@ def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: st
             hint=what_to_name(model.role, ("reward",)),
             errors=[ErrorLocation(location="reward", message="is not a reward model")],
         )
-    mine = EvaluationPrompt.evaluation_id == evaluation.id, func.jsonb_array_length(EvaluationPrompt.follow_ups) > 0
-    if session.scalar(select(EvaluationPrompt.position).where(*mine).limit(1)) is not None:
+    dialogs = EvaluationPrompt.evaluation_id == evaluation.id, func.jsonb_array_length(EvaluationPrompt.follow_ups) > 0
+    if session.scalar(select(EvaluationPrompt.position).where(*dialogs).limit(1)) is not None:
         raise BadInput(
             "the best of several answers is chosen for prompts of one turn, and some of these have more",
             code="several_turns",
@@ -231,17 +231,17 @@ def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: st
     return model
 
 
-def _of_endpoint(session: Session, entrant: Entrant, endpoint: Endpoint, asked: EntrantIn) -> None:
+def _of_endpoint(session: Session, entrant: Entrant, endpoint: Endpoint, given: EntrantIn) -> None:
     policy = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
-    score_text(endpoint, policy, asked.score)  # or it would be refused when its run begins
-    if isinstance(asked.decoding, Decoding):
-        check_guidance(endpoint, policy, asked.decoding.guidance)
+    score_text(endpoint, policy, given.score)  # or it would be refused when its run begins
+    if isinstance(given.decoding, Decoding):
+        check_guidance(endpoint, policy, given.decoding.guidance)
     entrant.source = "endpoint"
     entrant.endpoint_id = endpoint.id
     entrant.name = endpoint.name
     entrant.method = (policy.method or policy.role) if policy is not None else None
     entrant.content_hash = policy.artifact_hash if policy is not None else None
-    entrant.family = asked.family or family_of(endpoint.model)
+    entrant.family = given.family or family_of(endpoint.model)
 
 
 def _words(architecture: str) -> str:
@@ -249,10 +249,10 @@ def _words(architecture: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", architecture)
 
 
-def _decoding(asked: EntrantIn) -> tuple[Decoding, dict[str, float]]:
+def _decoding(entrant: EntrantIn) -> tuple[Decoding, dict[str, float]]:
     """Greedy for one answer, sampled for several, unless something else is asked for; and temperatures by category."""
-    sampled = asked.best_of or asked.samples
-    given = asked.decoding or ("greedy" if sampled == 1 else "sampled")
+    sampled = entrant.best_of or entrant.samples
+    given = entrant.decoding or ("greedy" if sampled == 1 else "sampled")
     if given == "by_category":
         return Decoding(temperature=DEFAULT_TEMPERATURE), dict(MT_BENCH_TEMPERATURES)
     decoding = Decoding(temperature=1.0 if given == "sampled" else 0.0) if isinstance(given, str) else given
@@ -285,5 +285,5 @@ def _taken(session: Session, evaluation: Evaluation, name: str) -> bool:
 
 
 def decoding_of(entrant: Entrant) -> dict[str, Any]:
-    """As the API shows it: without empty temperatures."""
+    """The decoding as the API shows it: without empty temperatures."""
     return {name: value for name, value in entrant.decoding.items() if name != "temperatures" or value}

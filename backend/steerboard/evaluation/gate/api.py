@@ -38,10 +38,10 @@ _XML: dict[int | str, dict[str, Any]] = {200: {"content": {"application/xml": {}
 
 
 @router.post("/{evaluation}/gate", responses={**problems(404), **_XML})
-async def evaluation_gate(request: Request, asked: ReportOf, body: GateRules, format: Format = "json") -> GateVerdict:
+async def evaluation_gate(request: Request, target: ReportOf, body: GateRules, format: Format = "json") -> GateVerdict:
     """Hold rules against the report: pass, fail, or invalid where something cannot be decided. Notices tell of the
     first two."""
-    return await _gate(request, asked, body, format)
+    return await _gate(request, target, body, format)
 
 
 async def _of_pipeline(
@@ -60,18 +60,18 @@ async def _of_pipeline(
 @pipeline_router.post("/{pipeline}/gate", responses={**problems(404, 409), **_XML})
 async def pipeline_gate(
     request: Request,
-    asked: Annotated[tuple[Project, uuid.UUID], Depends(_of_pipeline)],
+    target: Annotated[tuple[Project, uuid.UUID], Depends(_of_pipeline)],
     body: GateRules,
     format: Format = "json",
 ) -> GateVerdict:
     """Hold rules against a pipeline's evaluation; an entrant has the name of its stage, and its score: `policy_5`."""
-    return await _gate(request, asked, body, format)
+    return await _gate(request, target, body, format)
 
 
 async def _gate(
-    request: Request, asked: tuple[Project, uuid.UUID], body: GateRules, format: Literal["json", "junit"]
+    request: Request, target: tuple[Project, uuid.UUID], body: GateRules, format: Literal["json", "junit"]
 ) -> GateVerdict:
-    owner, id_ = asked
+    owner, id_ = target
     report = await read_report(request, id_)
     verdict = await in_turn(request, _decide, request.app, owner, report, body)
     if format == "junit":
@@ -93,7 +93,7 @@ def _tell(session: Session, project: Project, report: EvaluationReport, rules: G
     if verdict.verdict == "invalid":
         return
     state = "passed" if verdict.verdict == "pass" else "failed"
-    asked = hashlib.sha256(f"{verdict.model_dump_json()} {rules.model_dump_json()}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{verdict.model_dump_json()} {rules.model_dump_json()}".encode()).hexdigest()
     about = {
         "id": str(report.evaluation_id),
         "name": report.evaluation,
@@ -104,4 +104,4 @@ def _tell(session: Session, project: Project, report: EvaluationReport, rules: G
         ],
     }
     path = f"/evaluations/{report.evaluation_id}"
-    note_news(session, News(project.id, f"gate.{state}", about, path=path, once=f"gate {asked}"))
+    note_news(session, News(project.id, f"gate.{state}", about, path=path, once=f"gate {digest}"))

@@ -31,7 +31,7 @@ _WORST = ("invalid", "fail", "pass")
 def expected_hashes(
     session: Session, project: Project, pins: Mapping[str, BaselinePin]
 ) -> dict[str, tuple[str | None, str]]:
-    """By entrant: the content hash that it must have, None where nothing has it; and what was pinned, in words."""
+    """The content hash that each entrant must have, None where nothing has it; and what was pinned, in words."""
     return {name: _expected(session, project, pin) for name, pin in pins.items()}
 
 
@@ -157,9 +157,9 @@ def _missing(report: EvaluationReport, rule: GateRule, figure: Figure, given: Ga
         return None  # the entrant's answers are to other prompts
     allowed = given.max_missing if rule.max_missing is None else rule.max_missing
     for row in report.entrants:
-        asked = row.responses + row.missing
-        if row.name in (rule.entrant, vs) and row.missing > allowed * asked:
-            return f"{row.missing} of {asked} answers of {row.name} are missing, more than {allowed:.0%}"
+        total = row.responses + row.missing
+        if row.name in (rule.entrant, vs) and row.missing > allowed * total:
+            return f"{row.missing} of {total} answers of {row.name} are missing, more than {allowed:.0%}"
     return None
 
 

@@ -23,8 +23,8 @@ def junit_xml(verdict: GateVerdict) -> str:
         case_element = ElementTree.SubElement(suite, "testcase", case)
         if rule.outcome != "pass":
             tag, kind = ("failure", "fail") if rule.outcome == "fail" else ("error", "invalid")
-            said = ElementTree.SubElement(case_element, tag, {"type": kind, "message": _clean(rule.why)})
-            said.text = _clean(f"{rule.text}: {rule.why}")
+            element = ElementTree.SubElement(case_element, tag, {"type": kind, "message": _clean(rule.why)})
+            element.text = _clean(f"{rule.text}: {rule.why}")
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

@@ -22,7 +22,7 @@ from steerboard_contracts.report.sections.rewards import RewardReport
 def reward_differences(
     session: Session, project: Project, report: EvaluationReport, given: GateRules
 ) -> dict[tuple[str, str, str], PairedShare | str]:
-    """For each rule that compares reward models on a benchmark; see `Differences`. Raises `BadInput` for the rules."""
+    """The difference for each rule that compares reward models on a benchmark; see `Differences`. Raises `BadInput`."""
     differences: dict[tuple[str, str, str], PairedShare | str] = {}
     for rule in parse_rules(given, [entrant.name for entrant in report.entrants]):
         if rule.metric != "benchmark_accuracy" or rule.vs is None or rule.benchmark is None:
@@ -39,7 +39,7 @@ def reward_differences(
 def _difference(
     session: Session, project: Project, section: RewardReport, vs: str, benchmark: str
 ) -> PairedShare | str | None:
-    """None for a model of the same weights."""
+    """Returns None for a model of the same weights."""
     same = select(Model).where(Model.project_id == project.id, Model.artifact_hash == section.content_hash)
     model = session.scalars(same.order_by(Model.name != section.reward_model, Model.id.desc())).first()
     if model is None:

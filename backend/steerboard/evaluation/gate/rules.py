@@ -178,8 +178,8 @@ def _faults(rule: GateRule, entrants: Sequence[str]) -> list[tuple[str, str]]:
         return [("metric", _unknown("metric", rule.metric, METRICS))]
     faults: list[tuple[str, str]] = []
     if (rule.benchmark is None) == metric.of_benchmark:
-        said = "is on a benchmark: name it" if metric.of_benchmark else "is on no benchmark"
-        faults.append(("benchmark", f"{rule.metric} {said}"))
+        fault = "is on a benchmark: name it" if metric.of_benchmark else "is on no benchmark"
+        faults.append(("benchmark", f"{rule.metric} {fault}"))
     elif rule.metric == "benchmark" and not _FIGURE.fullmatch(rule.benchmark or ""):
         faults.append(("benchmark", f"{rule.benchmark!r} is no figure of a benchmark, such as gsm8k.strict"))
     if rule.partial and rule.metric != "benchmark":

@@ -70,8 +70,8 @@ def figures(report: EvaluationReport, rule: GateRule, differences: Differences |
             return [Figure({"value": changed}, note=in_words(report.held_out_changes) or None)]
         case "responses_missing":
             rows = [row for row in report.entrants if rule.entrant in (None, row.name)]
-            asked = sum(row.responses + row.missing for row in rows)
-            return [Figure({"value": sum(row.missing for row in rows), "n": asked}, asked)]
+            total = sum(row.responses + row.missing for row in rows)
+            return [Figure({"value": sum(row.missing for row in rows), "n": total}, total)]
         case "rank_correlation":
             return _correlations(report, rule)
         case "benchmark":
@@ -89,7 +89,7 @@ def figures(report: EvaluationReport, rule: GateRule, differences: Differences |
 
 
 def sources_of(report: EvaluationReport, by: By, name: str | None) -> Sources:
-    """By name, or all of a kind. Of a campaign with criteria: its overall ranking where there is one, else each."""
+    """The sources by name, or all of a kind. A campaign with criteria has its overall ranking, or without it each."""
     if by == "human":
         chosen = _people(report, name)
         known = [human_label(human.campaign, human.criterion) for human in report.human]
@@ -117,11 +117,11 @@ def _sections(report: EvaluationReport, by: By) -> list[tuple[str, Section]]:
 
 def _people(report: EvaluationReport, name: str | None) -> list[tuple[str, Section]]:
     exact = [human for human in report.human if human_label(human.campaign, human.criterion) == name]
-    mine = exact or [human for human in report.human if name in (None, human.campaign)]
-    ranked = {human.campaign for human in mine if human.criterion is None}
+    campaigns = exact or [human for human in report.human if name in (None, human.campaign)]
+    ranked = {human.campaign for human in campaigns if human.criterion is None}
     return [
         (human_label(human.campaign, human.criterion), human)
-        for human in mine
+        for human in campaigns
         if exact or human.criterion is None or human.campaign not in ranked
     ]
 

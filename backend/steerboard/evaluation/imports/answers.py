@@ -76,11 +76,11 @@ def import_answers(
 
 
 def _look(source: Source, format: str, prompts: Prompts, left_out: LeftOut) -> AnswersRead:
-    found = AnswersRead()
+    listed = AnswersRead()
     before: Counter[str] = Counter()
     ordinal = 0
     for line, row in read(source, ANSWERS[format]):
-        found.rows += 1
+        listed.rows += 1
         if isinstance(row, Problem):
             left_out.unreadable(line, row)
             continue
@@ -99,16 +99,16 @@ def _look(source: Source, format: str, prompts: Prompts, left_out: LeftOut) -> A
         for answer in answers:
             taken = model, position, answer.sample
             at = answer.at if answer.at is not None else -1.0
-            if taken in found.newest:
-                found.duplicates += 1
-            if taken not in found.newest or at >= found.newest[taken][1]:
-                found.newest[taken] = ordinal, at
+            if taken in listed.newest:
+                listed.duplicates += 1
+            if taken not in listed.newest or at >= listed.newest[taken][1]:
+                listed.newest[taken] = ordinal, at
             ordinal += 1
-            found.samples[model] = max(found.samples.get(model, 1), answer.sample + 1)
-        ids = found.answer_ids.setdefault(model, [])
+            listed.samples[model] = max(listed.samples.get(model, 1), answer.sample + 1)
+        ids = listed.answer_ids.setdefault(model, [])
         if answers[0].answer_id is not None and len(ids) < _MOST_ANSWER_IDS:
             ids.append(answers[0].answer_id)
-    return found
+    return listed
 
 
 def _too_many(answers: list[Answer]) -> Problem | None:

@@ -53,9 +53,9 @@ def answer_rows(session: Session, evaluation: Evaluation, format: str, entrant: 
 
 
 def _answers_of(session: Session, entrant: Entrant, prompts: dict[int, EvaluationPrompt], format: str) -> Rows:
-    mine = select(Response.position, Response.sample, Response.turns, Response.tokens)
+    query = select(Response.position, Response.sample, Response.turns, Response.tokens)
     stored = session.execute(
-        mine.where(Response.entrant_id == entrant.id)
+        query.where(Response.entrant_id == entrant.id)
         .order_by(Response.position, Response.sample)
         .execution_options(yield_per=_BATCH)
     )
@@ -69,9 +69,9 @@ def _answers_of(session: Session, entrant: Entrant, prompts: dict[int, Evaluatio
         elif format == "alpaca_eval":
             row = alpaca_eval.answer_row(_instruction(prompt), entrant.name, turns[0][0], prompt.category)
         else:
-            asked = [_instruction(prompt), *prompt.follow_ups]
+            inputs = [_instruction(prompt), *prompt.follow_ups]
             tokens = sum(rows[0].tokens) if rows[0].tokens and len(turns[0]) == 1 else None
-            row = arena_hard.answer_row(prompt.question_id, answer_id, entrant.name, asked, turns[0], tokens, tstamp)
+            row = arena_hard.answer_row(prompt.question_id, answer_id, entrant.name, inputs, turns[0], tokens, tstamp)
         # No format has a field for it, and their readers leave out what they do not know.
         yield row if entrant.score is None else {**row, "condition": entrant.score.plain()}
 
@@ -114,7 +114,7 @@ def _singles(
 ) -> Rows:
     for verdict in judged:
         prompt = prompts[verdict.position]
-        row = fastchat.single_row(prompt.question_id, names[verdict.a], judge, _said(verdict))
+        row = fastchat.single_row(prompt.question_id, names[verdict.a], judge, _kept(verdict))
         if format == "arena_bench":
             row = {"question_id": prompt.question_id, "model": row["model"], "judgment": row["judgment"]}
             row["score"] = verdict.value
@@ -135,7 +135,7 @@ def _games(
         models = names[a], names[b] if b is not None else ""
         for pair in zip_longest(*orders):
             games = {
-                first: _said(verdict) for first, verdict in zip((True, False), pair, strict=True) if verdict is not None
+                first: _kept(verdict) for first, verdict in zip((True, False), pair, strict=True) if verdict is not None
             }
             prompt = prompts[position]
             if format == "fastchat_pair":
@@ -165,8 +165,8 @@ def _reviews(
         first, second = sorted((other, verdict), key=lambda either: either.a_first is False)
         models = names[first.a], names[second.a]
         ids = _answer_id(first.a, verdict.position), _answer_id(second.a, verdict.position)
-        question_id, said = prompts[verdict.position].question_id, (_said(first), _said(second))
-        yield vicuna.review_row(question_id, models, ids, reviewer, said)
+        question_id, fields = prompts[verdict.position].question_id, (_kept(first), _kept(second))
+        yield vicuna.review_row(question_id, models, ids, reviewer, fields)
 
 
 def _answer_id(entrant: uuid.UUID, position: int) -> str:
@@ -195,8 +195,8 @@ def _annotations(
             assert b is not None
             baseline = names[b], outputs.get((b, verdict.position))
             model = names[verdict.a], outputs.get((verdict.a, verdict.position))
-            said = _said(verdict)
-            yield alpaca_eval.annotation_row(_instruction(prompt), prompt.category, baseline, model, judge, said)
+            fields = _kept(verdict)
+            yield alpaca_eval.annotation_row(_instruction(prompt), prompt.category, baseline, model, judge, fields)
 
 
 def _batches(judged: Iterable[Verdict]) -> Iterator[list[Verdict]]:
@@ -222,14 +222,14 @@ def write(rows: Rows, file: BinaryIO, as_array: bool) -> int:
     return count
 
 
-def _said(verdict: Verdict) -> dict[str, Any]:
+def _kept(verdict: Verdict) -> dict[str, Any]:
     fields = ("turn", "value", "weight", "status", "raw", "detail")
     return {**{name: getattr(verdict, name) for name in fields}, "tstamp": verdict.created_at.timestamp()}
 
 
 def _prompts(session: Session, evaluation: Evaluation) -> dict[int, EvaluationPrompt]:
-    mine = select(EvaluationPrompt).where(EvaluationPrompt.evaluation_id == evaluation.id)
-    return {prompt.position: prompt for prompt in session.scalars(mine)}
+    query = select(EvaluationPrompt).where(EvaluationPrompt.evaluation_id == evaluation.id)
+    return {prompt.position: prompt for prompt in session.scalars(query)}
 
 
 def _instruction(prompt: EvaluationPrompt) -> str:

@@ -122,7 +122,7 @@ def import_judgments(
 
 def _look(imported: ImportedVerdicts, read: JudgmentsRead, left_out: LeftOut) -> None:
     given: list[_Given] = []
-    read.unknown_turns = unknown_turns(_said(_counted(imported, read, given, left_out))).total()
+    read.unknown_turns = unknown_turns(_turn_verdicts(_counted(imported, read, given, left_out))).total()
     read.kept = {verdict.ordinal for verdict in _settled(given, "last").kept}
     read.unordered = len(_settled(given, None).unordered)
     read.rows = imported.rows
@@ -144,11 +144,11 @@ def _counted(
         yield verdict
 
 
-def _said(verdicts: Iterable[Resolved]) -> Iterator[TurnVerdict[Hashable]]:
+def _turn_verdicts(verdicts: Iterable[Resolved]) -> Iterator[TurnVerdict[Hashable]]:
     for verdict in verdicts:
-        judgment, (position, turn, *whom) = verdict.judgment, verdict.item
+        judgment, (position, turn, *entrants) = verdict.judgment, verdict.item
         raw = None if judgment.raw is None else hash(judgment.raw)
-        yield TurnVerdict(tuple(whom), position, turn, judgment.turn_given, judgment.value, raw, judgment.at)
+        yield TurnVerdict(tuple(entrants), position, turn, judgment.turn_given, judgment.value, raw, judgment.at)
 
 
 def _store(session: Session, imported: ImportedVerdicts, judge: Judge, read: JudgmentsRead) -> None:
@@ -157,17 +157,17 @@ def _store(session: Session, imported: ImportedVerdicts, judge: Judge, read: Jud
     outputs: dict[tuple[uuid.UUID, int], str] = {}
     with copy_in(session, _COPY) as copy:
         for ordinal, verdict in enumerate(imported.verdicts(LeftOut())):
-            said, b = verdict.judgment, verdict.b.id if verdict.b else None
+            judgment, b = verdict.judgment, verdict.b.id if verdict.b else None
             counts = ordinal in read.kept
-            read.statuses[said.status] += counts
-            at = dt.datetime.fromtimestamp(said.at, dt.UTC) if said.at is not None else now
+            read.statuses[judgment.status] += counts
+            at = dt.datetime.fromtimestamp(judgment.at, dt.UTC) if judgment.at is not None else now
             copy.write_row(
                 (
-                    *(judge.id, verdict.position, said.turn, verdict.a.id, b, said.a_first, said.value, said.weight),
-                    *(said.status, said.raw, said.detail, not counts, at),
+                    *(judge.id, verdict.position, judgment.turn, verdict.a.id, b, judgment.a_first, judgment.value),
+                    *(judgment.weight, judgment.status, judgment.raw, judgment.detail, not counts, at),
                 )
             )
-            for id_, output in zip((verdict.a.id, b), said.outputs, strict=True):
+            for id_, output in zip((verdict.a.id, b), judgment.outputs, strict=True):
                 if id_ in added and output is not None:
                     outputs.setdefault((id_, verdict.position), output)
     for (id_, position), output in outputs.items():
@@ -199,11 +199,11 @@ def _settings(style: str, read: JudgmentsRead) -> dict[str, str]:
     return {"baseline": read.others.most_common(1)[0][0]}
 
 
-def _judge_name(session: Session, evaluation: Evaluation, asked: str | None, otherwise: str) -> str:
+def _judge_name(session: Session, evaluation: Evaluation, wanted: str | None, otherwise: str) -> str:
     """Raises `NameTaken` for a name that was asked for; others get a number."""
     taken = set(session.scalars(select(Judge.name).where(Judge.evaluation_id == evaluation.id)))
-    if asked is not None:
-        if check_name(asked) in taken:
-            raise NameTaken(f"there is already a judge {asked!r}", hint="Give it another `name`.")
-        return asked
+    if wanted is not None:
+        if check_name(wanted) in taken:
+            raise NameTaken(f"there is already a judge {wanted!r}", hint="Give it another `name`.")
+        return wanted
     return free_name(otherwise, taken)

@@ -26,9 +26,9 @@ class Prompts:
         self._positions = [position for position, _, _, _ in rows]
         for position, question_id, messages, _ in rows:
             self._ids.setdefault(question_id, position)
-            asked = _asked(messages)
-            self._texts[asked].append(position)
-            self._text_at[position] = asked
+            question = _question(messages)
+            self._texts[question].append(position)
+            self._text_at[position] = question
         self._met: Counter[Hashable] = Counter()
 
     @classmethod
@@ -39,8 +39,8 @@ class Prompts:
             EvaluationPrompt.messages,
             EvaluationPrompt.follow_ups,
         )
-        mine = select(*columns).where(EvaluationPrompt.evaluation_id == evaluation.id)
-        return cls([tuple(row) for row in session.execute(mine.order_by(EvaluationPrompt.position))])  # type: ignore[misc]
+        query = select(*columns).where(EvaluationPrompt.evaluation_id == evaluation.id)
+        return cls([tuple(row) for row in session.execute(query.order_by(EvaluationPrompt.position))])  # type: ignore[misc]
 
     def again(self) -> None:
         """Before the same rows are gone through a second time."""
@@ -55,14 +55,14 @@ class Prompts:
         if question_id is not None and question_id in self._ids:
             return self._ids[question_id]
         if text is not None:
-            asked = text.strip()
-            if place is not None and place < len(self._positions) and self._text_at[self._positions[place]] == asked:
+            question = text.strip()
+            if place is not None and place < len(self._positions) and self._text_at[self._positions[place]] == question:
                 return self._positions[place]
-            same = self._texts.get(asked, [])
+            same = self._texts.get(question, [])
             if not same:
                 return None
-            met = self._met[by, asked]
-            self._met[by, asked] += 1
+            met = self._met[by, question]
+            self._met[by, question] += 1
             return same[min(met, len(same) - 1)]
         if question_id is None and place is not None and place < len(self._positions):
             return self._positions[place]
@@ -94,6 +94,6 @@ class Entrants:
         return self._answers.get(answer_id) if answer_id is not None else None
 
 
-def _asked(messages: list[dict[str, Any]]) -> str:
-    """As rows of files have gone through `storable`, so do ours."""
+def _question(messages: list[dict[str, Any]]) -> str:
+    """The question. It goes through `storable`, as rows of files do."""
     return storable(str(messages[-1]["content"])).strip() if messages else ""

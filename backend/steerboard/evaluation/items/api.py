@@ -30,14 +30,14 @@ Filters = Annotated[ItemFilters, Depends()]
 @router.get("/items", responses=problems(404))
 async def list_items(
     request: Request,
-    asked: ReportOf,
+    target: ReportOf,
     filters: Filters,
     after: Annotated[int, Query(ge=-1, description="`next` of the page before.")] = -1,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ItemPage:
     """The prompts behind a figure of the report, by position: wins, ties and losses of one entrant against another by a
     source, or those on which sources disagree. They are what the report counts, so their number is its figure."""
-    evaluation_id = asked[1]
+    evaluation_id = target[1]
     await make_current(request, evaluation_id)
 
     def read(session: Session) -> ItemPage:
@@ -49,13 +49,13 @@ async def list_items(
 @router.get("/items/{position}", responses=problems(404))
 async def get_item(
     request: Request,
-    asked: ReportOf,
+    target: ReportOf,
     filters: Filters,
     position: Annotated[int, Path(ge=0, lt=2**31, description="Position of the prompt.")],
 ) -> ItemDetail:
     """One prompt with its answers and their rewards, verdicts, people's ranks, and its neighbours among those that fit
     the filters. With two entrants, verdicts are on these alone."""
-    evaluation_id = asked[1]
+    evaluation_id = target[1]
     await make_current(request, evaluation_id, newest=False)
 
     def read(session: Session) -> ItemDetail:

@@ -77,8 +77,8 @@ def _request(
     settings = JudgeSettings.model_validate(judge.settings)
     inputs = judge_inputs_of(session, evaluation, settings, position=verdict.position)
     place = Place(verdict.a, verdict.b, verdict.a_first)
-    asked = styles.questions(judge.style, settings, judge.model, inputs)
-    question = next((one for one in asked if one.turn == verdict.turn and place in one.places), None)
+    questions = styles.questions(judge.style, settings, judge.model, inputs)
+    question = next((item for item in questions if item.turn == verdict.turn and place in item.places), None)
     if question is None:
         return None, "An entrant or an answer that the request was made of is gone."
     if verdict.answer_key is None:

@@ -120,7 +120,7 @@ class Items:
             others = [self.place_of(self.filters.other)]
         elif self.filters.outcome == "disagree":
             chosen = None if self.chosen is None else self.chosen.source
-            others = [place for place, one in enumerate(self.sources) if one.valid and one != chosen]
+            others = [place for place, source in enumerate(self.sources) if source.valid and source != chosen]
         with_it = with_outcome(self.filters.outcome, self.chosen, self.signs_of(others), len(self.positions))
         return self.positions[with_it & self.among]
 
@@ -144,8 +144,8 @@ class Items:
         row = int(np.searchsorted(self.positions, position))
         if row == len(self.positions) or self.positions[row] != position:
             return []
-        said = [source.outcome_at(row) for source in self.of_pair]
-        return [outcome for outcome in said if outcome is not None]
+        outcomes = [source.outcome_at(row) for source in self.of_pair]
+        return [outcome for outcome in outcomes if outcome is not None]
 
 
 def items_of(session: Session, evaluation_id: uuid.UUID, filters: ItemFilters) -> Items:

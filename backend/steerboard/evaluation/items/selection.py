@@ -26,7 +26,7 @@ class SourceSigns:
     flips: Signs | None
 
     def turned(self, turn: Bools) -> SourceSigns:
-        """As seen from the second entrant of those pairs."""
+        """The signs as seen from the second entrant of those pairs."""
         signs = np.where(turn[:, None] & (self.signs != MISSING), -self.signs, self.signs)
         return SourceSigns(self.source, signs.astype(np.int8), self.flips)
 

@@ -28,13 +28,13 @@ class PairValue:
     half: bool
 
 
-def together(said: Iterable[OrderedVerdict], style: str) -> PairValue | None:
+def together(verdicts: Iterable[OrderedVerdict], style: str) -> PairValue | None:
     """One value of both orders: of style `pairwise` a tie where they differ, else their mean, weights counting. None
     where no verdict has a value."""
-    asked: set[bool] = set()
+    orders: set[bool] = set()
     sums: dict[bool, tuple[float, int]] = {}
-    for verdict in said:
-        asked.add(verdict.turned)
+    for verdict in verdicts:
+        orders.add(verdict.turned)
         if verdict.value is not None:
             total, weight = sums.get(verdict.turned, (0.0, 0))
             sums[verdict.turned] = total + verdict.value * verdict.weight, weight + verdict.weight
@@ -44,7 +44,7 @@ def together(said: Iterable[OrderedVerdict], style: str) -> PairValue | None:
     if style == "pairwise" and len(sides) > 1:
         return PairValue(0.5, half=False)
     value = sum(total for total, _ in sums.values()) / sum(weight for _, weight in sums.values())
-    return PairValue(value, half=len(asked) > len(sums))
+    return PairValue(value, half=len(orders) > len(sums))
 
 
 def _side(value: float) -> int:

@@ -29,9 +29,9 @@ _INCIDENTAL = frozenset(
 def same_judge(judge: Judge, known: Judge) -> bool:
     """Whether `known`, which was asked about known pairs, would answer like `judge`: the same model, asked in the same
     way. One that was shown who is `chosen` and who `rejected` has proved nothing."""
-    who = ("style", "model", "endpoint_id", "model_id", "content_hash")
+    identity = ("style", "model", "endpoint_id", "model_id", "content_hash")
     return (
-        all(getattr(judge, name) == getattr(known, name) for name in who)
+        all(getattr(judge, name) == getattr(known, name) for name in identity)
         and known.imported is None
         and (known.style != "multi" or JudgeSettings.model_validate(known.settings).blind)
         and _manner(judge) == _manner(known)
@@ -45,10 +45,10 @@ def _manner(judge: Judge) -> dict[str, Any]:
 def calibrations_of(
     session: Session, project_id: uuid.UUID, judges: Sequence[Judge]
 ) -> dict[uuid.UUID, list[Calibration]]:
-    """By judge: its finished calibrations in this project, by age. Those of judges that would answer alike are the
+    """Each judge's finished calibrations in this project, by age. Those of judges that would answer alike are the
     same, and are counted once."""
-    asked = [judge for judge in judges if judge.imported is None]
-    if not asked:
+    own = [judge for judge in judges if judge.imported is None]
+    if not own:
         return {}
     rows = session.execute(
         select(Evaluation, Judge)
@@ -62,8 +62,8 @@ def calibrations_of(
         .order_by(Judge.id)
     ).all()
     counted: dict[uuid.UUID, Calibration] = {}
-    made: dict[uuid.UUID, list[Calibration]] = {judge.id: [] for judge in asked}
-    for judge in asked:
+    made: dict[uuid.UUID, list[Calibration]] = {judge.id: [] for judge in own}
+    for judge in own:
         for pairs, known in rows:
             if same_judge(judge, known):
                 if known.id not in counted:
@@ -93,8 +93,8 @@ def _preferred(verdicts: Sequence[Verdict], style: str, chosen: uuid.UUID, rejec
     """1: the chosen side, -1: the rejected one, 0: a tie; None without a usable verdict."""
     if style not in PAIR_STYLES:
         scores = {verdict.a: verdict.value for verdict in verdicts if verdict.status == "ok"}
-        one, other = scores.get(chosen), scores.get(rejected)
-        return None if one is None or other is None else (one > other) - (one < other)
+        left, right = scores.get(chosen), scores.get(rejected)
+        return None if left is None or right is None else (left > right) - (left < right)
     merged = together((in_order(verdict, of=chosen) for verdict in verdicts), style)
     return None if merged is None or merged.half else (merged.value > 0.5) - (merged.value < 0.5)
 

@@ -32,12 +32,12 @@ class InvalidJudge(BadInput):
     title = "The judge cannot be started"
 
 
-def checked(session: Session, evaluation: Evaluation, asked: JudgeIn) -> list[Entrant]:
+def checked(session: Session, evaluation: Evaluation, judge: JudgeIn) -> list[Entrant]:
     """The entrants that would be judged. Raises `InvalidJudge` with every fault by field."""
-    settings = asked.settings
+    settings = judge.settings
     everybody = {entrant.name for entrant in entrants_of(session, evaluation)}
     judged = judged_entrants(session, evaluation, settings)
-    faults = list(_faults(asked, everybody, judged))
+    faults = list(_faults(judge, everybody, judged))
     idle = [entrant.name for entrant in judged if not _will_answer(session, entrant)]
     if idle:
         message = f"no answers of {', '.join(idle)} are there, and no run is making them"
@@ -47,16 +47,16 @@ def checked(session: Session, evaluation: Evaluation, asked: JudgeIn) -> list[En
     return judged
 
 
-def check_who(asked: JudgeIn) -> None:
+def check_who(judge: JudgeIn) -> None:
     """Raises `InvalidJudge` unless either an endpoint or a preference model is asked, in a style and with settings of
     its own."""
-    faults = list(_faults_of_who(asked))
+    faults = list(_faults_of_who(judge))
     if faults:
         raise InvalidJudge("the judge cannot be started", errors=faults, hint="Nothing was started.")
 
 
-def _faults(asked: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Iterator[ErrorLocation]:
-    settings = asked.settings
+def _faults(judge: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Iterator[ErrorLocation]:
+    settings = judge.settings
     unknown = sorted(set(settings.entrants or []) - everybody)
     if unknown:
         yield ErrorLocation(
@@ -66,32 +66,32 @@ def _faults(asked: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Itera
         yield ErrorLocation(
             location="body.settings.baseline", message=f"the evaluation has no entrant {settings.baseline}"
         )
-    if settings.baseline is None and asked.style in _NEED_BASELINE:
-        yield ErrorLocation(location="body.settings.baseline", message=f"is missing: {asked.style} compares with one")
-    if len(judged) < 2 and asked.style in _NEED_TWO:
-        yield ErrorLocation(location="body.settings.entrants", message=f"{asked.style} compares at least two entrants")
+    if settings.baseline is None and judge.style in _NEED_BASELINE:
+        yield ErrorLocation(location="body.settings.baseline", message=f"is missing: {judge.style} compares with one")
+    if len(judged) < 2 and judge.style in _NEED_TWO:
+        yield ErrorLocation(location="body.settings.entrants", message=f"{judge.style} compares at least two entrants")
     if not judged:
         yield ErrorLocation(location="body.settings.entrants", message="there are no entrants to judge")
     if settings.budget is not None and Prices.of(settings) is None:
         yield ErrorLocation(location="body.settings.budget", message="needs a `prompt_price` or a `completion_price`")
-    if asked.style == "multi" and len(judged) > styles.MOST_AT_ONCE:
+    if judge.style == "multi" and len(judged) > styles.MOST_AT_ONCE:
         yield ErrorLocation(
             location="body.settings.entrants", message=f"multi judges at most {styles.MOST_AT_ONCE} entrants at once"
         )
 
 
-def _faults_of_who(asked: JudgeIn) -> Iterator[ErrorLocation]:
-    if (asked.endpoint is None) == (asked.model is None):
+def _faults_of_who(judge: JudgeIn) -> Iterator[ErrorLocation]:
+    if (judge.endpoint is None) == (judge.model is None):
         yield ErrorLocation(
             location="body.endpoint", message="give either an endpoint or a preference model as `model`"
         )
-    elif (asked.model is not None) != (asked.style == comparisons.STYLE):
+    elif (judge.model is not None) != (judge.style == comparisons.STYLE):
         message = f"a preference model of the registry judges in style {comparisons.STYLE}, an endpoint in any other"
         yield ErrorLocation(location="body.style", message=message)
-    if asked.style == comparisons.STYLE:
+    if judge.style == comparisons.STYLE:
         defaults = JudgeSettings()
         for name in _OF_ENDPOINTS:
-            if getattr(asked.settings, name) != getattr(defaults, name):
+            if getattr(judge.settings, name) != getattr(defaults, name):
                 message = (
                     "means nothing to a preference model, which is prompted in its own template and in both orders"
                 )
@@ -99,7 +99,7 @@ def _faults_of_who(asked: JudgeIn) -> Iterator[ErrorLocation]:
 
 
 def judged_entrants(session: Session, evaluation: Evaluation, settings: JudgeSettings) -> list[Entrant]:
-    """In their order: those that are named, or all, and the baseline."""
+    """The entrants in their order: those that are named, or all, and the baseline."""
     return [
         entrant
         for entrant in entrants_of(session, evaluation)

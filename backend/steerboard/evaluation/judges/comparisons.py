@@ -61,22 +61,22 @@ def pairs(inputs: JudgeInputs, settings: JudgeSettings) -> Iterator[AnswerPair]:
     """Every pair of entrants, or every other one against the baseline: at each turn that both have answered."""
     for prompt in inputs.prompts:
         for turn in range(1, prompt.turns + 1):
-            for (one, ones), (other, others) in inputs.pairs(prompt, turn, settings.baseline):
-                yield AnswerPair((prompt.position, turn, one.id, other.id), *_shown(prompt, turn, ones, others))
+            for (first, ones), (other, others) in inputs.pairs(prompt, turn, settings.baseline):
+                yield AnswerPair((prompt.position, turn, first.id, other.id), *_shown(prompt, turn, ones, others))
 
 
 def _shown(
     prompt: JudgedPrompt, turn: int, ones: list[str], others: list[str]
 ) -> tuple[list[dict[str, str]], tuple[str, str]]:
-    """Where earlier turns differ, they belong to the answers."""
+    """Earlier turns that differ belong to the answers."""
     conversation = [dict(message) for message in prompt.messages]
     if ones[:-1] == others[:-1]:
         for answer, question in zip(ones[:-1], prompt.follow_ups, strict=False):
             conversation += [{"role": "assistant", "content": answer}, {"role": "user", "content": question}]
         return conversation, (ones[-1], others[-1])
-    asked = prompt.questions(turn)
-    last = [{"role": "user", "content": asked[-1]}]
-    return last, (written_out(asked, ones), written_out(asked, others))
+    questions = prompt.questions(turn)
+    last = [{"role": "user", "content": questions[-1]}]
+    return last, (written_out(questions, ones), written_out(questions, others))
 
 
 def compared(session: Session, judge: Judge) -> set[Item]:

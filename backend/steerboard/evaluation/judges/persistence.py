@@ -97,13 +97,13 @@ class JudgeStore:
         self._do(keep)
 
     def keep_verdicts(self, question: Question, rows: Sequence[JudgeVerdict], key: str | None, raw: str | None) -> None:
-        """In place of what these items had before. Raises `LeaseLost`."""
+        """Keep verdicts in place of what these items had before. Raises `LeaseLost`."""
         of = RepeatedVerdict if question.repeat else Verdict
-        mine = of.judge_id == self._judge_id, of.position == question.position, of.turn == question.turn
+        conditions = of.judge_id == self._judge_id, of.position == question.position, of.turn == question.turn
 
         def keep(session: Session) -> None:
             claims.fenced(session, self._claim)
-            session.execute(delete(of).where(*mine, or_(*(_same_place(of, row.place) for row in rows))))
+            session.execute(delete(of).where(*conditions, or_(*(_same_place(of, row.place) for row in rows))))
             session.execute(insert(of), [self._row(question, row, key, raw) for row in rows])
 
         self._do(keep)

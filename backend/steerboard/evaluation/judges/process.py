@@ -70,7 +70,7 @@ class Job:
     total: int = 0
     before: int = 0
 
-    def asked(self) -> Iterator[tuple[str, Question]]:
+    def questions(self) -> Iterator[tuple[str, Question]]:
         """Everything that the judge is asked, and under which key; generated each time, to save memory."""
         for question in itertools.chain(self._questions(), styles.repeats(self.settings, self._questions())):
             yield key_of(self.endpoint.base_url, question.request, repeat=question.repeat), question
@@ -80,7 +80,7 @@ class Job:
         return styles.questions(self.judge.style, self.settings, self.judge.model, self.inputs)
 
     def left(self) -> Iterator[tuple[str, Question]]:
-        return ((key, question) for key, question in self.asked() if not reading.is_judged(question, key, self.done))
+        return ((key, item) for key, item in self.questions() if not reading.is_judged(item, key, self.done))
 
 
 def load(session: Session, run_id: uuid.UUID, attempt: int) -> Job:
@@ -108,7 +108,7 @@ def load(session: Session, run_id: uuid.UUID, attempt: int) -> Job:
         budget_holder=holder.id,
         budget=JudgeSettings.model_validate(holder.settings).budget,
     )
-    total = sum(1 for _ in job.asked())
+    total = sum(1 for _ in job.questions())
     return replace(job, total=total, before=total - sum(1 for _ in job.left()))
 
 

@@ -17,7 +17,7 @@ _FREE = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
 
 
 class RequestLocks:
-    """Without the database all proceed: requests sent twice then are paid for twice, but nothing stalls."""
+    """Locks of requests. Without the database all proceed: requests sent twice are paid for twice, but none stalls."""
 
     def __init__(self, engine: Engine, project_id: uuid.UUID) -> None:
         self._engine = engine

@@ -68,11 +68,11 @@ def key_of(base_url: str, request: ChatRequest, *, repeat: bool = False) -> str:
 def outcomes(question: Question, answer: Completion) -> list[JudgeVerdict]:
     """The verdicts of an answer: exactly one per place."""
     verdicts = []
-    for place, said in zip(question.places, question.read(answer), strict=True):
-        if isinstance(said, Preference):
-            verdicts.append(JudgeVerdict(place, "ok", said.value, said.weight))
-        elif said is not None:
-            verdicts.append(JudgeVerdict(place, "ok", said))
+    for place, verdict in zip(question.places, question.read(answer), strict=True):
+        if isinstance(verdict, Preference):
+            verdicts.append(JudgeVerdict(place, "ok", verdict.value, verdict.weight))
+        elif verdict is not None:
+            verdicts.append(JudgeVerdict(place, "ok", verdict))
         elif is_refusal(answer.content, answer.finish_reason):
             verdicts.append(JudgeVerdict(place, "refused", detail="the judge declined"))
         else:

@@ -72,12 +72,12 @@ class Runner:
         self._failure: BaseException | None = None
         self._given_up = 0
 
-    def run(self, asked: Iterable[tuple[str, Question]], threads: int, watch: Callable[[], None]) -> None:
+    def run(self, questions: Iterable[tuple[str, Question]], threads: int, watch: Callable[[], None]) -> None:
         """Until all is judged. `watch` is called a few times a second meanwhile.
 
         Raises `BudgetReached`, `EndpointDown`, `LeaseLost`, `Gone`, and the database's errors when it stays away.
         """
-        waiting = iter(asked)
+        waiting = iter(questions)
         working = [
             threading.Thread(target=self._work, args=(waiting,), name=f"judge-{number}", daemon=True)
             for number in range(threads)

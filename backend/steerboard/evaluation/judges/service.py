@@ -47,9 +47,9 @@ def judges_of(session: Session, evaluation: Evaluation) -> Sequence[Judge]:
 
 
 def get_judge(session: Session, evaluation: Evaluation, ref: str) -> Judge:
-    """By id or name. Raises `NotFound` (`unknown_judge`)."""
-    mine = select(Judge).where(Judge.evaluation_id == evaluation.id)
-    judge = find(session, mine, Judge.id, Judge.name, ref)
+    """The judge by id or name. Raises `NotFound` (`unknown_judge`)."""
+    query = select(Judge).where(Judge.evaluation_id == evaluation.id)
+    judge = find(session, query, Judge.id, Judge.name, ref)
     if judge is None:
         known = ", ".join(listed.name for listed in judges_of(session, evaluation))
         raise NotFound(
@@ -62,7 +62,7 @@ def create_judge(
     session: Session,
     project: Project,
     evaluation: Evaluation,
-    asked: JudgeIn,
+    given: JudgeIn,
     actor: str,
     stage: RecipeStage | None = None,
     calibrates: Judge | None = None,
@@ -72,58 +72,58 @@ def create_judge(
 
     Raises `InvalidJudge`, `NotFound`, `NameTaken`, `BadInput` (`wrong_role`).
     """
-    asked = _nameless(evaluation, asked)
-    who = _who(session, project, asked)
-    judged = checked(session, evaluation, asked)
-    model = who.name if isinstance(who, Model) else who.model
-    usual = f"{who.name[:100]}-{asked.style}"
+    given = _nameless(evaluation, given)
+    respondent = _respondent(session, project, given)
+    judged = checked(session, evaluation, given)
+    model = respondent.name if isinstance(respondent, Model) else respondent.model
+    usual = f"{respondent.name[:100]}-{given.style}"
     taken = names_like(session, Judge.name, usual, Judge.evaluation_id == evaluation.id)
     judge = Judge(
         evaluation_id=evaluation.id,
-        name=asked.name or free_name(usual, taken),
-        style=asked.style,
+        name=given.name or free_name(usual, taken),
+        style=given.style,
         model=model,
-        family=asked.family or family_of(model),
-        endpoint_id=None if isinstance(who, Model) else who.id,
-        model_id=who.id if isinstance(who, Model) else None,
-        content_hash=who.artifact_hash if isinstance(who, Model) else None,
-        settings=asked.settings.model_dump(mode="json"),
+        family=given.family or family_of(model),
+        endpoint_id=None if isinstance(respondent, Model) else respondent.id,
+        model_id=respondent.id if isinstance(respondent, Model) else None,
+        content_hash=respondent.artifact_hash if isinstance(respondent, Model) else None,
+        settings=given.settings.model_dump(mode="json"),
         created_by=actor,
     )
     if _taken(session, evaluation, judge.name):
         raise NameTaken(f"there is already a judge or a jury {judge.name!r}", hint="Give it another `name`.")
     session.add(judge)
     session.flush()
-    pool = asked.pool or evaluation.pool or "default"
+    pool = given.pool or evaluation.pool or "default"
     _start(session, project, evaluation, judge, judged, pool, actor, stage, calibrates.id if calibrates else None)
     return judge
 
 
-def _nameless(evaluation: Evaluation, asked: JudgeIn) -> JudgeIn:
+def _nameless(evaluation: Evaluation, given: JudgeIn) -> JudgeIn:
     """Makes a judge of known pairs blind: the entrants' names, or the same order every time, would give away the better
     side."""
     if evaluation.prompts_from.get("kind") != CALIBRATION:
-        return asked
-    return asked.model_copy(update={"settings": asked.settings.model_copy(update={"blind": True})})
+        return given
+    return given.model_copy(update={"settings": given.settings.model_copy(update={"blind": True})})
 
 
-def estimate(session: Session, project: Project, evaluation: Evaluation, asked: JudgeIn) -> JudgeEstimate:
+def estimate(session: Session, project: Project, evaluation: Evaluation, given: JudgeIn) -> JudgeEstimate:
     """What it would ask, were all answers there, and how much of that is known already. Raises like `create_judge`."""
-    asked = _nameless(evaluation, asked)
-    who = _who(session, project, asked)
-    checked(session, evaluation, asked)
-    inputs = reading.judge_inputs_of(session, evaluation, asked.settings, assume=True)
-    if isinstance(who, Model):
-        return JudgeEstimate(requests=2 * sum(1 for _ in comparisons.pairs(inputs, asked.settings)), cached=0)
-    prices = Prices.of(asked.settings)
+    given = _nameless(evaluation, given)
+    respondent = _respondent(session, project, given)
+    checked(session, evaluation, given)
+    inputs = reading.judge_inputs_of(session, evaluation, given.settings, assume=True)
+    if isinstance(respondent, Model):
+        return JudgeEstimate(requests=2 * sum(1 for _ in comparisons.pairs(inputs, given.settings)), cached=0)
+    prices = Prices.of(given.settings)
     requests, most = 0, dict[str, float]()
 
     def questions() -> Iterator[Question]:
-        return styles.questions(asked.style, asked.settings, who.model, inputs)
+        return styles.questions(given.style, given.settings, respondent.model, inputs)
 
-    for question in chain(questions(), styles.repeats(asked.settings, questions())):
+    for question in chain(questions(), styles.repeats(given.settings, questions())):
         requests += 1
-        key = key_of(who.base_url, question.request, repeat=question.repeat)
+        key = key_of(respondent.base_url, question.request, repeat=question.repeat)
         most[key] = prices.most(question.request) if prices is not None else 0.0
     known = reading.answered(session, project.id, most)
     return JudgeEstimate(
@@ -133,11 +133,11 @@ def estimate(session: Session, project: Project, evaluation: Evaluation, asked: 
     )
 
 
-def _who(session: Session, project: Project, asked: JudgeIn) -> Endpoint | Model:
-    check_who(asked)
-    if asked.model is None:
-        return get_endpoint(session, project, asked.endpoint or "")
-    model = get_model(session, project, asked.model)
+def _respondent(session: Session, project: Project, given: JudgeIn) -> Endpoint | Model:
+    check_who(given)
+    if given.model is None:
+        return get_endpoint(session, project, given.endpoint or "")
+    model = get_model(session, project, given.model)
     if model.role != "preference":
         raise BadInput(
             f"{model.name!r} is a model of role {model.role}, and was not trained to compare answers",
@@ -178,23 +178,23 @@ def broken(session: Session, judge: Judge) -> bool:
     return run is not None and run.state in _BROKEN
 
 
-def change_judge(session: Session, judge: Judge, asked: JudgeChange) -> None:
+def change_judge(session: Session, judge: Judge, given: JudgeChange) -> None:
     """Its budget, which is also that of its calibrations. A run that is under way keeps the one that it began with.
     Raises `InvalidJudge`."""
     judge = budget_holder(session, judge)
     settings = JudgeSettings.model_validate(judge.settings)
-    if asked.budget is not None and Prices.of(settings) is None:
+    if given.budget is not None and Prices.of(settings) is None:
         message = "the judge has no prices to compare with one"
         raise InvalidJudge(
             f"judge {judge.name!r} cannot have a budget",
             errors=[ErrorLocation(location="body.budget", message=message)],
             hint="Add a judge with a `prompt_price` or a `completion_price`.",
         )
-    judge.settings = {**judge.settings, "budget": asked.budget}
+    judge.settings = {**judge.settings, "budget": given.budget}
 
 
 def delete_judge(session: Session, judge: Judge) -> None:
-    """With its verdicts; answers that were paid for stay. Raises `InUse` while its run is under way."""
+    """Delete a judge with its verdicts; answers that were paid for stay. Raises `InUse` while its run is under way."""
     run = session.get(Run, judge.run_id) if judge.run_id else None
     if run is not None and run.state not in ENDED:
         raise InUse(f"judge {judge.name!r} is running", hint="Cancel its run first.")
@@ -237,7 +237,7 @@ def _start(
 
 
 def _taken(session: Session, evaluation: Evaluation, name: str) -> bool:
-    """By a judge, or by a jury, which is a source of the report as well."""
+    """Whether a judge has the name, or a jury, which is a source of the report as well."""
     return any(
         session.scalar(select(of.id).where(of.evaluation_id == evaluation.id, of.name == name)) is not None
         for of in (Judge, Jury)

@@ -53,9 +53,9 @@ def questions(style: str, settings: JudgeSettings, model: str, inputs: JudgeInpu
                     yield from ask.arena_hard(prompt, turn)
 
 
-def repeats(settings: JudgeSettings, asked: Iterator[Question]) -> Iterator[Question]:
+def repeats(settings: JudgeSettings, questions: Iterator[Question]) -> Iterator[Question]:
     """The share of these questions that is asked once more, drawn by the seed."""
-    for question in asked:
+    for question in questions:
         places = [(place.a, place.b, place.a_first) for place in question.places]
         if draw(settings.seed, "repeat", question.position, question.turn, places).random() < settings.repeat_share:
             yield replace(question, repeat=True)
@@ -90,10 +90,10 @@ class _Asking:
         if self._settings.blind:
             draw(self._settings.seed, prompt.position, turn).shuffle(answering)
             names = list(_LETTERS[: len(answering)])
-        asked = prompt.questions(turn)
+        turns = prompt.questions(turn)
         # Each turn is a separate question here; earlier turns are written out within each answer.
-        texts = [answers[0] if turn == 1 else written_out(asked, answers) for _, answers in answering]
-        question = asked[0] if turn == 1 else f"{asked[-1]}\n\n(This is turn {turn}; judge the last answer of each.)"
+        texts = [answers[0] if turn == 1 else written_out(turns, answers) for _, answers in answering]
+        question = turns[0] if turn == 1 else f"{turns[-1]}\n\n(This is turn {turn}; judge the last answer of each.)"
         references = self._references(prompt, turn)
         text = own_prompts.multi(
             question, names, texts, references[-1] if references else None, self._settings.criteria
@@ -113,23 +113,23 @@ class _Asking:
 
     def pairwise(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """Every pair, or every other entrant against the baseline."""
-        for (one, ones), (other, others) in self._pairs(prompt, turn):
-            for first in self._orders(prompt, turn, one, other):
+        for (left, ones), (other, others) in self._pairs(prompt, turn):
+            for first in self._orders(prompt, turn, left, other):
                 shown = (ones, others) if first else (others, ones)
                 text = fastchat_prompts.pairwise(prompt.questions(turn), *shown, self._references(prompt, turn))
-                places = (Place(one.id, other.id, first),)
+                places = (Place(left.id, other.id, first),)
                 yield self._question(prompt, turn, places, self._weighing(text), _of_a(verdict_parser.pair, first))
 
     def alpaca_eval(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """Each entrant against the baseline, once, in an order that is drawn."""
         for (entrant, ones), (baseline, others) in self._pairs(prompt, turn):
             first = draw(self._settings.seed, prompt.position, turn, entrant.name).random() < 0.5
-            asked = prompt.questions(turn)
-            question, mine = dialogue(asked, ones)
-            question_b, theirs = dialogue(asked, others)
+            turns = prompt.questions(turn)
+            question, own = dialogue(turns, ones)
+            question_b, rival = dialogue(turns, others)
             if question != question_b:  # earlier turns differ, so they belong to the answers
-                question, mine, theirs = asked[-1], written_out(asked, ones), written_out(asked, others)
-            shown = (mine, theirs) if first else (theirs, mine)
+                question, own, rival = turns[-1], written_out(turns, ones), written_out(turns, others)
+            shown = (own, rival) if first else (rival, own)
             text = own_prompts.alpaca_eval(question, *shown, self._settings.criteria)
             request = self._request(text, _LETTER_TOKENS, top_logprobs=5)
             yield Question(prompt.position, turn, (Place(entrant.id, baseline.id, first),), request, _letter(first))
@@ -137,13 +137,13 @@ class _Asking:
     def arena_hard(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """Each entrant against the baseline, the baseline first and then second."""
         for (entrant, ones), (baseline, others) in self._pairs(prompt, turn):
-            asked = prompt.questions(turn)
+            turns = prompt.questions(turn)
             references = self._references(prompt, turn)
             for first in self._orders(prompt, turn, entrant, baseline):
-                texts = [ones[0], others[0]] if turn == 1 else [written_out(asked, ones), written_out(asked, others)]
+                texts = [ones[0], others[0]] if turn == 1 else [written_out(turns, ones), written_out(turns, others)]
                 shown = texts if first else texts[::-1]
                 text = own_prompts.arena_hard(
-                    asked[-1], shown[0], shown[1], references[-1] if references else None, self._settings.criteria
+                    turns[-1], shown[0], shown[1], references[-1] if references else None, self._settings.criteria
                 )
                 places = (Place(entrant.id, baseline.id, first),)
                 yield self._question(prompt, turn, places, text, _of_a(verdict_parser.arena, first))
@@ -185,8 +185,8 @@ def _of_a(parse: Callable[[str], Preference | None], first: bool) -> Reading:
     """A verdict on what was shown, turned round where entrant a was shown second."""
 
     def read(answer: Completion) -> list[Preference | None]:
-        said = parse(answer.content)
-        return [said if said is None or first else Preference(1.0 - said.value, said.weight)]
+        preference = parse(answer.content)
+        return [preference if preference is None or first else Preference(1.0 - preference.value, preference.weight)]
 
     return read
 

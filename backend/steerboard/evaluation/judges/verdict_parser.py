@@ -131,8 +131,8 @@ def is_refusal(text: str, finish_reason: str | None) -> bool:
 
 def _labels(text: str, *patterns: re.Pattern[str]) -> list[str]:
     """The labels by the first pattern that has any, outside thoughts and quotations."""
-    said = _QUOTED.sub(" ", _OWN_QUOTED.sub(r"\1\2", _THOUGHT.sub("", text)))
-    return next((matches for matches in (pattern.findall(said) for pattern in patterns) if matches), [])
+    words = _QUOTED.sub(" ", _OWN_QUOTED.sub(r"\1\2", _THOUGHT.sub("", text)))
+    return next((matches for matches in (pattern.findall(words) for pattern in patterns) if matches), [])
 
 
 def _only(verdicts: set[T]) -> T | None:

@@ -24,7 +24,7 @@ def juries_of(session: Session, evaluation: Evaluation) -> Sequence[Jury]:
 
 
 def get_jury(session: Session, evaluation: Evaluation, ref: str) -> Jury:
-    """By id or name. Raises `NotFound` (`unknown_jury`)."""
+    """The jury by id or name. Raises `NotFound` (`unknown_jury`)."""
     jury = find(session, select(Jury).where(Jury.evaluation_id == evaluation.id), Jury.id, Jury.name, ref)
     if jury is None:
         known = ", ".join(listed.name for listed in juries_of(session, evaluation))
@@ -34,9 +34,9 @@ def get_jury(session: Session, evaluation: Evaluation, ref: str) -> Jury:
     return jury
 
 
-def create_jury(session: Session, evaluation: Evaluation, asked: JuryIn, actor: str) -> Jury:
+def create_jury(session: Session, evaluation: Evaluation, given: JuryIn, actor: str) -> Jury:
     """Raises `NotFound` (`unknown_judge`), `InvalidJudge` for a judge that is named twice, and `NameTaken`."""
-    judges = [get_judge(session, evaluation, ref) for ref in asked.judges]
+    judges = [get_judge(session, evaluation, ref) for ref in given.judges]
     if len({judge.id for judge in judges}) < len(judges):
         raise InvalidJudge(
             "a jury can have each judge only once",
@@ -47,13 +47,13 @@ def create_jury(session: Session, evaluation: Evaluation, asked: JuryIn, actor: 
     taken = {named.name for named in judges_of(session, evaluation)} | {
         named.name for named in juries_of(session, evaluation)
     }
-    if asked.name in taken:
-        raise NameTaken(f"there is already a judge or a jury {asked.name!r}", hint="Give it another `name`.")
+    if given.name in taken:
+        raise NameTaken(f"there is already a judge or a jury {given.name!r}", hint="Give it another `name`.")
     jury = Jury(
         evaluation_id=evaluation.id,
-        name=asked.name,
+        name=given.name,
         judges=[str(judge.id) for judge in judges],
-        rule=asked.rule,
+        rule=given.rule,
         created_by=actor,
     )
     session.add(jury)

@@ -42,7 +42,7 @@ class Ballot:
         return self.wins[chosen] / self.votes
 
     def about(self, chosen: uuid.UUID) -> dict[str, Any]:
-        """For a row's further columns."""
+        """What a row's further columns hold."""
         return {
             "votes": self.votes,
             "agreement": round(self.agreement(chosen), 6),
@@ -58,10 +58,10 @@ def by_majority(ballots: dict[Answers, Ballot]) -> Iterator[PreferenceVote]:
         if ballot.wins[a] == ballot.wins[b]:
             continue
         chosen, rejected = (a, b) if ballot.wins[a] > ballot.wins[b] else (b, a)
-        said = ballot.voters[chosen]
-        about: dict[str, Any] = {key: _joined(vote[key] for vote in said) for key in ("source", "source_name", "by")}
-        about["at"] = max((vote["at"] for vote in said if vote["at"]), default=None)
-        about["criterion"] = said[0].get("criterion")
+        votes = ballot.voters[chosen]
+        about: dict[str, Any] = {key: _joined(vote[key] for vote in votes) for key in ("source", "source_name", "by")}
+        about["at"] = max((vote["at"] for vote in votes if vote["at"]), default=None)
+        about["criterion"] = votes[0].get("criterion")
         yield PreferenceVote(position, turn, chosen, rejected, about)
 
 

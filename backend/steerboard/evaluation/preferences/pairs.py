@@ -105,14 +105,14 @@ def judged_pairs(
     )
     for (position, turn), verdicts in groupby(rows, key=lambda verdict: (verdict.position, verdict.turn)):
         item = list(verdicts)
-        told = [verdict for verdict in item if verdict.status == "ok" and verdict.value is not None]
-        if not told:
+        usable = [verdict for verdict in item if verdict.status == "ok" and verdict.value is not None]
+        if not usable:
             continue
         about = {
             "source": "judge",
             "source_name": judge.name,
             "by": judge.model,
-            "at": max(verdict.created_at for verdict in told).isoformat(),
+            "at": max(verdict.created_at for verdict in usable).isoformat(),
             "item": f"{position}.{turn}",
         }
         if judge.style in PAIR_STYLES:
@@ -132,7 +132,7 @@ def _scores(verdicts: Sequence[Verdict]) -> dict[uuid.UUID, float]:
     for verdict in verdicts:
         given[verdict.a].append(verdict.value if verdict.status == "ok" else None)
     scores = {entrant: [value for value in values if value is not None] for entrant, values in given.items()}
-    return {entrant: fmean(mine) for entrant, mine in scores.items() if mine and len(mine) == len(given[entrant])}
+    return {id_: fmean(values) for id_, values in scores.items() if values and len(values) == len(given[id_])}
 
 
 def _of_scores(
@@ -159,16 +159,16 @@ def _of_verdicts(
 ) -> Iterator[tuple[uuid.UUID, uuid.UUID, float, Unfit | None]]:
     """(chosen, rejected, how far the chosen one is preferred: above 1/2, to 1, why the pair is unfit) of one item and
     turn."""
-    told: dict[Two, list[OrderedVerdict]] = defaultdict(list)
+    by_pair: dict[Two, list[OrderedVerdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.b is None:
             continue
         first = order.get(verdict.a, -1) <= order.get(verdict.b, -1)
         both = (verdict.a, verdict.b) if first else (verdict.b, verdict.a)
-        told[both].append(in_order(verdict, of=both[0]))
+        by_pair[both].append(in_order(verdict, of=both[0]))
     values: dict[Two, float] = {}
     unfit: dict[Two, Unfit] = {}
-    for both, given in told.items():
+    for both, given in by_pair.items():
         merged = together(given, style)
         if merged is None:
             continue

@@ -57,7 +57,7 @@ class PairRows:
         return sum(max(ballot.wins.values()) < ballot.votes for ballot in self.ballots.values())
 
     def count_votes(self, votes: Iterable[PreferenceVote]) -> None:
-        """To be called with all votes before the rows are asked for."""
+        """Count all votes, before the rows are asked for."""
         for vote in votes:
             turn = self._turn(vote)
             if turn is not None and vote.unfit is None:
@@ -95,8 +95,8 @@ class PairRows:
         prompt = self._prompts[pair.position]
         chosen, rejected = self._turns[pair.chosen, pair.position], self._turns[pair.rejected, pair.position]
         history = [*prompt.messages]
-        for said, asked in zip(chosen[: turn - 1], prompt.follow_ups, strict=False):
-            history += [{"role": "assistant", "content": said}, {"role": "user", "content": asked}]
+        for reply, follow_up in zip(chosen[: turn - 1], prompt.follow_ups, strict=False):
+            history += [{"role": "assistant", "content": reply}, {"role": "user", "content": follow_up}]
         texts = chosen[turn - 1], rejected[turn - 1]
         if not all(text.strip() for text in (*texts, *(message["content"] for message in history))):
             return "empty"

@@ -16,7 +16,7 @@ class PreferenceSource(BaseModel):
     judge: str | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> PreferenceSource:
+    def _names_one(self) -> PreferenceSource:
         if (self.campaign is None) == (self.judge is None):
             raise ValueError("name either a campaign or a judge")
         return self

@@ -37,7 +37,7 @@ class JudgeSource:
 
 @dataclass(frozen=True)
 class Sources:
-    """In their order: campaigns, then judges, unless they are named."""
+    """The sources in their order: campaigns, then judges, unless they are named."""
 
     every: list[Campaign | JudgeSource] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class Sources:
         return [source.name for source in self.taken]
 
     def about(self) -> list[dict[str, str]]:
-        """For the dataset's origin."""
+        """What the dataset's origin holds."""
         return [_about(source) for source in self.taken]
 
     def pairs(

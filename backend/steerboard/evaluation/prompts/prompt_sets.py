@@ -78,7 +78,7 @@ def _questions(source: Source, format: str) -> list[dict[str, Any]]:
 
 
 def sets_out(session: Session, sets: Sequence[PromptSet]) -> list[PromptSetOut]:
-    """With figures that the database counts, so that no prompt is loaded."""
+    """The sets with figures that the database counts, so that no prompt is loaded."""
     rows = session.execute(_FIGURES, {"ids": [prompt_set.id for prompt_set in sets]})
     figures: dict[uuid.UUID, tuple[int, int, list[str]]] = {
         id_: (n, turns, categories) for id_, n, turns, categories in rows

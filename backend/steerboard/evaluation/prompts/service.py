@@ -1,4 +1,4 @@
-"""Where an evaluation's prompts come from, and how they are read again."""
+"""The origin of an evaluation's prompts, and how they are read again."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Chosen:
     origin: dict[str, Any]
 
 
-def choose(session: Session, project: Project, asked: PromptsFrom) -> Chosen:
+def choose(session: Session, project: Project, source: PromptsFrom) -> Chosen:
     """Raises `NotFound`, `EmptySelection`, `TooManyPrompts`."""
-    chosen = _of_set(session, project, asked) if asked.set is not None else _of_dataset(session, project, asked)
-    if not chosen.rows and asked.dataset is not None and asked.split == "held_out":
+    chosen = _of_set(session, project, source) if source.set is not None else _of_dataset(session, project, source)
+    if not chosen.rows and source.dataset is not None and source.split == "held_out":
         raise EmptySelection(
             f"no row of {chosen.origin['dataset']} is held out",
             hint="Use all of its rows with the split `all`; note that models may have been trained on them.",
@@ -60,7 +60,7 @@ def said_of(origin: dict[str, Any]) -> str:
 
 
 def store(session: Session, evaluation: Evaluation, chosen: Chosen) -> None:
-    """In their order."""
+    """Store the prompts in their order."""
     session.execute(
         insert(EvaluationPrompt),
         [
@@ -71,7 +71,7 @@ def store(session: Session, evaluation: Evaluation, chosen: Chosen) -> None:
 
 
 def get_prompt_set(session: Session, project: Project, ref: str) -> PromptSet:
-    """By id or name. Raises `NotFound` (`unknown_prompt_set`), also for another project's."""
+    """The prompt set by id or name. Raises `NotFound` (`unknown_prompt_set`), also for another project's."""
     prompt_set = find(
         session, select(PromptSet).where(PromptSet.project_id == project.id), PromptSet.id, PromptSet.name, ref
     )
@@ -88,14 +88,14 @@ def prompts_hash(session: Session, evaluation_id: uuid.UUID) -> str:
     """SHA-256 of all that decides how the prompts are answered: equal for equal prompts in equal order."""
     digest = hashlib.sha256()
     columns = EvaluationPrompt.messages, EvaluationPrompt.follow_ups, EvaluationPrompt.category
-    mine = select(*columns).where(EvaluationPrompt.evaluation_id == evaluation_id)
-    for row in session.execute(mine.order_by(EvaluationPrompt.position)):
+    query = select(*columns).where(EvaluationPrompt.evaluation_id == evaluation_id)
+    for row in session.execute(query.order_by(EvaluationPrompt.position)):
         digest.update(orjson.dumps(list(row), option=orjson.OPT_SORT_KEYS) + b"\n")
     return digest.hexdigest()
 
 
-def _of_set(session: Session, project: Project, asked: PromptsFrom) -> Chosen:
-    prompt_set = get_prompt_set(session, project, asked.set or "")
+def _of_set(session: Session, project: Project, source: PromptsFrom) -> Chosen:
+    prompt_set = get_prompt_set(session, project, source.set or "")
     rows = [
         {
             "question_id": str(prompt["question_id"]),
@@ -106,28 +106,28 @@ def _of_set(session: Session, project: Project, asked: PromptsFrom) -> Chosen:
         }
         for prompt in prompt_set.prompts
     ]
-    if asked.limit is not None and asked.limit < len(rows):
-        order = sorted(range(len(rows)), key=lambda at: _draw(asked.seed, rows[at]["question_id"], at))
-        rows = [rows[at] for at in sorted(order[: asked.limit])]
+    if source.limit is not None and source.limit < len(rows):
+        order = sorted(range(len(rows)), key=lambda at: _draw(source.seed, rows[at]["question_id"], at))
+        rows = [rows[at] for at in sorted(order[: source.limit])]
     _check_number(len(rows))
     origin = {"set": prompt_set.name, "set_id": str(prompt_set.id), "format": prompt_set.format}
-    return Chosen(rows, origin | _drawn(asked))
+    return Chosen(rows, origin | _drawn(source))
 
 
-def _of_dataset(session: Session, project: Project, asked: PromptsFrom) -> Chosen:
+def _of_dataset(session: Session, project: Project, source: PromptsFrom) -> Chosen:
     """Distinct prompts, drawn in the database, in the order of their rows."""
-    dataset = get_dataset(session, project, asked.dataset or "")
+    dataset = get_dataset(session, project, source.dataset or "")
     owner = dataset.base_dataset_id or dataset.id
-    mine = [SampleRow.dataset_id == owner]
-    if asked.split != "all":
-        mine.append(SampleRow.held_out.is_(asked.split == "held_out"))
-    order = func.md5(literal(f"{asked.seed}:") + cast(SampleRow.prompt_hash, Text))
+    conditions = [SampleRow.dataset_id == owner]
+    if source.split != "all":
+        conditions.append(SampleRow.held_out.is_(source.split == "held_out"))
+    order = func.md5(literal(f"{source.seed}:") + cast(SampleRow.prompt_hash, Text))
     drawn = (
         select(func.min(SampleRow.row).label("row"))
-        .where(*mine)
+        .where(*conditions)
         .group_by(SampleRow.prompt_hash)
         .order_by(order)
-        .limit(asked.limit or MOST_PROMPTS + 1)
+        .limit(source.limit or MOST_PROMPTS + 1)
         .subquery()
     )
     samples = session.execute(
@@ -138,8 +138,8 @@ def _of_dataset(session: Session, project: Project, asked: PromptsFrom) -> Chose
     ).all()
     _check_number(len(samples))
     rows = [_of_sample(row, sample, extra or {}) for row, sample, extra in samples]
-    origin = {"dataset": dataset.name, "dataset_id": str(dataset.id), "split": asked.split}
-    return Chosen(rows, origin | _drawn(asked))
+    origin = {"dataset": dataset.name, "dataset_id": str(dataset.id), "split": source.split}
+    return Chosen(rows, origin | _drawn(source))
 
 
 def _of_sample(row: int, sample: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
@@ -160,8 +160,8 @@ def _check_number(number: int) -> None:
         )
 
 
-def _drawn(asked: PromptsFrom) -> dict[str, Any]:
-    return {"limit": asked.limit, "seed": asked.seed} if asked.limit is not None else {}
+def _drawn(source: PromptsFrom) -> dict[str, Any]:
+    return {"limit": source.limit, "seed": source.seed} if source.limit is not None else {}
 
 
 def _draw(seed: int, question_id: str, at: int) -> bytes:

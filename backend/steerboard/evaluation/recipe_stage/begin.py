@@ -60,9 +60,9 @@ def _create(
 ) -> Evaluation:
     config, run = stage.config, stage.run
     limit = min(config.prompts, prompts.MOST_PROMPTS)
-    asked = PromptsFrom(dataset=str(data.id), split="held_out", limit=limit, seed=config.seed)
+    source = PromptsFrom(dataset=str(data.id), split="held_out", limit=limit, seed=config.seed)
     try:
-        chosen = prompts.choose(session, project, asked)
+        chosen = prompts.choose(session, project, source)
     except EmptySelection as error:
         hint = "Raise the project's held-out fraction or give more prompts."
         raise EmptySelection(f"dataset {data.name} has no held-out prompts to evaluate on", hint=hint) from error
@@ -112,7 +112,7 @@ def _enter(
         if entrant.best_of is not None and decoding.temperature == 0:
             decoding = decoding.model_copy(update={"temperature": 1.0})
         for name, score in rows:
-            asked = EntrantIn(
+            request = EntrantIn(
                 name=name,
                 model=str(things[slot].id),
                 score=score,
@@ -122,7 +122,7 @@ def _enter(
                 reward=str(chooser.id) if chooser is not None else None,
                 engine=config.engine,
             )
-            entrants.add(session, project, evaluation, asked, stage.run.created_by, stage)
+            entrants.add(session, project, evaluation, request, stage.run.created_by, stage)
 
 
 def _judge(
@@ -141,7 +141,7 @@ def _judge(
 
 
 def _names(session: Session, run: Run, things: Things) -> dict[str, str]:
-    """By input: the stage that made it, or else its own name; with a number where two would be called alike."""
+    """The stage that made each input, or else its own name; with a number where two would be called alike."""
     given = select(RunInput.name, Run.name).where(RunInput.run_id == run.id)
     stages = dict(session.execute(given.join(Run, Run.id == RunInput.upstream_run_id)).all())
     names: dict[uuid.UUID, str] = {}

@@ -16,8 +16,8 @@ _NAMES = ("after", "before")
 
 
 def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
-    """By the judge of the stage, of its last two entrants. Raises `UnusableInput` where the judge is gone, or
-    gave too little to decide by."""
+    """The decision by the judge of the stage, between its last two entrants. Raises `UnusableInput` where the judge is
+    gone, or gave too little to decide by."""
     if judge is None:
         raise UnusableInput("the judge of the round has been deleted", hint="Start the recipe again.")
     before, after = entrants - 2, entrants - 1

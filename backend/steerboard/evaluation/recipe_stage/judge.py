@@ -41,14 +41,14 @@ class Judged:
     values: Floats
     silent: Collection[int] = ()
 
-    def against(self, one: int, other: int) -> Floats:
-        """(prompts,): 1 where entrant `one` is better than `other`, 1/2 for a tie, 0; a preference is between."""
+    def against(self, a: int, b: int) -> Floats:
+        """(prompts,): 1 where entrant `a` is better than `b`, 1/2 for a tie, 0; a preference is between."""
         if self.scores is not None:
-            return np.asarray((np.sign(self.scores[:, one] - self.scores[:, other]) + 1) / 2)
+            return np.asarray((np.sign(self.scores[:, a] - self.scores[:, b]) + 1) / 2)
         first, second = np.triu_indices(self.entrants, 1)
-        low, high = min(one, other), max(one, other)
+        low, high = min(a, b), max(a, b)
         value: Floats = self.values[:, np.flatnonzero((first == low) & (second == high))[0]]
-        return value if one < other else 1 - value
+        return value if a < b else 1 - value
 
     def silence(self, *entrants: int) -> str | None:
         """What is wrong with its verdicts on these, None where they may be used."""
@@ -81,10 +81,10 @@ def ask(
     if given is not None:
         how = given.model_dump(include={"criteria", "requests_per_minute", "concurrency"})
         settings = settings.model_copy(update=how)
-        asked = JudgeIn(name=given.endpoint, style=given.style, endpoint=given.endpoint, settings=settings)
+        request = JudgeIn(name=given.endpoint, style=given.style, endpoint=given.endpoint, settings=settings)
     else:
-        asked = JudgeIn(name=name, style=COMPARES, model=str(model.id) if model else None, settings=settings)
-    create_judge(session, project, evaluation, asked, stage.run.created_by, stage)
+        request = JudgeIn(name=name, style=COMPARES, model=str(model.id) if model else None, settings=settings)
+    create_judge(session, project, evaluation, request, stage.run.created_by, stage)
 
 
 def judged(session: Session, evaluation: Evaluation, entrants: int) -> Judged | None:

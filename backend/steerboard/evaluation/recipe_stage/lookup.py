@@ -1,4 +1,4 @@
-"""From a recipe's evaluate stage to its evaluation."""
+"""The way from a recipe's evaluate stage to its evaluation."""
 
 from __future__ import annotations
 

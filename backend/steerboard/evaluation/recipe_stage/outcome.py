@@ -91,24 +91,24 @@ def _width(config: EvaluateConfig) -> int:
 
 
 def _models(session: Session, data: EvaluationData) -> dict[uuid.UUID, ModelInfo]:
-    """By entrant."""
-    mine = select(Entrant.id, Model.info).join(Model, Model.id == Entrant.model_id)
-    rows = session.execute(mine.where(Entrant.evaluation_id == data.id))
+    """The models by entrant."""
+    query = select(Entrant.id, Model.info).join(Model, Model.id == Entrant.model_id)
+    rows = session.execute(query.where(Entrant.evaluation_id == data.id))
     return {entrant: ModelInfo.model_validate(info) for entrant, info in rows if info}
 
 
 def _shown(session: Session, data: EvaluationData, prompts: int) -> dict[int, tuple[str, dict[uuid.UUID, str]]]:
-    """By row: the text of each of the first `prompts`, and the first answer of every entrant to it."""
+    """The text by row of each of the first `prompts`, and the first answer of every entrant to it."""
     positions = [prompt.position for prompt in data.prompts[:prompts]]
     wanted = EvaluationPrompt.evaluation_id == data.id, EvaluationPrompt.position.in_(positions)
     texts = session.execute(select(EvaluationPrompt.position, EvaluationPrompt.messages).where(*wanted)).all()
-    asked = {position: messages[-1]["content"] for position, messages in texts}
+    questions = {position: messages[-1]["content"] for position, messages in texts}
     answers: dict[int, dict[uuid.UUID, str]] = {position: {} for position in positions}
     entrants = [entrant.id for entrant in data.entrants]
-    mine = Response.entrant_id.in_(entrants), Response.position.in_(positions), Response.sample == 0
-    for response in session.scalars(select(Response).where(*mine)):
+    conditions = Response.entrant_id.in_(entrants), Response.position.in_(positions), Response.sample == 0
+    for response in session.scalars(select(Response).where(*conditions)):
         answers[response.position][response.entrant_id] = response.turns[-1] if response.turns else ""
-    return {row: (asked[position], answers[position]) for row, position in enumerate(positions)}
+    return {row: (questions[position], answers[position]) for row, position in enumerate(positions)}
 
 
 def _graded_by(labelled: Any, judged_by: str) -> tuple[str | None, int]:

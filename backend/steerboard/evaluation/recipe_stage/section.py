@@ -56,7 +56,7 @@ def with_recipe(config: EvaluateConfig, findings: Findings) -> EvaluationReport:
 
 
 def without_rewards(report: EvaluationReport, entrants: int) -> EvaluationReport:
-    """For a stage whose judge decides alone: the paper claims nothing about judges."""
+    """The report for a stage whose judge decides alone: the paper claims nothing about judges."""
     section = RecipeSection(
         entrants=[entrant.name for entrant in report.entrants[:entrants]],
         reward_model=RewardModelSummary(held_out_accuracy=None, pairs=0),
@@ -76,13 +76,13 @@ def _control(findings: Findings) -> Control | None:
             for entrant in findings.entries
             if (entrant.model, entrant.guidance) == (first.model, first.guidance)
         ]
-        mine = [entrant for entrant in alike if entrant.score is not None and entrant.best_of is None]
-        along = varied(entrant.score for entrant in mine if entrant.score is not None)
+        scored = [entrant for entrant in alike if entrant.score is not None and entrant.best_of is None]
+        along = varied(entrant.score for entrant in scored if entrant.score is not None)
         if along is not None:
-            means = [score_of(findings.main.comparison, entrant.name) for entrant in mine]
+            means = [score_of(findings.main.comparison, entrant.name) for entrant in scored]
             achieved = [mean.value if mean is not None and mean.value is not None else 0.0 for mean in means]
             curve = sorted(zip(along, achieved, strict=True))
-            requested, achieved = [asked for asked, _ in curve], [reached for _, reached in curve]
+            requested, achieved = [wanted for wanted, _ in curve], [reached for _, reached in curve]
             return Control(requested=requested, achieved=achieved, spearman=spearman(requested, achieved))
     return None
 

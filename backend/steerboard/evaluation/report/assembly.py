@@ -209,9 +209,9 @@ def _academic(session: Session, evaluation: Evaluation, report: EvaluationReport
     pin = Run.config["pinned_endpoint"]
     answered = select(Entrant.name, pin).join(Run, Run.id == Entrant.run_id)
     of_endpoints = {
-        name: academic_of_endpoint(session, evaluation.project_id, PinnedEndpoint.model_validate(asked))
-        for name, asked in session.execute(answered.where(Entrant.evaluation_id == evaluation.id))
-        if asked is not None
+        name: academic_of_endpoint(session, evaluation.project_id, PinnedEndpoint.model_validate(endpoint))
+        for name, endpoint in session.execute(answered.where(Entrant.evaluation_id == evaluation.id))
+        if endpoint is not None
     }
     sections = []
     for row in report.entrants:

@@ -107,7 +107,7 @@ def _entrant(row: EntrantRow, names: Names) -> EntrantRow:
 
 
 def _comparison(comparison: Comparison, names: Names) -> Comparison | None:
-    """In the order of the letters; None if it does not compare every two entrants."""
+    """The comparison in the order of the letters; None if it does not compare every two entrants."""
     count = len(comparison.scores)
     if len(comparison.pairs) != count * (count - 1) // 2:
         return None

@@ -29,8 +29,8 @@ class TrainingFacts(BaseModel):
 
 
 def training_of(model: Model | None) -> TrainingFacts:
-    """By the model's summary, if it was made here. That came from a file, which may be anyone's: what cannot be read
-    counts as nothing."""
+    """The facts by the model's summary, if it was made here. That came from a file, which may be anyone's: what cannot
+    be read counts as nothing."""
     summary: Any = model.info.get("summary") if model is not None and model.run_id is not None else None
     try:
         return TrainingFacts.model_validate(summary if summary is not None else {})

@@ -104,17 +104,17 @@ def pair_units(verdicts: Verdicts, entrants: int, style: str) -> PairUnits:
     keys, place = np.unique(key + np.minimum(a, b) * entrants + np.maximum(a, b), return_inverse=True)
     cell = place * 2 + order
     size = len(keys) * 2
-    asked: Bools = np.bincount(cell, minlength=size).reshape(-1, 2) > 0
+    shown: Bools = np.bincount(cell, minlength=size).reshape(-1, 2) > 0
     weights: Floats = np.bincount(cell, weights=weight, minlength=size).astype(np.float64).reshape(-1, 2)
     points: Floats = weight * np.where(ok, value, 0.0)
     sums: Floats = np.bincount(cell, weights=points, minlength=size).astype(np.float64).reshape(-1, 2)
     orders = divide(sums, weights)
     usable: Bools = weights > 0
     both = usable[:, 0] & usable[:, 1]
-    half: Bools = asked[:, 0] & asked[:, 1] & (usable.sum(axis=1) == 1)
+    half: Bools = shown[:, 0] & shown[:, 1] & (usable.sum(axis=1) == 1)
     kept = (usable[:, 0] | usable[:, 1]) & ~half
-    said = np.sign(orders - 0.5)
-    flipped = both & (said[:, 0] != said[:, 1])
+    signs = np.sign(orders - 0.5)
+    flipped = both & (signs[:, 0] != signs[:, 1])
     mean = divide(sums.sum(axis=1), weights.sum(axis=1))
     if style == "pairwise":
         mean = np.where(flipped, 0.5, mean)

@@ -147,7 +147,7 @@ def _measured(session: Session, planned: PlannedRounds, runs: Mapping[str, Run])
     evaluations = [run for run in runs.values() if run.kind == "evaluate"]
     others = [run for run in reversed(evaluations) if run.name not in checks]
     teachers = _teachers(session, planned, runs)
-    measured = (_one(session, run, teachers) for run in (*others, *(run for run in evaluations if run.name in checks)))
+    measured = (_read(session, run, teachers) for run in (*others, *(run for run in evaluations if run.name in checks)))
     return [evaluation for evaluation in measured if evaluation is not None]
 
 
@@ -159,7 +159,7 @@ def _teachers(session: Session, planned: PlannedRounds, runs: Mapping[str, Run])
     return {model.artifact_hash for model in given if isinstance(model, Model)}
 
 
-def _one(session: Session, run: Run, teachers: set[str]) -> Measured | None:
+def _read(session: Session, run: Run, teachers: set[str]) -> Measured | None:
     evaluation = evaluation_of(session, run)
     if evaluation is None:
         return None

@@ -55,12 +55,12 @@ def rounds_report(facts: RoundsFacts) -> RoundsReport:
 
 def _row(facts: RoundsFacts, planned: PlannedRound, fallen: int | None) -> RoundRow:
     names = [*planned.stages, *([planned.check] if planned.check else [])]
-    mine = [facts.stages[name] for name in names if name in facts.stages]
-    skipped = next((stage for stage in mine if stage.state == "skipped"), None)
+    stages = [facts.stages[name] for name in names if name in facts.stages]
+    skipped = next((stage for stage in stages if stage.state == "skipped"), None)
     made = planned.number in facts.policies
     return RoundRow(
         number=planned.number,
-        state=_state([stage.state for stage in mine]),
+        state=_state([stage.state for stage in stages]),
         reason=skipped.reason if skipped else None,
         stage=planned.policy,
         stages=names,
@@ -70,7 +70,7 @@ def _row(facts: RoundsFacts, planned: PlannedRound, fallen: int | None) -> Round
         decision=facts.decisions.get(planned.number),
         kept=None if not made else fallen is None or planned.number < fallen,
         cost=RoundCost(
-            device_seconds=sum(stage.device_seconds for stage in mine),
+            device_seconds=sum(stage.device_seconds for stage in stages),
             sampled_tokens=_tokens(facts, planned, "generate"),
             trained_tokens=_tokens(facts, planned, "train"),
         ),
@@ -114,7 +114,7 @@ def _selection(facts: RoundsFacts, number: int) -> RoundSelection | None:
 
 
 def _answers(facts: RoundsFacts, number: int) -> RoundAnswers | None:
-    """By the first evaluation that has this round's policy."""
+    """The answers by the first evaluation that has this round's policy."""
     source = facts.sources.get(number)
     measured = next((measured for measured in facts.measured if source in measured.rewards), None)
     if measured is None or source is None:

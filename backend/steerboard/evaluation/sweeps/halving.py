@@ -38,12 +38,12 @@ def of_halving(row: VariantRow, facts: SweepFacts) -> VariantRow:
 def mark_noise(rows: Sequence[VariantRow], planned: PlannedHalving) -> None:
     """Whether each variant that was dropped is within noise of the best of the rung after which it was."""
     for row in rows:
-        mine = next((rung for rung in row.rungs if rung.rung == row.dropped_after), None)
-        if mine is None or mine.figure is None:
+        last = next((rung for rung in row.rungs if rung.rung == row.dropped_after), None)
+        if last is None or last.figure is None:
             continue
-        others = [rung for other in rows for rung in other.rungs if rung.rung == mine.rung and rung.figure is not None]
+        others = [rung for other in rows for rung in other.rungs if rung.rung == last.rung and rung.figure is not None]
         best = max(others, key=lambda rung: _ahead(rung, planned))
-        row.dropped_within_noise = overlap(best, mine)
+        row.dropped_within_noise = overlap(best, last)
 
 
 def _ahead(rung: RungRow, planned: PlannedHalving) -> float:

@@ -30,8 +30,8 @@ def measured(summary: Mapping[str, Any], figure: str) -> Estimate | None:
     return Estimate(value=float(value), n=0)
 
 
-def overlap(one: Interval, other: Interval) -> bool | None:
+def overlap(first: Interval, other: Interval) -> bool | None:
     """None where one of them has no interval."""
-    if one.low is None or one.high is None or other.low is None or other.high is None:
+    if first.low is None or first.high is None or other.low is None or other.high is None:
         return None
-    return one.low <= other.high and other.low <= one.high
+    return first.low <= other.high and other.low <= first.high

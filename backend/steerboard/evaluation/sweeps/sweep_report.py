@@ -53,15 +53,15 @@ def sweep_report(facts: SweepFacts) -> SweepReport:
 
 
 def _row(facts: SweepFacts, variant: PlannedVariant) -> VariantRow:
-    mine = [facts.stages[name] for name in variant.stages if name in facts.stages]
-    states = [stage.state for stage in mine]
+    stages = [facts.stages[name] for name in variant.stages if name in facts.stages]
+    states = [stage.state for stage in stages]
     row = VariantRow(
         number=variant.number,
         values=variant.values,
         stage=variant.judged,
         stages=variant.stages,
         state=state_of({state: states.count(state) for state in states}),
-        device_seconds=sum(stage.device_seconds for stage in mine),
+        device_seconds=sum(stage.device_seconds for stage in stages),
     )
     return of_halving(row, facts) if facts.planned.halving is not None else row
 

@@ -128,9 +128,9 @@ def _reference_conversation(questions: Sequence[str], references: Sequence[str])
     return _turns("Reference Answer", "Reference answer", questions, references)
 
 
-def _turns(title: str, who: str, questions: Sequence[str], answers: Sequence[str]) -> str:
+def _turns(title: str, speaker: str, questions: Sequence[str], answers: Sequence[str]) -> str:
     turns = [
-        f"### User:\n{question}\n\n### {who}:\n{answer}\n\n"
+        f"### User:\n{question}\n\n### {speaker}:\n{answer}\n\n"
         for question, answer in zip(questions, answers, strict=True)
     ]
     return f"<|The Start of {title}|>\n\n{''.join(turns)}<|The End of {title}|>"

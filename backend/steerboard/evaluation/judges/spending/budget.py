@@ -59,7 +59,7 @@ class Prices:
 
 
 class Books(Protocol):
-    """Where costs are written down for good (`judges.persistence`)."""
+    """The place where costs are written down for good (`judges.persistence`)."""
 
     def reserve(self, cost: float, limit: float | None) -> float | None: ...
 

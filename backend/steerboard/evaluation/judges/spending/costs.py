@@ -17,7 +17,7 @@ from steerboard.runs.tables import Run
 
 
 def spent(session: Session, judge: Judge, settings: JudgeSettings) -> float:
-    """By the judge's prices, with the upper bound of what is uncertain or under way; 0 without prices."""
+    """The costs by the judge's prices, with the upper bound of what is uncertain or under way; 0 without prices."""
     prices = Prices.of(settings)
     if prices is None:
         return 0.0
@@ -45,7 +45,7 @@ def calibrated_judge(run: Run) -> uuid.UUID | None:
 def calibrations_by(
     session: Session, project_id: uuid.UUID, holders: Collection[uuid.UUID]
 ) -> dict[uuid.UUID, list[Judge]]:
-    """By the judge whose budget they spend: its calibrations, by age, as they are in the database now."""
+    """The calibrations that spend each judge's budget, by age, as they are in the database now."""
     judges_by: dict[uuid.UUID, list[Judge]] = defaultdict(list)
     of = Run.config["calibrates"].astext
     rows = session.execute(
@@ -71,8 +71,8 @@ def cost_of(session: Session, judges: Collection[Judge]) -> float:
 
 
 def spent_of_budget(session: Session, project_id: uuid.UUID, holder: uuid.UUID) -> float:
-    """By a judge and its calibrations, what is set aside included. Others that would spend of it wait from here to the
-    end of the transaction."""
+    """The costs of a judge and its calibrations, what is set aside included. Others that would spend of it wait from
+    here to the end of the transaction."""
     lock = select(Judge).where(Judge.id == holder).with_for_update(key_share=True)
     own = session.scalars(lock.execution_options(populate_existing=True)).all()
     return cost_of(session, [*own, *calibrations_by(session, project_id, [holder])[holder]])

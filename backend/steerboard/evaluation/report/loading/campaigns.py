@@ -20,7 +20,7 @@ from steerboard_contracts.report.sections.human import TaskType
 def campaigns_of(
     session: Session, evaluation: Evaluation, rows: dict[int, int], columns: dict[uuid.UUID, int]
 ) -> list[CampaignFacts]:
-    """In the order of their creation; corrections compare nothing. `rows` by prompt position, `columns` by entrant."""
+    """The campaigns by age; corrections compare nothing. `rows` by prompt position, `columns` by entrant."""
     compared = Campaign.task_type != "correction"
     campaigns = session.scalars(
         select(Campaign).where(Campaign.evaluation_id == evaluation.id, compared).order_by(Campaign.id)
@@ -91,8 +91,8 @@ def _facts(
             if item.gold and item.position in rows
         },
         rankings=_rankings([(task, task.name, False) for task in submitted], rows, columns),
-        counted=_rankings([(one, one.by, one.adjudicated) for one in counts], rows, columns),
-        counts={name: _counts(theirs) for name, theirs in people.items()},
+        counted=_rankings([(count, count.by, count.adjudicated) for count in counts], rows, columns),
+        counts={name: _counts(tasks_) for name, tasks_ in people.items()},
     )
 
 
@@ -104,13 +104,13 @@ def _counts(tasks: list[Any]) -> TaskCounts:
     )
 
 
-def _rankings(said: list[tuple[Any, str, bool]], rows: dict[int, int], columns: dict[str, int]) -> tuple[Ranking, ...]:
-    made = (_ranking(task, by, adjudicated, rows, columns) for task, by, adjudicated in said)
+def _rankings(given: list[tuple[Any, str, bool]], rows: dict[int, int], columns: dict[str, int]) -> tuple[Ranking, ...]:
+    made = (_ranking(task, by, adjudicated, rows, columns) for task, by, adjudicated in given)
     return tuple(ranking for ranking in made if ranking is not None)
 
 
 def _ranking(task: Any, by: str, adjudicated: bool, rows: dict[int, int], columns: dict[str, int]) -> Ranking | None:
-    """None for what cannot be used: an entrant or a prompt that is gone, or nothing ranked."""
+    """Returns None for what cannot be used: an entrant or a prompt that is gone, or nothing ranked."""
     if task.position not in rows or any(id_ not in columns for id_ in task.shown):
         return None
     given: dict[str | None, list[int] | None] = {None: task.ranks, **(task.criteria_ranks or {})}

@@ -20,7 +20,7 @@ from steerboard.evaluation.tables import Evaluation
 def repeats_of(
     session: Session, judges: Sequence[Judge], rows_of: Callable[[Floats], Ints]
 ) -> dict[uuid.UUID, Repeats]:
-    """By judge that asked twice. `rows_of`: rows of positions, -1 for what is not a prompt."""
+    """The repeats of each judge that asked twice. `rows_of`: rows of positions, -1 for what is not a prompt."""
     first, again = Verdict, RepeatedVerdict
     repeats = session.execute(
         select(again.judge_id, again.position, first.value, again.value)
@@ -54,7 +54,7 @@ def repeats_of(
 def reviews_of(
     session: Session, judges: Sequence[Judge], rows_of: Callable[[Floats], Ints]
 ) -> dict[uuid.UUID, tuple[Repeats, int]]:
-    """By judge of imported reviews of two answers: what those of both orders prefer, as signs of the same answer, and
+    """The imported reviews of two answers by judge: what those of both orders prefer, as signs of the same answer, and
     how many questions were reviewed in one order only. Of two reviews in one order the newer counts; a question one of
     whose orders cannot be used is neither."""
     imported = [judge.id for judge in judges if judge.imported is not None and judge.style == "multi"]
@@ -74,15 +74,15 @@ def reviews_of(
         for position, of_entrant in of_position.items():
             if len(of_entrant) != 2:
                 continue
-            one, other = of_entrant.values()
-            said = [
-                np.sign(mine - theirs)
-                for mine, theirs in ((one.get(True), other.get(False)), (one.get(False), other.get(True)))
-                if mine is not None and theirs is not None
+            by_a, by_b = of_entrant.values()
+            signs = [
+                np.sign(left - right)
+                for left, right in ((by_a.get(True), by_b.get(False)), (by_a.get(False), by_b.get(True)))
+                if left is not None and right is not None
             ]
-            if len(said) == 2:
-                both.append((position, *said))
-            elif len(one) == len(other) == len(said) == 1:
+            if len(signs) == 2:
+                both.append((position, *signs))
+            elif len(by_a) == len(by_b) == len(signs) == 1:
                 alone += 1
         table = np.array(both, dtype=np.float64).reshape(-1, 3)
         rows = rows_of(table[:, 0])
@@ -118,7 +118,7 @@ def costs_of(session: Session, project_id: uuid.UUID, judges: Sequence[Judge]) -
 
 
 def juries_of(session: Session, evaluation: Evaluation) -> list[JuryFacts]:
-    """By age."""
+    """The juries by age."""
     juries = session.scalars(select(Jury).where(Jury.evaluation_id == evaluation.id).order_by(Jury.id))
     return [
         JuryFacts(jury.name, tuple(map(uuid.UUID, jury.judges)), "majority" if jury.rule == "majority" else "mean")

@@ -42,11 +42,11 @@ def judges_of(
         name = "superseded" if superseded else status
         counts[judge_id][name] = counts[judge_id].get(name, 0) + n
     verdicts = verdicts_by_judge(session, number, places, row_of)
-    asked = [judge for judge, _ in judges]
-    repeats = repeats_of(session, asked, lambda positions: rows_at(row_of, positions))
-    reviews = reviews_of(session, asked, lambda positions: rows_at(row_of, positions))
-    costs = costs_of(session, evaluation.project_id, asked)
-    calibrated = calibrations_of(session, evaluation.project_id, asked)
+    rows = [judge for judge, _ in judges]
+    repeats = repeats_of(session, rows, lambda positions: rows_at(row_of, positions))
+    reviews = reviews_of(session, rows, lambda positions: rows_at(row_of, positions))
+    costs = costs_of(session, evaluation.project_id, rows)
+    calibrated = calibrations_of(session, evaluation.project_id, rows)
     tokens = _tokens(session, list(number))
     return [
         JudgeFacts(

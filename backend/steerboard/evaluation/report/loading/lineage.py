@@ -41,7 +41,7 @@ class Lineage:
 
 
 def upstream(session: Session, start: Iterable[uuid.UUID]) -> Lineage:
-    """From models, datasets and runs on."""
+    """The lineage upstream of models, datasets and runs."""
     models: dict[uuid.UUID, Model] = {}
     above: Edges = defaultdict(set)
     new = set(start)
@@ -58,7 +58,7 @@ def upstream(session: Session, start: Iterable[uuid.UUID]) -> Lineage:
 
 
 def reward_models_upstream(session: Session, models: Iterable[Model]) -> dict[uuid.UUID, frozenset[str]]:
-    """By model id: the content hashes of all reward models upstream, as the recorded lineage and the models' own
+    """The content hashes of all reward models upstream, by model id, as the recorded lineage and the models' own
     `steerboard.json` name them."""
     start = {model.id for model in models}
     lineage = upstream(session, start)

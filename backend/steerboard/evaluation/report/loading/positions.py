@@ -1,4 +1,4 @@
-"""Where rows of the database belong in a report's arrays: prompts by row, entrants by column."""
+"""The places of the database's rows in a report's arrays: prompts by row, entrants by column."""
 
 from __future__ import annotations
 

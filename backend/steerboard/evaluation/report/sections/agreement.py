@@ -13,14 +13,14 @@ from steerboard_statistics.agreement import source_agreement
 def agreement_rows(sources: Sequence[Source], *, seed: int) -> list[AgreementRow]:
     """Every two sources that share an item."""
     made = []
-    for one, other in combinations(sources, 2):
-        agreement = source_agreement(one.scores, other.scores, a_signs=one.signs, b_signs=other.signs, seed=seed)
+    for first, other in combinations(sources, 2):
+        agreement = source_agreement(first.scores, other.scores, a_signs=first.signs, b_signs=other.signs, seed=seed)
         if not agreement.items:
             continue
         made.append(
             AgreementRow(
-                a_by=one.by,
-                a=one.label,
+                a_by=first.by,
+                a=first.label,
                 b_by=other.by,
                 b=other.label,
                 entrants=agreement.entrants,

@@ -39,12 +39,12 @@ def alpaca_rows(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> 
     made = []
     for column, entrant in enumerate(data.entrants):
         turned: Bools = (verdicts.a == baseline) & (verdicts.b == column)
-        mine: Bools = turned | ((verdicts.a == column) & (verdicts.b == baseline))
-        if column == baseline or not mine.any():
+        chosen: Bools = turned | ((verdicts.a == column) & (verdicts.b == baseline))
+        if column == baseline or not chosen.any():
             continue
-        p = np.where(turned, 1 - verdicts.value, verdicts.value)[mine]
+        p = np.where(turned, 1 - verdicts.value, verdicts.value)[chosen]
         given = [None if np.isnan(value) else float(value) for value in p]
-        rows = verdicts.row[mine]
+        rows = verdicts.row[chosen]
         figures = alpaca_eval.of_probabilities(given)
         if figures.win_rate is None or figures.discrete_win_rate is None:
             continue

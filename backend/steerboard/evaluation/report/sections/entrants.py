@@ -25,8 +25,8 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
     answers = data.answers
     made = []
     for column, entrant in enumerate(data.entrants):
-        mine = answers.entrant == column
-        truncated = answers.truncated[mine]
+        own = answers.entrant == column
+        truncated = answers.truncated[own]
         truncated = truncated[np.isfinite(truncated)]
         made.append(
             EntrantRow(
@@ -41,8 +41,8 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
                 family=entrant.family,
                 model=entrant.model,
                 content_hash=entrant.content_hash,
-                responses=int(mine.sum()),
-                missing=max(0, len(data.prompts) * entrant.samples - int(mine.sum())),
+                responses=int(own.sum()),
+                missing=max(0, len(data.prompts) * entrant.samples - int(own.sum())),
                 length=mean_interval(means[:, column], seed=data.seed),
                 truncated=float(truncated.mean()) if len(truncated) else None,
                 condition_gain=(gain := entrant.training.condition_gain),
@@ -58,8 +58,8 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
 def length_ratios(data: EvaluationData, means: Floats) -> list[LengthRatio]:
     """The length ratio of every two entrants, both ways round: the mean length of one over that of the other."""
     made = []
-    for one, other in combinations(range(len(data.entrants)), 2):
-        for a, b in ((one, other), (other, one)):
+    for first, other in combinations(range(len(data.entrants)), 2):
+        for a, b in ((first, other), (other, first)):
             ratio = ratio_interval(means[:, a], means[:, b], seed=data.seed)
             made.append(LengthRatio(a=data.entrants[a].name, b=data.entrants[b].name, ratio=ratio))
     return made

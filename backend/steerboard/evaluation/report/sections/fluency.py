@@ -17,14 +17,14 @@ def fluency(data: EvaluationData) -> Fluency:
 
 
 def _row(data: EvaluationData, column: int, log_probs: Floats, tokens: Floats) -> FluencyRow:
-    who, texts, mine = data.entrants[column], data.texts[column], data.answers.entrant == column
+    entrant, texts, own = data.entrants[column], data.texts[column], data.answers.entrant == column
     perplexity = _exp(ratio_interval(-log_probs, tokens, seed=data.seed))
 
     def share(count: int) -> float | None:
         return count / texts.answers if texts.answers else None
 
     return FluencyRow(
-        entrant=who.name,
+        entrant=entrant.name,
         answers=texts.answers,
         perplexity=perplexity,
         why=_why(data, column) if perplexity.value is None else None,
@@ -32,8 +32,8 @@ def _row(data: EvaluationData, column: int, log_probs: Floats, tokens: Floats) -
         distinct_2=texts.distinct_2 if texts.answers else None,
         empty=share(texts.empty),
         repeated=share(texts.repeated),
-        cut=_mean(data.answers.truncated[mine]),
-        tokens=_mean(data.answers.tokens[mine]),
+        cut=_mean(data.answers.truncated[own]),
+        tokens=_mean(data.answers.tokens[own]),
     )
 
 

@@ -14,12 +14,12 @@ from steerboard_statistics.bootstrap import divide, mean_interval
 
 
 def frontier(data: EvaluationData, rewards: list[RewardReport]) -> Frontier | None:
-    """None for an evaluation that names no model to compare with."""
+    """Returns None for an evaluation that names no model to compare with."""
     if data.kl_to is None:
         return None
     ratios = _mean_log_ratios(data)
-    mine = [who for who in data.entrants if _is(who, data.kl_to.content_hash) and who.best_of is None]
-    itself = {who.name: who for who in mine}
+    same = [row for row in data.entrants if _is(row, data.kl_to.content_hash) and row.best_of is None]
+    itself = {row.name: row for row in same}
     curves = [
         BestOfNFrontier(
             reward_model=report.reward_model,
@@ -27,7 +27,7 @@ def frontier(data: EvaluationData, rewards: list[RewardReport]) -> Frontier | No
             n=curve.n,
             kl=[kl_bound(n) for n in curve.n],
             reward=curve.reward,
-            alike=[who.name for who in mine if who.samples == 1 and who.decoding == itself[curve.entrant].decoding],
+            alike=[row.name for row in same if row.samples == 1 and row.decoding == itself[curve.entrant].decoding],
         )
         for report in rewards
         for curve in report.best_of_n
@@ -41,21 +41,21 @@ def _columns(data: EvaluationData) -> range:
     return range(len(data.entrants))
 
 
-def _is(who: EntrantFacts, content_hash: str) -> bool:
-    return who.content_hash == content_hash and who.score is None
+def _is(entrant: EntrantFacts, content_hash: str) -> bool:
+    return entrant.content_hash == content_hash and entrant.score is None
 
 
 def _divergence(data: EvaluationData, column: int, ratios: Floats, content_hash: str) -> Divergence:
-    who = data.entrants[column]
-    if _is(who, content_hash):
-        exact = 0.0 if who.best_of is None else kl_bound(who.best_of)
+    entrant = data.entrants[column]
+    if _is(entrant, content_hash):
+        exact = 0.0 if entrant.best_of is None else kl_bound(entrant.best_of)
         kl = Estimate(value=exact, n=len(data.prompts))
-        return Divergence(entrant=who.name, kl=kl, kind="same" if who.best_of is None else "bound")
-    why = no_estimate(who.source, who.decoding, who.best_of)
+        return Divergence(entrant=entrant.name, kl=kl, kind="same" if entrant.best_of is None else "bound")
+    why = no_estimate(entrant.source, entrant.decoding, entrant.best_of)
     kl = mean_interval(ratios, seed=data.seed)
     if why is None and kl.value is None:
         why = "its answers are not there yet, or were made before the evaluation named the model"
-    return Divergence(entrant=who.name, kl=kl, kind="estimate", why=why)
+    return Divergence(entrant=entrant.name, kl=kl, kind="estimate", why=why)
 
 
 def _mean_log_ratios(data: EvaluationData) -> Floats:

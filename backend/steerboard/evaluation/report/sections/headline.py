@@ -25,10 +25,9 @@ class Candidate:
 
 
 def headline(report: EvaluationReport) -> Headline:
-    """From the report's own sections. People answer before juries, those before judges, and judges before reward
-    models; those that are circular answer only after all that are independent of the entrants. Among several of a kind
-    the one with the most items answers.
-    """
+    """The headline from the report's own sections. People answer before juries, those before judges, and judges before
+    reward models; those that are circular answer only after all that are independent of the entrants. Among several of
+    a kind the one with the most items answers."""
     candidates = _candidates(report)
     sources = [_source_headline(candidate) for candidate in candidates]
     usable = [
@@ -49,7 +48,7 @@ def headline(report: EvaluationReport) -> Headline:
     made.reservations = reservations(
         report,
         made,
-        {(candidate.by, candidate.label): candidate.comparison for candidate in candidates if _told(candidate)},
+        {(candidate.by, candidate.label): candidate.comparison for candidate in candidates if _is_known(candidate)},
     )
     return made
 
@@ -76,7 +75,7 @@ def _candidates(report: EvaluationReport) -> list[Candidate]:
     return people + juries + judges + rewards
 
 
-def _told(candidate: Candidate) -> bool:
+def _is_known(candidate: Candidate) -> bool:
     return candidate.rank is not None and candidate.comparison.items > 0
 
 

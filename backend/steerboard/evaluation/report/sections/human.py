@@ -172,11 +172,11 @@ def _gold(campaign: CampaignFacts, rows: Ints, scores: Floats, *, seed: int) -> 
     items, points = [], []
     for row, given in zip(rows.tolist(), scores, strict=True):
         known = campaign.gold.get(row, {})
-        for one, other in combinations(sorted(known), 2):
-            right, said = known[other] - known[one], given[one] - given[other]
-            if right and np.isfinite(said):
+        for first, other in combinations(sorted(known), 2):
+            right, difference = known[other] - known[first], given[first] - given[other]
+            if right and np.isfinite(difference):
                 items.append(row)
-                points.append((np.sign(right) * np.sign(said) + 1) / 2)
+                points.append((np.sign(right) * np.sign(difference) + 1) / 2)
     return share(np.array(items, dtype=np.int64), np.array(points, dtype=np.float64), seed=seed)
 
 
@@ -186,14 +186,14 @@ def _kappas(rankings: Rankings) -> list[KappaRow]:
     by = rankings.by_annotator()
     at = {name: dict(zip(rankings.rows[places].tolist(), places.tolist(), strict=True)) for name, places in by.items()}
     made = []
-    for one, other in combinations(by, 2):
-        both = sorted(at[one].keys() & at[other].keys())
+    for first, other in combinations(by, 2):
+        both = sorted(at[first].keys() & at[other].keys())
         if not both:
             continue
-        a = signs[[at[one][row] for row in both]].ravel()
+        a = signs[[at[first][row] for row in both]].ravel()
         b = signs[[at[other][row] for row in both]].ravel()
         n = int((np.isfinite(a) & np.isfinite(b)).sum())
-        made.append(KappaRow(a=one, b=other, kappa=cohen_kappa(a, b), n=n))
+        made.append(KappaRow(a=first, b=other, kappa=cohen_kappa(a, b), n=n))
     return made
 
 

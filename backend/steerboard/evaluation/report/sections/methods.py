@@ -37,7 +37,7 @@ def baseline_of(entrants: list[EntrantRow], named: str | None = None) -> str | N
 
 
 def methods_rows(report: EvaluationReport, baseline: str | None) -> list[MethodsRow]:
-    """From the report's own sections. Win rates of the baseline against itself are left out."""
+    """The rows from the report's own sections. Win rates of the baseline against itself are left out."""
     people = [(human_label(section.campaign, section.criterion), section.comparison) for section in report.human]
     juries = [(section.jury, section.comparison) for section in report.juries if section.valid]
     judges = [(section.judge, section.comparison) for section in report.judges]

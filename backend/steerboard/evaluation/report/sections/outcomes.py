@@ -47,7 +47,7 @@ def outcome_of(comparison: Comparison) -> WinnerStatement:
         if clear or len(tested) < len(rivals) or _ahead(row) <= 0:
             statement.text = f"{comparison.why} {_rate(row, closest, len(comparison.pairs))}"
             return statement
-    statement.text = _said(statement, closest, row, len(rivals), len(comparison.pairs))
+    statement.text = _worded(statement, closest, row, len(rivals), len(comparison.pairs))
     return statement
 
 
@@ -62,7 +62,7 @@ def _ahead(row: PairRow) -> float:
     return row.difference.value if row.difference is not None and row.difference.value is not None else 0.0
 
 
-def _said(statement: WinnerStatement, closest: str, row: PairRow, rivals: int, tested: int) -> str:
+def _worded(statement: WinnerStatement, closest: str, row: PairRow, rivals: int, tested: int) -> str:
     rate = _figures(row, tested)
     if statement.winner is not None:
         which = "its only rival" if rivals == 1 else f"the closest of {rivals} rivals"

@@ -60,10 +60,10 @@ def _items(answer: Headline) -> Iterator[Reservation]:
 
 
 def _progress(report: EvaluationReport) -> Iterator[Reservation]:
-    told = set()
+    reported = set()
     for human in report.human:
-        if human.state != "closed" and human.campaign not in told:
-            told.add(human.campaign)
+        if human.state != "closed" and human.campaign not in reported:
+            reported.add(human.campaign)
             text = f"Campaign {human.campaign} is {human.state}: {human.done_items} of {human.items} items are ranked."
             yield _made("campaign_open", text, human.done_items / human.items if human.items else None)
     others = sum(part.by != "human" for part in report.unfinished_parts)

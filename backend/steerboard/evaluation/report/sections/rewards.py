@@ -43,7 +43,7 @@ def _section(data: EvaluationData, facts: RewardFacts) -> tuple[RewardReport, So
         reward_model=facts.name,
         content_hash=facts.content_hash,
         state=facts.state,
-        trained=[who.name for who in data.entrants if facts.content_hash in who.trained_on],
+        trained=[entrant.name for entrant in data.entrants if facts.content_hash in entrant.trained_on],
         comparison=comparison,
         units="z" if facts.normaliser else "raw",
         raw=moved(comparison.scores, scale, shift),
@@ -74,7 +74,7 @@ def _samples(data: EvaluationData, facts: RewardFacts) -> tuple[Floats, Floats]:
 
 
 def _held_out(facts: RewardFacts) -> tuple[Estimate, Calibration | None]:
-    """On held-out preference pairs, as its run measured them; a tie is wrong."""
+    """Accuracy on held-out preference pairs, as its run measured them; a tie is wrong."""
     summary = RewardSummary.model_validate(facts.summary or {})
     if summary.margins:
         return pair_accuracy(summary.margins), calibration(summary.margins)
@@ -92,7 +92,7 @@ def _heat_map(data: EvaluationData, rewards: Floats, lengths: Floats, columns: I
 
 
 def _best_of_n(data: EvaluationData, rewards: Floats, columns: Ints) -> list[BestOfN]:
-    """In the units of the comparison, of entrants with more than one sample."""
+    """Curves in the units of the comparison, of entrants with more than one sample."""
     made = []
     for column in columns:
         sizes, best = best_of_n(rewards[:, column], seed=data.seed)

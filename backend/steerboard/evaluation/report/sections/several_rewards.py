@@ -37,31 +37,31 @@ def reward_sums(data: EvaluationData) -> list[RewardSum]:
     """The figures of every sum that an entrant was trained on, where all its reward models have scored answers here."""
     by_hash = {facts.content_hash: facts for facts in data.rewards}
     made: dict[str, RewardSum] = {}
-    for who in data.entrants:
-        normaliser = who.summed_rewards
+    for entrant in data.entrants:
+        normaliser = entrant.summed_rewards
         if normaliser is None:
             continue
         key = normaliser.model_dump_json()
         parts = [by_hash.get(part.reward_model_hash or "") for part in normaliser.parts]
         known = [facts for facts in parts if facts is not None]
         if key in made:
-            made[key].trained.append(who.name)
+            made[key].trained.append(entrant.name)
         elif len(known) == len(parts):
             made[key] = _sum(data, normaliser, known)
-            made[key].trained.append(who.name)
+            made[key].trained.append(entrant.name)
     return list(made.values())
 
 
 def reward_curves(data: EvaluationData, comparison: Comparison) -> list[RewardCurve]:
-    """For each model that is asked for several values of one attribute, at one guidance: mean rewards in rising order
+    """Mean rewards of each model that is asked for several values of one attribute, at one guidance, in rising order
     of it. The best of several answers is no figure of the model."""
     means = {row.entrant: row.mean for row in comparison.scores}
-    asked: dict[tuple[str, float], list[tuple[str, Condition]]] = {}
-    for who in data.entrants:
-        if who.model is not None and who.score is not None and who.best_of is None and who.name in means:
-            asked.setdefault((who.model, who.guidance), []).append((who.name, who.score))
+    by_model: dict[tuple[str, float], list[tuple[str, Condition]]] = {}
+    for row in data.entrants:
+        if row.model is not None and row.score is not None and row.best_of is None and row.name in means:
+            by_model.setdefault((row.model, row.guidance), []).append((row.name, row.score))
     curves = []
-    for (model, guidance), entrants in asked.items():
+    for (model, guidance), entrants in by_model.items():
         along = varied(score for _, score in entrants)
         if along is None:
             continue
@@ -78,7 +78,7 @@ def reward_curves(data: EvaluationData, comparison: Comparison) -> list[RewardCu
 
 
 def _sum(data: EvaluationData, normaliser: Normaliser, facts: Sequence[RewardFacts]) -> RewardSum:
-    """In z units of the labelled sums: what the policies' own data had."""
+    """The sum in z units of the labelled sums: what the policies' own data had."""
     total = sum(
         part.weight * (grid - part.mean) / part.sd
         for part, grid in zip(normaliser.parts, _grids(data, facts), strict=True)

@@ -16,8 +16,8 @@ def report_warnings(report: EvaluationReport) -> list[str]:
         warnings.append(f"{few} few: only large differences can be distinguished from chance")
     for entrant in report.entrants:
         if entrant.missing:
-            asked = entrant.responses + entrant.missing
-            warnings.append(f"{entrant.name}: {entrant.missing} of {asked} answers are missing")
+            total = entrant.responses + entrant.missing
+            warnings.append(f"{entrant.name}: {entrant.missing} of {total} answers are missing")
         if entrant.truncated:
             warnings.append(f"{entrant.name}: the token limit cut {entrant.truncated:.0%} of its answers")
     of_runs = {warning: cost.entrant for cost in reversed(report.costs) for warning in cost.warnings}

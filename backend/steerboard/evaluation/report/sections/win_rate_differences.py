@@ -28,7 +28,7 @@ def win_rate_differences(
 ) -> list[WinRateDifference]:
     """Differences of every reward model that may have trained an entrant to each source that may be evidence: `others`,
     and the models from whose scores nothing here learned. `models` are the sources of `rewards`."""
-    unknown = any(not who.known_origin for who in data.entrants)
+    unknown = any(not entrant.known_origin for entrant in data.entrants)
     teachers = [model for reward, model in zip(rewards, models, strict=True) if reward.trained or unknown]
     evidence = [*others, *(model for reward, model in zip(rewards, models, strict=True) if not reward.trained)]
     return [
@@ -39,7 +39,7 @@ def win_rate_differences(
 def difference_of(
     report: EvaluationReport, reward_model: str, by: By, source: str, entrant: str, vs: str
 ) -> Estimate | None:
-    """As seen from `entrant`."""
+    """The difference as seen from `entrant`."""
     for row in report.win_rate_differences:
         if (row.reward_model, row.by, row.source) == (reward_model, by, source):
             if (row.a, row.b) == (entrant, vs):

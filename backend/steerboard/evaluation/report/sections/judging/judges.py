@@ -126,7 +126,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         valid=why is None,
         invalid_because=why,
         invalid_entrants=invalid,
-        trained=[who.name for who in data.entrants if judge.content_hash in who.trained_on],
+        trained=[entrant.name for entrant in data.entrants if judge.content_hash in entrant.trained_on],
         prompt_tokens=judge.prompt_tokens,
         completion_tokens=judge.completion_tokens,
         comparison=comparison,

@@ -33,7 +33,7 @@ def add_quality(data: EvaluationData, reports: Sequence[JudgeReport], sources: S
 
 
 def kappas_with_people(source: Source, sources: Sequence[Source], *, seed: int) -> list[SourceKappa]:
-    """With every campaign and criterion that shares an item."""
+    """The kappas with every campaign and criterion that shares an item."""
     kappas = []
     for other in sources:
         if other.by != "human":

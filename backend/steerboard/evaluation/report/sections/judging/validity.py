@@ -20,9 +20,9 @@ def invalid_entrants(verdicts: Verdicts, threshold: float) -> dict[int, str]:
     while True:
         worst, rate, reason = -1, 0.0, None
         for column in verdicts.entrants():
-            mine = (verdicts.a == column) | (verdicts.b == column)
-            usable = int((mine & verdicts.ok).sum())
-            own = assess(usable, {"without a value": int(mine.sum()) - usable}, threshold, what="verdicts")
+            own_verdicts = (verdicts.a == column) | (verdicts.b == column)
+            usable = int((own_verdicts & verdicts.ok).sum())
+            own = assess(usable, {"without a value": int(own_verdicts.sum()) - usable}, threshold, what="verdicts")
             # The later of equals: the baseline comes first.
             if own.reason is not None and own.rate >= rate:
                 worst, rate, reason = int(column), own.rate, own.reason
