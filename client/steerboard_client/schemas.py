@@ -456,6 +456,20 @@ class QualifyShare(RootModel[float]):
     ]
 
 
+class SpanLabel(RootModel[str]):
+    root: Annotated[str, Field(max_length=60, min_length=1)]
+
+
+class SpanLabels(RootModel[list[SpanLabel]]):
+    root: Annotated[
+        list[SpanLabel],
+        Field(
+            description="What annotators flag passages of answers with; none: no passages are flagged.",
+            max_length=9,
+        ),
+    ]
+
+
 class CampaignChange(Schema):
     """
     `paused` hands out nothing new, and takes what annotators hold; `closed` takes nothing. `overlap` only rises.
@@ -470,6 +484,7 @@ class CampaignChange(Schema):
     overlap: Overlap | None = None
     qualify_items: QualifyItems | None = None
     qualify_share: QualifyShare | None = None
+    span_labels: SpanLabels | None = None
     state: Literal["open", "paused", "closed"] | None = None
 
 
@@ -490,15 +505,6 @@ class CampaignDay(Schema):
     day: date
     median_seconds: float | None
     submissions: int
-
-
-class CampaignQuality(Schema):
-    """
-    Annotators by name; the last 60 days with submissions, newest first.
-    """
-
-    annotators: list[AnnotatorQuality]
-    days: list[CampaignDay]
 
 
 class CardOut(Schema):
@@ -999,29 +1005,6 @@ class Discarded(Schema):
 
 class Flag(RootModel[str]):
     root: Annotated[str, Field(max_length=2000, min_length=1)]
-
-
-class Draft(Schema):
-    """
-    What is done so far, by key; replaces the draft before. Other tabs and devices see it.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    both_bad: bool = False
-    comment: Comment | None = None
-    correction: Correction | None = None
-    criteria_ranks: Annotated[
-        dict[str, dict[Annotated[str, StringConstraints(pattern=r"^[A-H]$")], int]],
-        Field(max_length=8),
-    ] = {}
-    flag: Flag | None = None
-    ranks: dict[Annotated[str, StringConstraints(pattern=r"^[A-H]$")], int] | None = None
-    scores: Annotated[
-        dict[str, dict[Annotated[str, StringConstraints(pattern=r"^[A-H]$")], int]],
-        Field(max_length=8),
-    ] = {}
 
 
 class DraftSaved(Schema):
@@ -1758,34 +1741,6 @@ class ItemCounts(Schema):
     win: int
 
 
-class ItemRanking(Schema):
-    """
-    What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
-    `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
-    last turn as it should be. `gold`: the ranks that are known to be right.
-    """
-
-    annotator: str
-    both_bad: bool
-    campaign: str
-    comment: str | None
-    correction: str | None
-    criteria_ranks: dict[str, dict[str, int]]
-    flag: str | None
-    gold: dict[str, float] | None
-    ranks: dict[str, int] | None
-    scores: dict[str, dict[str, int]]
-    seconds: float | None
-    skip_reason: str | None
-    state: Literal["submitted", "skipped"]
-    task_type: Annotated[
-        Literal["ranking", "pairwise", "likert", "correction"],
-        Field(
-            description="`ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer."
-        ),
-    ]
-
-
 class ItemSource(Schema):
     """
     `valid`: whether its figures may be used.
@@ -2070,6 +2025,37 @@ class KappaRow(Schema):
     b: str
     kappa: float | None
     n: int
+
+
+class Note(RootModel[str]):
+    root: Annotated[str, Field(max_length=1000, min_length=1)]
+
+
+class KeptSpanFlag(Schema):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    end: Annotated[
+        int,
+        Field(
+            description="In Unicode code points; the first one behind the passage.",
+            ge=1,
+            le=1000000000,
+        ),
+    ]
+    id: UUID
+    key: Annotated[str, Field(pattern="^[A-H]$")]
+    label: Annotated[str, Field(max_length=60, min_length=1)]
+    note: Note | None = None
+    start: Annotated[
+        int,
+        Field(
+            description="In Unicode code points from the start of the turn.",
+            ge=0,
+            le=1000000000,
+        ),
+    ]
+    turn: Annotated[int, Field(description="Counts from 1.", ge=1, le=1000)] = 1
 
 
 class KnownPromptSet(Schema):
@@ -2540,6 +2526,7 @@ class MyTask(Schema):
     prompt: Annotated[str, Field(description="The start of the last user turn.")]
     ranks: dict[str, int] | None
     skip_reason: str | None
+    spans: list[KeptSpanFlag]
     state: Literal["submitted", "skipped"]
 
 
@@ -2563,6 +2550,22 @@ class NamedRef(Schema):
 
     id: UUID
     name: str
+
+
+class NamedSpanFlag(Schema):
+    """
+    A passage of an answer that an annotator flagged. `start` and `end`: Unicode code points from the start of the
+    turn, the end not included; `turn` counts from 1. `text`: the passage, at most its first 500 characters.
+    """
+
+    end: int
+    entrant: str
+    id: UUID
+    label: str
+    note: str | None
+    start: int
+    text: str
+    turn: int
 
 
 class NamedThing(Schema):
@@ -2690,6 +2693,7 @@ class Opinion(Schema):
     flag: str | None = None
     ranks: dict[str, int] | None
     scores: dict[str, dict[str, int]]
+    spans: Annotated[list[KeptSpanFlag], Field(validate_default=True)] = []
 
 
 class PageArenaOut(Schema):
@@ -3345,6 +3349,7 @@ class RankingOut(Schema):
     scores: dict[str, dict[str, int]]
     seconds: float | None
     shown: list[str]
+    spans: list[NamedSpanFlag]
     submitted_at: AwareDatetime | None
 
 
@@ -4491,6 +4496,62 @@ class SourceRows(Schema):
     source: str
 
 
+class SpanCount(Schema):
+    """
+    Passages flagged with a label: in all, in so many items, and by entrant.
+    """
+
+    by_entrant: dict[str, int]
+    items: int
+    label: str
+    spans: int
+
+
+class SpanFlag(Schema):
+    """
+    A passage of an answer, flagged with one of the campaign's labels.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    end: Annotated[
+        int,
+        Field(
+            description="In Unicode code points; the first one behind the passage.",
+            ge=1,
+            le=1000000000,
+        ),
+    ]
+    key: Annotated[str, Field(pattern="^[A-H]$")]
+    label: Annotated[str, Field(max_length=60, min_length=1)]
+    note: Note | None = None
+    start: Annotated[
+        int,
+        Field(
+            description="In Unicode code points from the start of the turn.",
+            ge=0,
+            le=1000000000,
+        ),
+    ]
+    turn: Annotated[int, Field(description="Counts from 1.", ge=1, le=1000)] = 1
+
+
+class SpanFlagRow(Schema):
+    annotator: str
+    at: AwareDatetime
+    end: int
+    entrant: str
+    id: UUID
+    label: str
+    note: str | None
+    position: int
+    question_id: str
+    start: int
+    text: str
+    turn: int
+
+
 class Spread(Schema):
     """
     Lengths in characters.
@@ -4624,6 +4685,7 @@ class Submit(Schema):
             le=1000000.0,
         ),
     ]
+    spans: Annotated[list[SpanFlag], Field(max_length=200, validate_default=True)] = []
     submission: Annotated[
         str,
         Field(
@@ -5593,6 +5655,14 @@ class CampaignCreate(Schema):
             le=1.0,
         ),
     ] = 0.7
+    span_labels: Annotated[
+        list[SpanLabel],
+        Field(
+            description="What annotators flag passages of answers with; none: no passages are flagged.",
+            max_length=9,
+            validate_default=True,
+        ),
+    ] = ["factual error", "unsafe", "repetition"]
     task_type: Annotated[
         Literal["ranking", "pairwise", "likert", "correction"],
         Field(
@@ -5629,6 +5699,7 @@ class CampaignOut(Schema):
     qualify_share: float
     rankings: int
     skipped_by_all: int
+    span_labels: list[str]
     state: Literal["open", "paused", "closed"]
     task_type: Annotated[
         Literal["ranking", "pairwise", "likert", "correction"],
@@ -5637,6 +5708,17 @@ class CampaignOut(Schema):
         ),
     ]
     warnings: list[str]
+
+
+class CampaignQuality(Schema):
+    """
+    Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
+    own first.
+    """
+
+    annotators: list[AnnotatorQuality]
+    days: list[CampaignDay]
+    spans: list[SpanCount]
 
 
 class Campaigns(Schema):
@@ -5876,6 +5958,30 @@ class Divergence(Schema):
     kind: Literal["estimate", "same", "bound"]
     kl: Estimate
     why: str | None = None
+
+
+class Draft(Schema):
+    """
+    What is done so far, by key; replaces the draft before. Other tabs and devices see it.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    both_bad: bool = False
+    comment: Comment | None = None
+    correction: Correction | None = None
+    criteria_ranks: Annotated[
+        dict[str, dict[Annotated[str, StringConstraints(pattern=r"^[A-H]$")], int]],
+        Field(max_length=8),
+    ] = {}
+    flag: Flag | None = None
+    ranks: dict[Annotated[str, StringConstraints(pattern=r"^[A-H]$")], int] | None = None
+    scores: Annotated[
+        dict[str, dict[Annotated[str, StringConstraints(pattern=r"^[A-H]$")], int]],
+        Field(max_length=8),
+    ] = {}
+    spans: Annotated[list[SpanFlag], Field(max_length=200, validate_default=True)] = []
 
 
 class EndpointCheck(Schema):
@@ -6222,6 +6328,35 @@ class ItemPage(Schema):
     sources: list[ItemSource]
     total: int
     version: int
+
+
+class ItemRanking(Schema):
+    """
+    What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
+    `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
+    last turn as it should be. `gold`: the ranks that are known to be right.
+    """
+
+    annotator: str
+    both_bad: bool
+    campaign: str
+    comment: str | None
+    correction: str | None
+    criteria_ranks: dict[str, dict[str, int]]
+    flag: str | None
+    gold: dict[str, float] | None
+    ranks: dict[str, int] | None
+    scores: dict[str, dict[str, int]]
+    seconds: float | None
+    skip_reason: str | None
+    spans: list[NamedSpanFlag]
+    state: Literal["submitted", "skipped"]
+    task_type: Annotated[
+        Literal["ranking", "pairwise", "likert", "correction"],
+        Field(
+            description="`ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer."
+        ),
+    ]
 
 
 class JudgeBiases(Schema):
@@ -6860,6 +6995,11 @@ class PageRewardOut(Schema):
     next: str | None = None
 
 
+class PageSpanFlagRow(Schema):
+    items: list[SpanFlagRow]
+    next: str | None = None
+
+
 class PageTokenOut(Schema):
     items: list[TokenOut]
     next: str | None = None
@@ -7439,6 +7579,7 @@ class Task(Schema):
     id: UUID
     locked_until: AwareDatetime
     prompt: TaskPrompt
+    span_labels: list[str]
     task_type: Annotated[
         Literal["ranking", "pairwise", "likert", "correction"],
         Field(

@@ -42,11 +42,13 @@ def _reflected(connection: Connection) -> MetaData:
 
 def _allowed(connection: Connection, table: Table) -> dict[str, Any]:
     """The first value of each column that a check constraint lists values for; of two that must differ, the second is
-    not the number that all others are."""
+    not the number that all others are, and of two of which one is greater, that one."""
     checks = [str(check["sqltext"]) for check in inspect(connection).get_check_constraints(table.name)]
     lists = (re.search(r"\(?(\w+)\)?(?:::text)? = ANY .*?\['?(\w+)'?", check) for check in checks)
     different = (re.fullmatch(r"\w+ <> (\w+)", check) for check in checks)
-    return {match[1]: match[2] for match in lists if match} | {match[1]: 2 for match in different if match}
+    greater = (re.fullmatch(r'"?([a-z_]+)"? > "?[a-z_]+"?', check) for check in checks)
+    unlike = {match[1]: 2 for pairs in (different, greater) for match in pairs if match}
+    return {match[1]: match[2] for match in lists if match} | unlike
 
 
 def _is_needed(column: Column[Any]) -> bool:

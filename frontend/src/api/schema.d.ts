@@ -1416,6 +1416,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/spans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Span Flags
+         * @description Passages of answers that annotators flagged, with names. Newest first.
+         */
+        get: operations["list_span_flags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/evaluations/{evaluation}/entrants": {
         parameters: {
             query?: never;
@@ -3341,6 +3361,27 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/spans/{span}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Span Flag
+         * @description Remove a flag from a passage of a submitted answer: the caller's own, or, of reviewers, anyone's. It is kept, and
+         *     counts no more. Again it changes nothing.
+         */
+        delete: operations["remove_span_flag"];
         options?: never;
         head?: never;
         patch?: never;
@@ -5709,6 +5750,8 @@ export interface components {
             qualify_items?: number | null;
             /** Qualify Share */
             qualify_share?: number | null;
+            /** Span Labels */
+            span_labels?: string[] | null;
             /** State */
             state?: ("open" | "paused" | "closed") | null;
         };
@@ -5771,6 +5814,16 @@ export interface components {
              * @default 0.7
              */
             qualify_share: number;
+            /**
+             * Span Labels
+             * @description What annotators flag passages of answers with; none: no passages are flagged.
+             * @default [
+             *       "factual error",
+             *       "unsafe",
+             *       "repetition"
+             *     ]
+             */
+            span_labels: string[];
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
@@ -5850,6 +5903,8 @@ export interface components {
             rankings: number;
             /** Skipped By All */
             skipped_by_all: number;
+            /** Span Labels */
+            span_labels: string[];
             /**
              * State
              * @enum {string}
@@ -5866,13 +5921,16 @@ export interface components {
         };
         /**
          * CampaignQuality
-         * @description Annotators by name; the last 60 days with submissions, newest first.
+         * @description Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
+         *     own first.
          */
         CampaignQuality: {
             /** Annotators */
             annotators: components["schemas"]["AnnotatorQuality"][];
             /** Days */
             days: components["schemas"]["CampaignDay"][];
+            /** Spans */
+            spans: components["schemas"]["SpanCount"][];
         };
         /**
          * Campaigns
@@ -6953,6 +7011,11 @@ export interface components {
                     [key: string]: number;
                 };
             };
+            /**
+             * Spans
+             * @default []
+             */
+            spans: components["schemas"]["SpanFlag"][];
         };
         /**
          * DraftOut
@@ -8840,6 +8903,8 @@ export interface components {
             seconds: number | null;
             /** Skip Reason */
             skip_reason: string | null;
+            /** Spans */
+            spans: components["schemas"]["NamedSpanFlag"][];
             /**
              * State
              * @enum {string}
@@ -9546,6 +9611,36 @@ export interface components {
             kappa: number | null;
             /** N */
             n: number;
+        };
+        /** KeptSpanFlag */
+        KeptSpanFlag: {
+            /**
+             * End
+             * @description In Unicode code points; the first one behind the passage.
+             */
+            end: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Key */
+            key: string;
+            /** Label */
+            label: string;
+            /** Note */
+            note?: string | null;
+            /**
+             * Start
+             * @description In Unicode code points from the start of the turn.
+             */
+            start: number;
+            /**
+             * Turn
+             * @description Counts from 1.
+             * @default 1
+             */
+            turn: number;
         };
         /**
          * KnownPromptSet
@@ -10711,6 +10806,8 @@ export interface components {
             } | null;
             /** Skip Reason */
             skip_reason: string | null;
+            /** Spans */
+            spans: components["schemas"]["KeptSpanFlag"][];
             /**
              * State
              * @enum {string}
@@ -10747,6 +10844,32 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * NamedSpanFlag
+         * @description A passage of an answer that an annotator flagged. `start` and `end`: Unicode code points from the start of the
+         *     turn, the end not included; `turn` counts from 1. `text`: the passage, at most its first 500 characters.
+         */
+        NamedSpanFlag: {
+            /** End */
+            end: number;
+            /** Entrant */
+            entrant: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Label */
+            label: string;
+            /** Note */
+            note: string | null;
+            /** Start */
+            start: number;
+            /** Text */
+            text: string;
+            /** Turn */
+            turn: number;
         };
         /**
          * NamedThing
@@ -11028,6 +11151,11 @@ export interface components {
                     [key: string]: number;
                 };
             };
+            /**
+             * Spans
+             * @default []
+             */
+            spans: components["schemas"]["KeptSpanFlag"][];
         };
         /** Page[ArenaOut] */
         Page_ArenaOut_: {
@@ -11187,6 +11315,13 @@ export interface components {
         Page_SampleOut_: {
             /** Items */
             items: components["schemas"]["SampleOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[SpanFlagRow] */
+        Page_SpanFlagRow_: {
+            /** Items */
+            items: components["schemas"]["SpanFlagRow"][];
             /** Next */
             next?: string | null;
         };
@@ -12278,6 +12413,8 @@ export interface components {
             seconds: number | null;
             /** Shown */
             shown: string[];
+            /** Spans */
+            spans: components["schemas"]["NamedSpanFlag"][];
             /** Submitted At */
             submitted_at: string | null;
         };
@@ -14812,6 +14949,83 @@ export interface components {
             source: string;
         };
         /**
+         * SpanCount
+         * @description Passages flagged with a label: in all, in so many items, and by entrant.
+         */
+        SpanCount: {
+            /** By Entrant */
+            by_entrant: {
+                [key: string]: number;
+            };
+            /** Items */
+            items: number;
+            /** Label */
+            label: string;
+            /** Spans */
+            spans: number;
+        };
+        /**
+         * SpanFlag
+         * @description A passage of an answer, flagged with one of the campaign's labels.
+         */
+        SpanFlag: {
+            /**
+             * End
+             * @description In Unicode code points; the first one behind the passage.
+             */
+            end: number;
+            /** Key */
+            key: string;
+            /** Label */
+            label: string;
+            /** Note */
+            note?: string | null;
+            /**
+             * Start
+             * @description In Unicode code points from the start of the turn.
+             */
+            start: number;
+            /**
+             * Turn
+             * @description Counts from 1.
+             * @default 1
+             */
+            turn: number;
+        };
+        /** SpanFlagRow */
+        SpanFlagRow: {
+            /** Annotator */
+            annotator: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** End */
+            end: number;
+            /** Entrant */
+            entrant: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Label */
+            label: string;
+            /** Note */
+            note: string | null;
+            /** Position */
+            position: number;
+            /** Question Id */
+            question_id: string;
+            /** Start */
+            start: number;
+            /** Text */
+            text: string;
+            /** Turn */
+            turn: number;
+        };
+        /**
          * Spread
          * @description Lengths in characters.
          */
@@ -14947,6 +15161,11 @@ export interface components {
              */
             seconds: number;
             /**
+             * Spans
+             * @default []
+             */
+            spans: components["schemas"]["SpanFlag"][];
+            /**
              * Submission
              * @description A key of the browser's own: sent again, it changes nothing.
              */
@@ -15052,6 +15271,8 @@ export interface components {
              */
             locked_until: string;
             prompt: components["schemas"]["TaskPrompt"];
+            /** Span Labels */
+            span_labels: string[];
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
@@ -21609,6 +21830,69 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_RankingOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_span_flags: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_SpanFlagRow_"];
                 };
             };
             /** @description Sign in first */
@@ -28945,6 +29229,63 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["MyTasks"];
                 };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_span_flag: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                span: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Sign in first */
             401: {

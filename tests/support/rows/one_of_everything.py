@@ -297,4 +297,6 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
         locked_until=now + func.make_interval(0, 0, 0, 1),
     )
     made.add(session, "task", task)
+    flagged = ranking.RankingSpan(task_id=task.id, entrant_id=entrants[0].id, turn=1, start=0, end=6, label="unsafe")
+    made.add(session, "span", flagged)
     return made

@@ -18,6 +18,7 @@ from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges.presenters import verdict_out
 from steerboard.evaluation.judges.schemas import JudgeStyle
 from steerboard.evaluation.prompt_pages import prompt_page
+from steerboard.evaluation.ranking.campaigns.span_rows import named_spans
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.report.data import Ints
 from steerboard.evaluation.tables import Evaluation
@@ -102,7 +103,8 @@ def _rankings(
             RankingTask.state.in_(("submitted", "skipped")),
         )
         .order_by(Campaign.id, User.name, RankingTask.id)
-    )
+    ).all()
+    spans = named_spans(session, [task.id for _, _, task, _ in rows])
     by_text = {str(id_): name for id_, name in names.items()}
     return [
         ItemRanking(
@@ -117,6 +119,7 @@ def _rankings(
             correction=task.correction,
             comment=task.comment,
             flag=task.flag,
+            spans=spans.get(task.id, []),
             skip_reason=task.skip_reason,
             seconds=task.seconds,
             gold={by_text[id_]: rank for id_, rank in gold.items() if id_ in by_text} if gold else None,

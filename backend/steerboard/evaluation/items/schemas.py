@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from steerboard.evaluation.judges.schemas import JudgeStyle, VerdictOut, VerdictStatus
-from steerboard.evaluation.ranking.campaigns.schemas import TaskType
+from steerboard.evaluation.ranking.campaigns.schemas import NamedSpanFlag, TaskType
 from steerboard.evaluation.schemas import PromptOut
 from steerboard_contracts.report.sections.comparison import By
 
@@ -92,6 +92,7 @@ class ItemRanking(BaseModel):
     correction: str | None
     comment: str | None
     flag: str | None
+    spans: list[NamedSpanFlag]
     skip_reason: str | None
     seconds: float | None
     gold: dict[str, float] | None

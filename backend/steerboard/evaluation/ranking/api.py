@@ -13,7 +13,7 @@ from fastapi import Query
 
 from steerboard.accounts.http.routes import Router
 from steerboard.evaluation.events import ranked
-from steerboard.evaluation.ranking import drafts, queue, submissions
+from steerboard.evaluation.ranking import drafts, queue, spans, submissions
 from steerboard.evaluation.ranking.campaign_end import campaign_moved
 from steerboard.evaluation.ranking.dependencies import Annotator, Ranking, RankingRoute
 from steerboard.evaluation.ranking.errors import NotTaken
@@ -105,6 +105,20 @@ async def undo_ranking(person: Ranking, task: uuid.UUID) -> Task:
         return again
 
     return await person.does(work)
+
+
+@router.delete("/spans/{span}", status_code=204, responses=problems(404))
+async def remove_span_flag(person: Ranking, span: uuid.UUID) -> None:
+    """Remove a flag from a passage of a submitted answer: the caller's own, or, of reviewers, anyone's. It is kept, and
+    counts no more. Again it changes nothing."""
+
+    def work(me: Annotator) -> None:
+        reviewer = "review" in me.access.scopes
+        evaluation_id = spans.remove(me.session, me.project, me.user_id, span, reviewer=reviewer)
+        if evaluation_id is not None:
+            ranked(me.session, evaluation_id, me.access, "ranking.unflag", f"span {span}")
+
+    await person.does(work)
 
 
 def _told(me: Annotator, handled: Handled, action: str, task: uuid.UUID, ahead: int) -> Submitted:

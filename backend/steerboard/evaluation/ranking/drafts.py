@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.ranking.errors import BadRanks, CampaignClosed, LockLost, TaskEnded
+from steerboard.evaluation.ranking.keys import KEYS
 from steerboard.evaluation.ranking.locks import UNTIL, LockedTask, lock_task
-from steerboard.evaluation.ranking.presenters import KEYS
 from steerboard.evaluation.ranking.schemas import Draft, DraftSaved
 from steerboard.platform.statements import Statement
 
@@ -42,5 +42,6 @@ def _check(draft: Draft, held: LockedTask) -> None:
     unknown = sorted({*draft.criteria_ranks, *draft.scores} - set(held.points))
     given = (draft.ranks or {}, *draft.criteria_ranks.values(), *draft.scores.values())
     unknown += sorted({key for values in given for key in values} - keys)
+    unknown += sorted({span.key for span in draft.spans} - keys)
     if unknown:
         raise BadRanks(f"there is no answer or criterion {', '.join(unknown)}")

@@ -53,6 +53,13 @@ class BadScores(BadInput):
     title = "The scores are not complete"
 
 
+class BadSpans(BadInput):
+    """A flagged passage is outside the answer, or its label is none of the campaign's."""
+
+    code = "bad_spans"
+    title = "A flagged passage does not fit the answer"
+
+
 class BadCorrection(BadInput):
     """No text, or none asked for."""
 

@@ -11,21 +11,30 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion, TaskType
+from steerboard.evaluation.ranking.keys import KEYS
 from steerboard.evaluation.ranking.locks import LIVE
 from steerboard.evaluation.ranking.progress import progress
 from steerboard.evaluation.ranking.qualification import Qualification, qualification
-from steerboard.evaluation.ranking.schemas import Draft, MyTask, OpenCampaign, Task, TaskAnswer, TaskPrompt
+from steerboard.evaluation.ranking.schemas import (
+    Draft,
+    KeptSpanFlag,
+    MyTask,
+    OpenCampaign,
+    Task,
+    TaskAnswer,
+    TaskPrompt,
+)
+from steerboard.evaluation.ranking.spans import spans_by_key, spans_by_task
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import EvaluationPrompt
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.statements import Statement
 
-KEYS = "ABCDEFGH"
 _EXCERPT = 200
 
 _COLUMNS = (
     *("id", "evaluation_id", "task_type", "state", "overlap", "gold_every", "qualify_items", "qualify_share"),
-    *("entrants", "salt", "criteria"),
+    *("entrants", "salt", "criteria", "span_labels"),
 )
 _FROM = "FROM ranking_campaigns WHERE id = :campaign AND project_id = :project"
 _CAMPAIGN = Statement(f"SELECT {', '.join(_COLUMNS)} {_FROM}")
@@ -57,6 +66,7 @@ class CampaignRow:
     entrants: list[str]
     salt: str
     criteria: list[Criterion]
+    span_labels: list[str]
 
 
 def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID, alone: int | None = None) -> CampaignRow:
@@ -99,6 +109,7 @@ def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dic
                 TaskAnswer(key=key, turns=task.turns[entrant]) for key, entrant in zip(KEYS, task.shown, strict=False)
             ],
             criteria=campaign.criteria,
+            span_labels=campaign.span_labels,
             draft=Draft.model_validate(task.draft) if task.draft else None,
             locked_until=task.locked_until,
         )
@@ -159,10 +170,12 @@ def my_tasks(
     )
     if campaign_id is not None:
         query = query.where(RankingTask.campaign_id == campaign_id)
-    return [_my_task(task, prompt) for task, prompt in session.execute(query)]
+    rows = session.execute(query).all()
+    spans = spans_by_task(session, [task.id for task, _ in rows])
+    return [_my_task(task, prompt, spans_by_key(spans[task.id], task.shown)) for task, prompt in rows]
 
 
-def _my_task(task: RankingTask, prompt: EvaluationPrompt) -> MyTask:
+def _my_task(task: RankingTask, prompt: EvaluationPrompt, spans: list[KeptSpanFlag]) -> MyTask:
     assert task.submitted_at is not None
     return MyTask(
         id=task.id,
@@ -174,6 +187,7 @@ def _my_task(task: RankingTask, prompt: EvaluationPrompt) -> MyTask:
         comment=task.comment,
         flag=task.flag,
         skip_reason=task.skip_reason,
+        spans=spans,
         at=task.submitted_at,
     )
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion, Rank, TaskType
+from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion, Rank, SpanLabel, TaskType
 
 Ranks = Annotated[
     list[Rank],
@@ -26,6 +26,12 @@ Correction = Annotated[
     Field(max_length=200_000, description="The last turn of the answer, as it should be; the same text accepts it."),
 ]
 Comment = Annotated[str, StringConstraints(max_length=10_000)]
+MOST_SPANS = 25
+"""Flagged passages of one answer."""
+Turn = Annotated[int, Field(ge=1, le=1_000, description="Counts from 1.")]
+Start = Annotated[int, Field(ge=0, le=10**9, description="In Unicode code points from the start of the turn.")]
+End = Annotated[int, Field(ge=1, le=10**9, description="In Unicode code points; the first one behind the passage.")]
+Note = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 Seconds = Annotated[float, Field(ge=0, le=1e6, description="Spent on the item, as the browser counts.")]
 Submission = Annotated[
@@ -35,6 +41,26 @@ Ahead = Annotated[
     int, Field(ge=0, le=3, description="Answer with so many tasks at hand, as `next` does, and spare that call.")
 ]
 QueueState = Literal["ready", "waiting", "done", "paused", "closed", "unqualified"]
+
+
+class SpanFlag(BaseModel):
+    """A passage of an answer, flagged with one of the campaign's labels."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    key: Key
+    turn: Turn = 1
+    start: Start
+    end: End
+    label: SpanLabel
+    note: Note | None = None
+
+
+Spans = Annotated[list[SpanFlag], Field(max_length=8 * MOST_SPANS)]
+
+
+class KeptSpanFlag(SpanFlag):
+    id: uuid.UUID
 
 
 class Draft(BaseModel):
@@ -49,6 +75,7 @@ class Draft(BaseModel):
     correction: Correction | None = None
     comment: Comment | None = None
     flag: Reason | None = None
+    spans: Spans = []
 
 
 class DraftSaved(BaseModel):
@@ -75,6 +102,7 @@ class Task(BaseModel):
     prompt: TaskPrompt
     answers: list[TaskAnswer]
     criteria: list[Criterion]
+    span_labels: list[str]
     draft: Draft | None
     locked_until: dt.datetime
 
@@ -119,6 +147,7 @@ class Submit(Annotation):
     """An annotation of an item, with what belongs to its submission."""
 
     flag: Reason | None = None
+    spans: Spans = []
     seconds: Seconds
     submission: Submission
     ahead: Ahead = 0
@@ -177,6 +206,7 @@ class MyTask(BaseModel):
     comment: str | None
     flag: str | None
     skip_reason: str | None
+    spans: list[KeptSpanFlag]
     at: dt.datetime
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,13 @@ from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.evaluation.ranking import spans
 from steerboard.evaluation.ranking.annotations import annotation_of
 from steerboard.evaluation.ranking.disagreement import note
 from steerboard.evaluation.ranking.errors import CampaignClosed, LockLost, NotQualified, NotTaken, TaskEnded
 from steerboard.evaluation.ranking.locks import UNTIL, LockedTask, lock_task
 from steerboard.evaluation.ranking.presenters import by_key, by_keys, campaign_row, qualification_in, task_out
-from steerboard.evaluation.ranking.schemas import Draft, Skip, Submit, Task
+from steerboard.evaluation.ranking.schemas import Draft, Skip, SpanFlag, Submit, Task
 from steerboard.evaluation.ranking.tables import RankingHistory, RankingTask
 from steerboard.platform.statements import Statement
 
@@ -58,13 +60,14 @@ class Handled:
 def submit(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.UUID, given: Submit) -> Handled:
     """A lock that ran out does not matter as long as the item has room.
 
-    Raises `NotFound`, `TaskEnded`, like `annotation_of`, and `NotTaken` (`LockLost`, `CampaignClosed`) after putting
-    what was submitted into the history, for which the caller has to commit.
+    Raises `NotFound`, `TaskEnded`, like `annotation_of` and `spans.check`, and `NotTaken` (`LockLost`,
+    `CampaignClosed`) after putting what was submitted into the history, for which the caller has to commit.
     """
     held = lock_task(session, project, user_id, task_id, given.submission)
     if _known(held, given.submission):
         return Handled(held.campaign_id, held.evaluation_id, new=False)
     _refuse_ended(held)
+    spans.check(session, task_id, given.spans)
     values: dict[str, Any] = {
         "state": "submitted",
         **annotation_of(given, held),
@@ -76,9 +79,10 @@ def submit(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid
     }
     refusal = _refusal(held)
     if refusal is not None:
-        _keep_late(session, held, refusal.code, values)
+        _keep_late(session, held, refusal.code, values | {"spans": _flagged(given.spans)})
         raise refusal
     _end(session, held, values, counts=1)
+    spans.store(session, task_id, given.spans)
     note(session, held)
     return Handled(held.campaign_id, held.evaluation_id, new=True, ranked=True)
 
@@ -123,7 +127,8 @@ def _reopen(session: Session, held: LockedTask) -> None:
     task = session.get_one(RankingTask, held.task_id, populate_existing=True)
     was = {name: getattr(task, name) for name in _KEPT}
     at = task.submitted_at.isoformat() if task.submitted_at else None
-    session.add(RankingHistory(task_id=task.id, was={"event": "undone", "at": at, **was}))
+    flagged = spans.take_back(session, task)
+    session.add(RankingHistory(task_id=task.id, was={"event": "undone", "at": at, **was, "spans": _flagged(flagged)}))
     draft = Draft(
         ranks=by_key(task.ranks),
         criteria_ranks=by_keys(None if task.scores else task.criteria_ranks),
@@ -132,9 +137,14 @@ def _reopen(session: Session, held: LockedTask) -> None:
         correction=task.correction,
         comment=task.comment,
         flag=task.flag,
+        spans=flagged,
     )
     counted = int(held.state == "submitted")
     _REOPEN(session, {"task": task.id, "draft": draft.model_dump_json(), "counted": counted})
+
+
+def _flagged(given: Sequence[SpanFlag]) -> list[dict[str, Any]]:
+    return [span.model_dump() for span in given]
 
 
 def _known(held: LockedTask, submission: str) -> bool:

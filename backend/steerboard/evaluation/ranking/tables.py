@@ -24,6 +24,7 @@ class Campaign(Base):
     of one. `criteria`: [{name, description}]; empty: one overall ranking; of `likert` also {points, low, high}.
     `qualify_items`: how many gold items an annotator submits before any other, and `qualify_share` the share of their
     pairs that must be right for the annotator's submissions to count; 0 items: everyone's count.
+    `span_labels`: what passages of answers are flagged with; empty: none can be flagged.
     `overlap`: how many annotators see each item. `salt` shuffles, and never leaves the server.
     """
 
@@ -47,6 +48,7 @@ class Campaign(Base):
     gold_every: Mapped[int]
     qualify_items: Mapped[int] = mapped_column(server_default="0", default=0)
     qualify_share: Mapped[float] = mapped_column(server_default=text("0.7"), default=0.7)
+    span_labels: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'"), default=list)
     state: Mapped[str]
     salt: Mapped[str]
     created_by: Mapped[str]
@@ -121,6 +123,31 @@ class RankingTask(Base):
     seconds: Mapped[float | None]
     submission: Mapped[str | None]
     submitted_at: Mapped[Timestamp | None]
+    created_at: Mapped[CreatedAt]
+
+
+class RankingSpan(Base):
+    """A passage of an answer that an annotator flagged with one of the campaign's labels, in a task that is submitted.
+
+    `turn` counts from 1. `start` and `end`: Unicode code points from the start of that turn, the end not included.
+    `removed`: the flag was taken back since, and is kept.
+    """
+
+    __tablename__ = "ranking_spans"
+    __table_args__ = (
+        CheckConstraint('"end" > "start"', name="range"),
+        Index("ix_ranking_spans_task_id", "task_id", postgresql_where=text("NOT removed")),
+    )
+
+    id: Mapped[Id]
+    task_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("ranking_tasks.id", ondelete="CASCADE"))
+    entrant_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluation_entrants.id", ondelete="CASCADE"), index=True)
+    turn: Mapped[int]
+    start: Mapped[int]
+    end: Mapped[int]
+    label: Mapped[str]
+    note: Mapped[str | None]
+    removed: Mapped[bool] = mapped_column(server_default="false", default=False)
     created_at: Mapped[CreatedAt]
 
 

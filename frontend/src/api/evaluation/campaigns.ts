@@ -1,4 +1,4 @@
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "../client";
 import { evaluationKeys } from "./evaluations";
 
@@ -35,6 +35,20 @@ export const qualityQuery = (project: string, evaluation: string, campaign: stri
           params: { path: { project, evaluation, campaign } },
         }),
       ),
+  });
+
+/** Flagged passages of answers, the newest first. */
+export const spanFlagsQuery = (project: string, evaluation: string, campaign: string) =>
+  infiniteQueryOptions({
+    queryKey: [...evaluationKeys.one(project, evaluation), "spans", campaign],
+    queryFn: ({ pageParam }) =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/spans", {
+          params: { path: { project, evaluation, campaign }, query: { cursor: pageParam } },
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.next ?? undefined,
   });
 
 /** The entrants, best first. */

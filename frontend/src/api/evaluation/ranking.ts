@@ -76,6 +76,14 @@ export const undoRanking = (project: string, task: string) =>
     }),
   );
 
+/** The flag is kept, and counts no more. */
+export const removeSpanFlag = (project: string, span: string) =>
+  data(
+    api.DELETE("/api/v1/projects/{project}/rankings/spans/{span}", {
+      params: { path: { project, span } },
+    }),
+  );
+
 export const mineQuery = (project: string, campaign: string) =>
   queryOptions({
     queryKey: [project, "rankings", campaign, "mine"],

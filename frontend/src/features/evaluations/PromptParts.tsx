@@ -5,6 +5,8 @@ import type { EvaluationPrompt } from "../../api/evaluation/evaluations";
 import { Asked } from "../../shared/AttributeBadges";
 import type { Condition } from "../../shared/forms/condition";
 import { counted, signed } from "../../shared/format/format";
+import { FlaggedText } from "../../shared/text/FlaggedText";
+import type { TextSpan } from "../../shared/text/spans";
 import "./evaluations.css";
 
 type Response = Schemas["ResponseOut"];
@@ -60,18 +62,23 @@ export function PromptReference({ prompt }: { prompt: EvaluationPrompt }) {
   );
 }
 
+type FlaggedSpan = TextSpan & { turn: number };
+
 interface AnswerProperties {
   name: string;
   asked: Condition | null;
   responses: Response[];
+  /** Flagged passages of its first sample. */
+  spans?: readonly FlaggedSpan[];
   /** What is known of it, below its text. */
   children?: ReactNode;
 }
 
 /** What one entrant answered, one of its samples at a time. */
-export function PromptAnswer({ name, asked, responses, children }: AnswerProperties) {
+export function PromptAnswer({ name, asked, responses, spans, children }: AnswerProperties) {
   const [page, setPage] = useState(1);
   const shown = responses[Math.min(page, responses.length) - 1];
+  const flagged = shown === responses[0] ? (spans ?? []) : [];
   return (
     <section className="evaluation-answer" aria-label={`Answer of ${name}`}>
       <Group justify="space-between" gap={6} mb={4}>
@@ -101,7 +108,13 @@ export function PromptAnswer({ name, asked, responses, children }: AnswerPropert
                     turn {at + 1}
                   </Text>
                 )}
-                <pre className="text">{text || "(empty)"}</pre>
+                <pre className="text">
+                  {text ? (
+                    <FlaggedText text={text} spans={flagged.filter((span) => span.turn === at + 1)} />
+                  ) : (
+                    "(empty)"
+                  )}
+                </pre>
               </div>
             ))}
           </div>

@@ -1,7 +1,9 @@
 import { Box, Group, Text } from "@mantine/core";
-import { useEffect, useRef, type ReactNode } from "react";
+import { use, useEffect, useRef, type ReactNode } from "react";
 import type { Task } from "../../api/evaluation/ranking";
 import { Prose } from "./Prose";
+import { FlaggedContext } from "./spans/context";
+import { SpanList } from "./spans/SpanList";
 
 interface Properties {
   answer: Task["answers"][number];
@@ -34,12 +36,19 @@ export function AnswerCard({ answer, equal, followUps, focused, onFocus, badge, 
     }
   }, [focused]);
   const { key } = answer;
+  const { spans, pending } = use(FlaggedContext);
+  const mine = spans.filter((span) => span.key === key);
+  const marking = pending?.key === key ? pending : null;
+  useEffect(() => {
+    if (marking) text.current?.querySelector("mark[data-pending]")?.scrollIntoView({ block: "nearest" });
+  }, [marking]);
   return (
     <Box
       component="section"
       ref={card}
       className="rank-answer"
       aria-label={`Answer ${key}`}
+      data-key={key}
       data-focused={focused || undefined}
       onPointerDown={onFocus}
     >
@@ -63,14 +72,18 @@ export function AnswerCard({ answer, equal, followUps, focused, onFocus, badge, 
         role="group"
       >
         {answer.turns.map((turn, at) => (
-          <Box key={at}>
+          <Box key={at} data-turn={at + 1}>
             {at > 0 && followUps[at - 1] !== undefined && (
               <Text size="sm" c="dimmed" my="xs" className="rank-follow-up">
                 Then asked: {followUps[at - 1]}
               </Text>
             )}
             {turn.trim() ? (
-              <Prose text={turn} />
+              <Prose
+                text={turn}
+                spans={mine.filter((span) => (span.turn ?? 1) === at + 1)}
+                pending={marking?.turn === at + 1 ? marking : null}
+              />
             ) : (
               <Text c="dimmed" fs="italic" size="sm">
                 An empty answer.
@@ -79,6 +92,7 @@ export function AnswerCard({ answer, equal, followUps, focused, onFocus, badge, 
           </Box>
         ))}
       </Box>
+      <SpanList answer={answer} />
       {children}
     </Box>
   );

@@ -1,26 +1,26 @@
-import { Fragment } from "react";
+import { FlaggedText } from "../../shared/text/FlaggedText";
+import type { TextRange, TextSpan } from "../../shared/text/spans";
+import { partsOf } from "./textParts";
 
-/** A model's text as it is: line breaks kept, fenced code in a fixed-width font, nothing else interpreted. */
-export function Prose({ text }: { text: string }) {
-  const parts = text.split(/^```[^\n]*\n([\s\S]*?)^```[ \t]*$/m);
-  return (
-    <>
-      {parts.map((part, at) => {
-        if (at % 2) {
-          return (
-            <pre key={at} className="rank-code" tabIndex={0}>
-              {part}
-            </pre>
-          );
-        }
-        return part.trim() ? (
-          <pre key={at} className="text">
-            {part.replace(/^\n+|\n+$/g, "")}
-          </pre>
-        ) : (
-          <Fragment key={at} />
-        );
-      })}
-    </>
-  );
+interface Properties {
+  text: string;
+  spans?: readonly TextSpan[];
+  pending?: TextRange | null;
+}
+
+const NONE: readonly TextSpan[] = [];
+
+/** A model's text as it is: line breaks kept, fenced code in a fixed-width font, nothing else interpreted. Flagged
+ * passages are marked. */
+export function Prose({ text, spans = NONE, pending }: Properties) {
+  return partsOf(text).map((part) => (
+    <pre
+      key={part.start}
+      data-start={part.start}
+      className={part.code ? "rank-code" : "text"}
+      tabIndex={part.code ? 0 : undefined}
+    >
+      <FlaggedText text={text} spans={spans} part={part} pending={pending} />
+    </pre>
+  ));
 }

@@ -3,6 +3,7 @@ import {
   IconArrowBackUp,
   IconFlagFilled,
   IconHelp,
+  IconHighlight,
   IconMessage,
   IconMessageFilled,
   IconPlayerSkipForward,
@@ -22,6 +23,8 @@ interface Properties {
   onUndo?: () => void;
   mayUndo: boolean;
   onSkip?: () => void;
+  /** None where no passages are flagged. */
+  onPassage?: () => void;
   onHelp: () => void;
   noting: boolean;
   onNote: () => void;
@@ -52,6 +55,9 @@ export function TaskBar(properties: Properties) {
           )}
           {properties.onSkip && (
             <Tool label="Skip (S)" icon={IconPlayerSkipForward} onClick={properties.onSkip} />
+          )}
+          {properties.onPassage && (
+            <Tool label="Flag a passage (P)" icon={IconHighlight} onClick={properties.onPassage} />
           )}
           <Tool
             label="Comment or flag (M)"

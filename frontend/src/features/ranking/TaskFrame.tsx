@@ -4,7 +4,12 @@ import type { Schemas } from "../../api/client";
 import type { Task } from "../../api/evaluation/ranking";
 import { Help, SkipDialog, type KeyHelp } from "./dialogs";
 import { Prompt } from "./Prompt";
+import { FlaggedContext } from "./spans/context";
+import { shownSpans, spreadSpans, type SpanFlag } from "./spans/passages";
+import { SpanPanel } from "./spans/SpanPanel";
+import { useFlagging } from "./spans/useFlagging";
 import { TaskBar } from "./TaskBar";
+import { firstOfEqual } from "./tasks/ranks";
 import { useTaskKeys } from "./useTaskKeys";
 import type { Queue } from "./work/useQueue";
 import { useWork } from "./work/useWork";
@@ -17,6 +22,8 @@ export interface TaskProperties {
   instructions: string;
   /** The work is kept in this browser only: a reviewer holds no item. */
   local?: boolean;
+  /** Flags of others, which are shown. */
+  flagged?: readonly SpanFlag[];
 }
 
 type Annotation = Partial<
@@ -35,6 +42,7 @@ export interface AtWork {
 /** The annotator's work on one item. */
 export function useAtWork({ project, task, queue, local }: TaskProperties): AtWork {
   const { work, change, end } = useWork(project, task, { local });
+  const first = firstOfEqual(task.answers);
   return {
     work,
     change,
@@ -49,10 +57,17 @@ export function useAtWork({ project, task, queue, local }: TaskProperties): AtWo
         ...annotation,
         comment: work.comment.trim() || null,
         flag: work.flag.trim() || null,
+        spans: spreadSpans(task.answers, work.spans, first),
         seconds: end(),
       }),
   };
 }
+
+const PASSAGE_KEYS: KeyHelp["keys"] = [
+  [["P"], "flags what is selected, or the first word of the marked answer"],
+  [["←", "→"], "then take the next or previous word, with Shift make it longer or shorter; ↑ and ↓ by ten"],
+  [["1", "…", "9"], "then flag it with this label; N writes a note, Escape leaves it"],
+];
 
 interface Properties extends TaskProperties {
   at: AtWork;
@@ -78,6 +93,8 @@ export function TaskFrame(properties: Properties) {
   useEffect(() => {
     if (writing) document.getElementById("rank-comment")?.focus();
   }, [writing]);
+  const flagging = useFlagging(task, at.work, at.change);
+  const own = shownSpans(at.work.spans, firstOfEqual(task.answers));
   const toggleNote = () => {
     setWriting(!noting);
     note.toggle();
@@ -89,23 +106,40 @@ export function TaskFrame(properties: Properties) {
     skip: queue.skip ? skip.open : () => undefined,
     help: help.open,
     note: toggleNote,
+    grab: flagging.grab,
     press: properties.press,
   });
   return (
     <div className="rank-task" data-local={properties.local || undefined}>
       <Prompt messages={task.prompt.messages} />
       <div className="rank-room" data-count={properties.columns} data-task={task.task_type}>
-        <div className="rank-answers">{properties.children}</div>
+        <div className="rank-answers">
+          <FlaggedContext
+            value={
+              properties.flagged
+                ? { spans: properties.flagged, pending: null }
+                : { spans: own, pending: flagging.pending, remove: flagging.remove }
+            }
+          >
+            {properties.children}
+          </FlaggedContext>
+        </div>
       </div>
       <TaskBar
         label={properties.label}
-        above={properties.above}
+        above={
+          <>
+            <SpanPanel answers={task.answers} flagging={flagging} />
+            {properties.above}
+          </>
+        }
         deck={properties.deck}
         submit={properties.submit}
         onSubmit={onSubmit}
         onUndo={queue.undo && (() => void queue.undo?.())}
         mayUndo={queue.mayUndo ?? false}
         onSkip={queue.skip && skip.open}
+        onPassage={flagging.labels.length ? flagging.open : undefined}
         onHelp={help.open}
         noting={noting}
         onNote={toggleNote}
@@ -116,7 +150,11 @@ export function TaskFrame(properties: Properties) {
         opened={helping}
         onClose={help.close}
         instructions={properties.instructions}
-        help={properties.help}
+        help={
+          flagging.labels.length
+            ? { ...properties.help, keys: [...properties.help.keys, ...PASSAGE_KEYS] }
+            : properties.help
+        }
       />
       <SkipDialog
         opened={skipping}

@@ -8,6 +8,8 @@ interface Actions {
   skip: () => void;
   help: () => void;
   note: () => void;
+  /** Comes first: whether something under way took the key. */
+  grab: (key: string, event: KeyboardEvent) => boolean;
   /** What else the task takes, letters in upper case; whether it took this one. */
   press: (key: string, target: EventTarget | null) => boolean;
 }
@@ -26,6 +28,10 @@ export function useTaskKeys(actions: Actions): void {
       const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
       // A key that is held down hands in nothing, and ranks nothing twice.
       if (event.repeat && !key.startsWith("Arrow")) return;
+      if (actions.grab(key, event)) {
+        event.preventDefault();
+        return;
+      }
       if (key === "Enter") {
         if (within(event.target, "button, a, label")) return;
         actions.submit();

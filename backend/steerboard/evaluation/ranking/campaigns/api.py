@@ -31,10 +31,12 @@ from steerboard.evaluation.ranking.campaigns.schemas import (
     GoldItems,
     GoldRanks,
     RankingOut,
+    SpanFlagRow,
     Standing,
     StandingRow,
 )
-from steerboard.evaluation.ranking.tables import RankingTask
+from steerboard.evaluation.ranking.campaigns.span_rows import span_rows, spans_of
+from steerboard.evaluation.ranking.tables import RankingSpan, RankingTask
 from steerboard.evaluation.standing import best_first
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
@@ -178,6 +180,29 @@ def list_flags(session: Db, access: Read, evaluation: str, campaign: str) -> Fla
     """What annotators flagged or skipped, and why. Newest first."""
     stored = get_evaluation(session, access.project, evaluation)
     return Flags(items=flags_of(session, campaigns.get_campaign(session, stored, campaign)))
+
+
+@router.get("/campaigns/{campaign}/spans", responses=problems(404))
+def list_span_flags(
+    session: Db,
+    access: Read,
+    evaluation: str,
+    campaign: str,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Page[SpanFlagRow]:
+    """Passages of answers that annotators flagged, with names. Newest first."""
+    stored = get_evaluation(session, access.project, evaluation)
+    mine = campaigns.get_campaign(session, stored, campaign)
+    return paginate(
+        session,
+        spans_of(mine),
+        RankingSpan.id,
+        lambda span: span_rows(session, [span])[0],
+        cursor=cursor,
+        limit=limit,
+        convert_all=lambda page: span_rows(session, page),
+    )
 
 
 @router.post("/campaigns/{campaign}/annotators", status_code=201, responses=problems(404, 409))

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
 from steerboard.evaluation.ranking.campaigns.schemas import AnnotatorQuality, CampaignDay, CampaignQuality
+from steerboard.evaluation.ranking.campaigns.span_rows import span_counts
 from steerboard.evaluation.ranking.disagreement import between, opinion_of
 from steerboard.evaluation.ranking.qualification import Qualification, qualifications, right_pairs
 from steerboard.evaluation.ranking.tables import Campaign, RankingDecision, RankingItem, RankingTask
@@ -65,6 +66,7 @@ def quality(session: Session, campaign: Campaign) -> CampaignQuality:
             for one in people
         ],
         days=_days(session, campaign),
+        spans=span_counts(session, campaign),
     )
 
 

@@ -19,6 +19,7 @@ from steerboard.evaluation.ranking.campaigns.schemas import (
     TaskType,
 )
 from steerboard.evaluation.ranking.campaigns.service import entrant_names, telling_words
+from steerboard.evaluation.ranking.campaigns.span_rows import named_spans
 from steerboard.evaluation.ranking.counted import decided
 from steerboard.evaluation.ranking.qualification import right_pairs
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
@@ -60,6 +61,7 @@ def campaign_out(session: Session, campaign: Campaign) -> CampaignOut:
         gold_every=campaign.gold_every,
         qualify_items=campaign.qualify_items,
         qualify_share=campaign.qualify_share,
+        span_labels=campaign.span_labels,
         items=items,
         done_items=done,
         gold_items=gold,
@@ -155,6 +157,7 @@ def _skipped_by_all(session: Session, campaign: Campaign, annotators: int) -> in
 
 def rankings_out(session: Session, campaign: Campaign, tasks: Sequence[RankingTask]) -> list[RankingOut]:
     names = entrant_names(session, campaign)
+    spans = named_spans(session, [task.id for task in tasks])
     about = {
         id_: (position, question_id, annotator, gold)
         for id_, position, question_id, annotator, gold in session.execute(
@@ -179,6 +182,7 @@ def rankings_out(session: Session, campaign: Campaign, tasks: Sequence[RankingTa
                 correction=task.correction,
                 comment=task.comment,
                 flag=task.flag,
+                spans=spans.get(task.id, []),
                 seconds=task.seconds,
                 gold=gold is not None,
                 submitted_at=task.submitted_at,

@@ -6,7 +6,7 @@ import datetime as dt
 import uuid
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 CampaignState = Literal["open", "paused", "closed"]
 TaskType = Annotated[
@@ -29,6 +29,12 @@ QualifyShare = Annotated[
     float, Field(ge=0.5, le=1, description="The share of their pairs of answers that must be in the known order.")
 ]
 Rank = Annotated[int, Field(ge=1, le=8)]
+SpanLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+SpanLabels = Annotated[
+    list[SpanLabel],
+    Field(max_length=9, description="What annotators flag passages of answers with; none: no passages are flagged."),
+]
+SPAN_LABELS = ("factual error", "unsafe", "repetition")
 
 
 class Criterion(BaseModel):
@@ -42,6 +48,13 @@ class Criterion(BaseModel):
     points: Annotated[int | None, Field(ge=2, le=10)] = None
     low: Words | None = None
     high: Words | None = None
+
+
+def different(labels: list[str]) -> list[str]:
+    """Raises `ValueError` where two differ in nothing, or in case alone."""
+    if len({label.casefold() for label in labels}) < len(labels):
+        raise ValueError("two labels have the same name")
+    return labels
 
 
 class CampaignCreate(BaseModel):
@@ -63,7 +76,13 @@ class CampaignCreate(BaseModel):
     ] = 0
     qualify_items: QualifyItems = 0
     qualify_share: QualifyShare = 0.7
+    span_labels: SpanLabels = list(SPAN_LABELS)
     limit: Annotated[int | None, Field(ge=1, description="Ask about this many prompts, drawn at random.")] = None
+
+    @field_validator("span_labels")
+    @classmethod
+    def _labels_differ(cls, labels: list[str]) -> list[str]:
+        return different(labels)
 
     @model_validator(mode="after")
     def _criteria_differ(self) -> CampaignCreate:
@@ -100,6 +119,12 @@ class CampaignChange(BaseModel):
     gold_every: Annotated[int | None, Field(ge=0, le=1_000)] = None
     qualify_items: QualifyItems | None = None
     qualify_share: QualifyShare | None = None
+    span_labels: SpanLabels | None = None
+
+    @field_validator("span_labels")
+    @classmethod
+    def _labels_differ(cls, labels: list[str] | None) -> list[str] | None:
+        return labels and different(labels)
 
 
 class AnnotatorFigures(BaseModel):
@@ -134,6 +159,7 @@ class CampaignOut(BaseModel):
     gold_every: int
     qualify_items: int
     qualify_share: float
+    span_labels: list[str]
     items: int
     done_items: int
     gold_items: int
@@ -170,6 +196,20 @@ class GoldItems(BaseModel):
     items: list[GoldItem]
 
 
+class NamedSpanFlag(BaseModel):
+    """A passage of an answer that an annotator flagged. `start` and `end`: Unicode code points from the start of the
+    turn, the end not included; `turn` counts from 1. `text`: the passage, at most its first 500 characters."""
+
+    id: uuid.UUID
+    entrant: str
+    turn: int
+    start: int
+    end: int
+    label: str
+    note: str | None
+    text: str
+
+
 class RankingOut(BaseModel):
     """What one annotator submitted for one item. `shown`: the entrants in the order of the screen; `ranks` by name;
     `scores` by criterion and name; `correction`: the last turn of the answer as it should be."""
@@ -186,6 +226,7 @@ class RankingOut(BaseModel):
     correction: str | None
     comment: str | None
     flag: str | None
+    spans: list[NamedSpanFlag]
     seconds: float | None
     gold: bool
     submitted_at: dt.datetime | None
@@ -222,11 +263,29 @@ class CampaignDay(BaseModel):
     median_seconds: float | None
 
 
+class SpanCount(BaseModel):
+    """Passages flagged with a label: in all, in so many items, and by entrant."""
+
+    label: str
+    spans: int
+    items: int
+    by_entrant: dict[str, int]
+
+
 class CampaignQuality(BaseModel):
-    """Annotators by name; the last 60 days with submissions, newest first."""
+    """Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
+    own first."""
 
     annotators: list[AnnotatorQuality]
     days: list[CampaignDay]
+    spans: list[SpanCount]
+
+
+class SpanFlagRow(NamedSpanFlag):
+    position: int
+    question_id: str
+    annotator: str
+    at: dt.datetime
 
 
 class CorrectionsCreate(BaseModel):

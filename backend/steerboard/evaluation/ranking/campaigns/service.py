@@ -73,6 +73,7 @@ def create(session: Session, evaluation: Evaluation, given: CampaignCreate, acto
         gold_every=given.gold_every,
         qualify_items=given.qualify_items,
         qualify_share=given.qualify_share,
+        span_labels=given.span_labels,
         state="open",
         salt=secrets.token_hex(16),
         created_by=actor,
@@ -226,6 +227,7 @@ def telling_words(campaign: Campaign, names: Iterable[str]) -> list[str]:
     said["criteria"] = " ".join(
         f"{criterion['name']} {criterion.get('description', '')}" for criterion in campaign.criteria
     )
+    said["labels"] = " ".join(campaign.span_labels)
     return [
         f"annotators read the name of entrant {name!r} in the campaign's {place}"
         for place, text in said.items()

@@ -8,7 +8,7 @@ import uuid
 from pydantic import BaseModel
 
 from steerboard.evaluation.ranking.campaigns.schemas import Criterion, TaskType
-from steerboard.evaluation.ranking.schemas import TaskAnswer, TaskPrompt
+from steerboard.evaluation.ranking.schemas import KeptSpanFlag, TaskAnswer, TaskPrompt
 
 
 class Opinion(BaseModel):
@@ -22,6 +22,7 @@ class Opinion(BaseModel):
     correction: str | None
     comment: str | None
     flag: str | None = None
+    spans: list[KeptSpanFlag] = []
     at: dt.datetime | None
 
 

@@ -12,11 +12,13 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project, User
 from steerboard.evaluation.ranking.annotations import annotation_of
-from steerboard.evaluation.ranking.presenters import KEYS, CampaignRow
+from steerboard.evaluation.ranking.keys import KEYS
+from steerboard.evaluation.ranking.presenters import CampaignRow
 from steerboard.evaluation.ranking.queue import shuffled
 from steerboard.evaluation.ranking.review.schemas import Opinion, Review, ReviewItem
 from steerboard.evaluation.ranking.schemas import Annotation, TaskAnswer, TaskPrompt
-from steerboard.evaluation.ranking.tables import Campaign, RankingDecision, RankingItem, RankingTask
+from steerboard.evaluation.ranking.spans import spans_by_key, spans_by_task
+from steerboard.evaluation.ranking.tables import Campaign, RankingDecision, RankingItem, RankingSpan, RankingTask
 from steerboard.evaluation.tables import EvaluationPrompt, Response
 from steerboard.platform.http.errors import NotFound
 
@@ -100,6 +102,7 @@ def review_items(
             .where(RankingDecision.item_id.in_(ids), _LATEST)
         )
     }
+    spans = spans_by_task(session, [task.id for tasks in annotators.values() for task, _ in tasks])
     made = []
     for item in items:
         shown = shuffled(campaign.entrants, campaign.salt, item.id, reviewer)
@@ -113,14 +116,16 @@ def review_items(
                     for key, entrant in zip(KEYS, shown, strict=False)
                 ],
                 disagreement=item.disagreement or 0.0,
-                annotators=[_opinion(task, name, shown) for task, name in annotators[item.id]],
+                annotators=[_opinion(task, name, shown, spans[task.id]) for task, name in annotators[item.id]],
                 decision=_opinion(*decision, shown) if decision else None,
             )
         )
     return made
 
 
-def _opinion(said: RankingTask | RankingDecision, by: str, shown: list[str]) -> Opinion:
+def _opinion(
+    said: RankingTask | RankingDecision, by: str, shown: list[str], spans: Sequence[RankingSpan] = ()
+) -> Opinion:
     def keyed(values: list[int]) -> dict[str, int]:
         given = dict(zip(said.shown, values, strict=True))
         return {key: given[entrant] for key, entrant in zip(KEYS, shown, strict=False)}
@@ -135,6 +140,7 @@ def _opinion(said: RankingTask | RankingDecision, by: str, shown: list[str]) -> 
         correction=said.correction,
         comment=said.comment,
         flag=task.flag if task else None,
+        spans=spans_by_key(spans, shown),
         at=task.submitted_at if task else said.created_at,
     )
 

@@ -4,6 +4,7 @@ import {
   NumberInput,
   SegmentedControl,
   SimpleGrid,
+  TagsInput,
   Text,
   Textarea,
   TextInput,
@@ -43,6 +44,7 @@ const TASKS: Record<TaskType, { about: string; entrants: string; fewest: number;
     most: 1,
   },
 };
+const SPAN_LABELS = ["factual error", "unsafe", "repetition"];
 const QUALITY: Criterion = { name: "Quality", description: "", points: 5 };
 
 interface Properties {
@@ -66,6 +68,7 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
   const [goldEvery, setGoldEvery] = useState<number | string>(0);
   const [qualify, setQualify] = useState<number | string>(0);
   const [share, setShare] = useState<number | string>(70);
+  const [spanLabels, setSpanLabels] = useState(SPAN_LABELS);
   const [limit, setLimit] = useState<number | string>("");
   const { about, fewest, most, entrants: number } = TASKS[task];
   const best = standing.data?.items.map((one) => one.entrant) ?? names;
@@ -86,6 +89,7 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
         gold_every: Number(goldEvery),
         qualify_items: task === "correction" ? 0 : Number(qualify),
         qualify_share: Number(share) / 100,
+        span_labels: spanLabels,
         limit: limit === "" ? null : Number(limit),
       }),
     onSuccess: async () => {
@@ -148,6 +152,15 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
       {(scored || task === "ranking") && (
         <Criteria scored={scored} criteria={criteria} onChange={setCriteria} error={error("criteria")} />
       )}
+      <TagsInput
+        label="Labels of flagged passages"
+        description="What annotators flag a part of an answer with; none: they flag no parts"
+        placeholder={spanLabels.length ? "" : "Type one and press Enter"}
+        value={spanLabels}
+        maxTags={9}
+        error={error("span_labels")}
+        onChange={setSpanLabels}
+      />
       <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
         <NumberInput
           label="Annotators per prompt"

@@ -9,6 +9,7 @@ import { Link } from "../../../shared/links";
 import { Page } from "../../../shared/Page";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { When } from "../../../shared/When";
+import { SpanFlags } from "./SpanFlags";
 
 type Annotator = Schemas["AnnotatorQuality"];
 type Day = Schemas["CampaignDay"];
@@ -22,7 +23,7 @@ export function QualityPage() {
   const query = useQuery(qualityQuery(project, evaluation, campaign));
   return (
     <LoadedPage title={`Quality of ${campaign}`} query={query}>
-      {({ annotators, days }) => (
+      {({ annotators, days, spans }) => (
         <Page
           title={`Quality of ${campaign}`}
           about={
@@ -48,6 +49,9 @@ export function QualityPage() {
                 By day
               </Title>
               <Days rows={days} />
+              {spans.length > 0 && (
+                <SpanFlags project={project} evaluation={evaluation} campaign={campaign} counts={spans} />
+              )}
             </>
           )}
         </Page>

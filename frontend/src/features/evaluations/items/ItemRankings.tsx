@@ -74,6 +74,7 @@ export function ItemRankings({ rankings, names }: { rankings: Ranking[]; names: 
                         {[one.flag, one.skip_reason, one.comment].filter(Boolean).join("; ")}
                       </Text>
                     </Group>
+                    {one.spans.length > 0 && <Spans spans={one.spans} />}
                     {one.correction !== null && (
                       <details>
                         <summary className="evaluation-summary">Correction</summary>
@@ -91,6 +92,24 @@ export function ItemRankings({ rankings, names }: { rankings: Ranking[]; names: 
         </Table>
       </Table.ScrollContainer>
     </section>
+  );
+}
+
+function Spans({ spans }: { spans: Ranking["spans"] }) {
+  return (
+    <ul className="item-spans" aria-label="Flagged passages">
+      {spans.map((span) => (
+        <li key={span.id}>
+          <Badge color="orange" variant="light" className="state-badge">
+            {span.label}
+          </Badge>{" "}
+          <Text span size="sm">
+            {span.entrant}: <mark className="flagged">{span.text}</mark>
+            {span.note && ` ${span.note}`}
+          </Text>
+        </li>
+      ))}
+    </ul>
   );
 }
 

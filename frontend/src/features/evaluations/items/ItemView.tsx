@@ -34,6 +34,7 @@ export function ItemView({ project, evaluation, found, filters, onStep }: Proper
         key={name}
         name={name}
         asked={entrant?.score ?? null}
+        spans={found.rankings.flatMap((one) => one.spans).filter((span) => span.entrant === name)}
         responses={prompt.responses
           .filter((one) => one.entrant === name)
           .sort((one, other) => one.sample - other.sample)}

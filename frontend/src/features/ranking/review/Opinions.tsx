@@ -3,6 +3,7 @@ import type { Opinion, Review, ReviewItem } from "../../../api/evaluation/review
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { differences } from "../../../shared/text/difference";
 import { Marked } from "../../../shared/text/Marked";
+import { quoteOf } from "../spans/passages";
 import { inWords } from "../tasks/ranks";
 
 interface Properties {
@@ -36,7 +37,9 @@ export function Opinions({ task, item, onTake, pending }: Properties) {
       wide: true,
       cell: (one) => (
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-          {[one.comment, one.flag && `flag: ${one.flag}`].filter(Boolean).join("; ") || "–"}
+          {[one.comment, one.flag && `flag: ${one.flag}`, ...spansInWords(one, item)]
+            .filter(Boolean)
+            .join("; ") || "–"}
         </Text>
       ),
     },
@@ -54,6 +57,13 @@ export function Opinions({ task, item, onTake, pending }: Properties) {
     });
   }
   return <DataTable label="Opinions" rows={rows} columns={columns} keyOf={(one) => `${one.by} ${one.at}`} />;
+}
+
+function spansInWords(opinion: Opinion, item: ReviewItem): string[] {
+  return (opinion.spans ?? []).map(
+    (span) =>
+      `${span.label} in ${span.key}: “${quoteOf(item.answers, span)}”${span.note ? ` (${span.note})` : ""}`,
+  );
 }
 
 function OpinionText({

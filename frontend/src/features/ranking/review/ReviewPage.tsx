@@ -162,13 +162,16 @@ function Deciding({ project, campaign, review, item, onLater, onDone }: Deciding
           prompt: item.prompt,
           answers: item.answers,
           criteria: review.criteria,
+          span_labels: [],
           draft: null,
           locked_until: "",
         }}
         queue={{
-          submit: (_, { flag: _flag, seconds: _seconds, ...annotation }) => send.mutate(annotation),
+          submit: (_, { flag: _flag, spans: _spans, seconds: _seconds, ...annotation }) =>
+            send.mutate(annotation),
         }}
         instructions={review.instructions}
+        flagged={item.annotators.flatMap((opinion) => opinion.spans ?? [])}
         local
       />
     </>

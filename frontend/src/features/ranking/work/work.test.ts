@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Task } from "../../../api/evaluation/ranking";
 import { begun, criteriaOf, draftOf, drop, EMPTY, keep, load } from "./work";
 
+const SPAN = { key: "A", turn: 1, start: 0, end: 2, label: "unsafe", note: null };
+
 const task = (draft: Task["draft"] = null): Task => ({
   id: "t1",
   task_type: "ranking",
@@ -11,6 +13,7 @@ const task = (draft: Task["draft"] = null): Task => ({
     { key: "B", turns: ["Because."] },
   ],
   criteria: [],
+  span_labels: [],
   draft,
   locked_until: "2030-01-01T00:00:00Z",
 });
@@ -19,7 +22,13 @@ describe("work on a task", () => {
   beforeEach(() => localStorage.clear());
 
   it("is what this browser kept, else what the server has", () => {
-    const said = { comment: "hm", flag: "a secret", scores: { truth: { A: 4 } }, correction: "so" };
+    const said = {
+      comment: "hm",
+      flag: "a secret",
+      scores: { truth: { A: 4 } },
+      correction: "so",
+      spans: [SPAN],
+    };
     const kept = task({ ranks: { A: 1 }, criteria_ranks: { style: { B: 1 } }, both_bad: true, ...said });
     expect(load(kept)).toEqual({
       ...EMPTY,
@@ -53,6 +62,7 @@ describe("work on a task", () => {
       correction: null,
       comment: null,
       flag: null,
+      spans: [],
     });
     expect(draftOf({ ...EMPTY, scores: { truth: { A: 3 } } }).scores).toEqual({ truth: { A: 3 } });
     expect(draftOf({ ...EMPTY, flag: " odd " }).flag).toBe("odd");

@@ -1,4 +1,5 @@
 import type { Task } from "../../../api/evaluation/ranking";
+import type { SpanFlag } from "../spans/passages";
 import type { Levels } from "../tasks/ranks";
 import type { Scores } from "../tasks/scores";
 
@@ -12,6 +13,7 @@ export interface Work {
   correction: string | null;
   comment: string;
   flag: string;
+  spans: SpanFlag[];
   seconds: number;
 }
 
@@ -22,6 +24,7 @@ export const EMPTY: Work = {
   correction: null,
   comment: "",
   flag: "",
+  spans: [],
   seconds: 0,
 };
 
@@ -53,6 +56,7 @@ export function load(task: Task): Work {
     correction: draft.correction ?? null,
     comment: draft.comment ?? "",
     flag: draft.flag ?? "",
+    spans: draft.spans ?? [],
   };
 }
 
@@ -86,5 +90,6 @@ export function draftOf(work: Work) {
     correction: work.correction,
     comment: work.comment || null,
     flag: work.flag.trim() || null,
+    spans: work.spans,
   };
 }

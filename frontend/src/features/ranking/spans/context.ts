@@ -1,0 +1,13 @@
+import { createContext } from "react";
+import type { Passage, SpanFlag } from "./passages";
+
+interface Flagged {
+  spans: readonly SpanFlag[];
+  /** What is about to be flagged. */
+  pending: Passage | null;
+  /** None where flags are only shown. */
+  remove?: (span: SpanFlag) => void;
+}
+
+/** The flags of the answers on the screen. */
+export const FlaggedContext = createContext<Flagged>({ spans: [], pending: null });
