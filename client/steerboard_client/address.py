@@ -12,8 +12,8 @@ _CLIENT_FILE = "client.json"
 
 
 def home() -> Path:
-    """The folder in which `steerboard up` keeps its address."""
-    return Path(os.environ.get("STEERBOARD_HOME") or Path.home() / ".steerboard")
+    """The folder in which `steerboard up` keeps its address: `.steerboard` where it was started, or STEERBOARD_HOME."""
+    return Path(os.environ.get("STEERBOARD_HOME") or ".steerboard")
 
 
 def address_of(url: str | None, token: str | None) -> tuple[str, str]:

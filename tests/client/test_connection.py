@@ -69,11 +69,18 @@ def test_where_no_server_is_known_it_says_what_to_do(monkeypatch: pytest.MonkeyP
     assert nowhere.value.code == "no_server"
     (tmp_path / "client.json").write_text('{"url": "http://127.0.0.1:9", "token": "of-that-server"}')
     assert sb.connect().connection.url == "http://127.0.0.1:9"
+    assert sb.connect(project="a/b ?").connection.path("runs") == "/api/v1/projects/a%2Fb%20%3F/runs"
     # Its token is not sent to another one.
     with pytest.raises(sb.ServerUnreachable, match="there is no token for"):
         sb.connect("http://elsewhere:9")
     with pytest.raises(sb.BadInput, match="not the address of a server"):
         sb.connect("elsewhere", "token")
+    # Without a folder by name it is the one that `steerboard up` makes where it is started.
+    (tmp_path / ".steerboard").mkdir()
+    (tmp_path / "client.json").rename(tmp_path / ".steerboard" / "client.json")
+    monkeypatch.delenv("STEERBOARD_HOME")
+    monkeypatch.chdir(tmp_path)
+    assert sb.connect().connection.url == "http://127.0.0.1:9"
 
 
 def test_what_is_generated_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,10 @@ from steerboard.openai_api.chat.answers import forget_left_behind
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
 from steerboard.playground import claims
+from steerboard.playground.errors import problem_document
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
 from steerboard.runs.tables import WorkerRow
+from steerboard_contracts.errors import BadInput
 from support.patience import wait_until
 
 HI: Any = [{"role": "user", "content": "Hi."}]
@@ -134,6 +136,15 @@ def test_a_failure_is_an_error_with_its_code_also_in_a_stream(world: OpenAIWorld
     say(world, state="failed", error=error)
     with pytest.raises(openai.APIError, match="too large for it"):
         list(stream)
+
+
+def test_a_request_that_does_not_fit_the_model_is_the_callers_fault(world: OpenAIWorld, ours: openai.OpenAI) -> None:
+    problem = problem_document(BadInput("the answer has no room", code="too_many_new_tokens"))
+    with asking(lambda: ours.chat.completions.create(model="base", messages=HI)) as future:
+        say(world, state="failed", error=problem)
+        with pytest.raises(openai.BadRequestError) as failed:
+            future.result()
+    assert failed.value.code == "too_many_new_tokens"
 
 
 def test_who_hangs_up_ends_the_answer(world: OpenAIWorld, ours: openai.OpenAI) -> None:

@@ -31,4 +31,10 @@ class AlreadyEnded(Conflict):
 
 def problem_document(error: SteerboardError) -> dict[str, Any]:
     """An error as an answer or a curve keeps it."""
-    return {"code": error.code, "title": error.title, "detail": error.detail, "hint": error.hint}
+    return {
+        "code": error.code,
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "hint": error.hint,
+    }

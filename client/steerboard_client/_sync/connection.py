@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx
 
 from steerboard_client._base import Schema
-from steerboard_client.wire import PASSING, TRIES, check, pause, unreachable
+from steerboard_client.wire import PASSING, TRIES, check, path_of, pause, unreachable
 
 S = TypeVar("S", bound=Schema)
 
@@ -36,7 +36,7 @@ class Connection:
         self._http.close()
 
     def path(self, path: str) -> str:
-        return path if path.startswith("/") else f"/api/v1/projects/{self.project}/{path}".rstrip("/")
+        return path if path.startswith("/") else f"/api/v1/projects/{path_of(self.project)}/{path}".rstrip("/")
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         headers = dict(options.pop("headers", None) or {})

@@ -176,7 +176,10 @@ def _check(answer: Answer) -> None:
     if answer.state == "succeeded":
         return
     problem = answer.error or {"detail": "the answer was cancelled", "code": AnswerFailed.code, "hint": None}
-    raise AnswerFailed(problem["detail"], code=str(problem["code"]), hint=problem.get("hint"))
+    failed = AnswerFailed(problem["detail"], code=str(problem["code"]), hint=problem.get("hint"))
+    if 400 <= problem.get("status", failed.status) < 500:
+        failed.status = 400  # what was asked for cannot be answered, and its client need not try again
+    raise failed
 
 
 def _read(app: FastAPI, ids: Sequence[uuid.UUID]) -> list[Answer]:
