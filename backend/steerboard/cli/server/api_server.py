@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -51,9 +52,9 @@ def serve(host: str, port: int, processes: int, say: Callable[[str], None]) -> N
     shown = f"[{host}]" if ":" in host else host
     say(f"The API listens on http://{shown}:{listener.getsockname()[1]}")
     if processes == 1:
-        # uvicorn raises the signal again once it has stopped in order; that is not a failure.
+        # uvicorn raises the signal again once it has stopped in order. That is no failure, nor is one that comes early.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, lambda *_: sys.exit(0))
         uvicorn.Server(config).run([listener])
     else:
         _serve_from_several(config, listener)
