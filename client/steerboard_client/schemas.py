@@ -3295,23 +3295,23 @@ class DeviceHours(RootModel[float]):
     ]
 
 
+class StorageBytes(RootModel[int]):
+    root: Annotated[
+        int,
+        Field(description="At any time; null: no limit.", ge=0, le=1000000000000000000),
+    ]
+
+
 class QuotaChange(Schema):
+    """
+    What is not given stays as it is.
+    """
+
     model_config = ConfigDict(
         extra="forbid",
     )
-    device_hours: Annotated[DeviceHours | None, Field(description="In a calendar month; null: no limit.")]
-
-
-class QuotaOut(Schema):
-    """
-    `device_hours`: the limit in a calendar month (UTC), null without one. `used_device_hours` of attempts that ended
-    since `since`, and of those at work; the next month begins at `until`.
-    """
-
-    device_hours: float | None
-    since: AwareDatetime
-    until: AwareDatetime
-    used_device_hours: float
+    device_hours: Annotated[DeviceHours | None, Field(description="In a calendar month; null: no limit.")] = None
+    storage_bytes: Annotated[StorageBytes | None, Field(description="At any time; null: no limit.")] = None
 
 
 class RankShare(Schema):
@@ -3454,32 +3454,6 @@ class ReportCheck(Schema):
 
     met: bool
     text: str
-
-
-class ReportLinkCreate(Schema):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    expires_in_days: Annotated[int, Field(ge=1, le=365)] = 7
-
-
-class ReportLinkCreated(Schema):
-    """
-    The only answer that ever holds the address. `path`: of this server.
-    """
-
-    created_at: AwareDatetime
-    created_by: str
-    expires_at: AwareDatetime
-    id: UUID
-    path: str
-
-
-class ReportLinkOut(Schema):
-    created_at: AwareDatetime
-    created_by: str
-    expires_at: AwareDatetime
-    id: UUID
 
 
 class ReportSummary(Schema):
@@ -4152,6 +4126,27 @@ class RungRow(Schema):
     steps: int
 
 
+class Metric(RootModel[str]):
+    root: Annotated[str, Field(max_length=300, min_length=1)]
+
+
+class Run(RootModel[str]):
+    root: Annotated[str, Field(max_length=300, min_length=1)]
+
+
+class RunsShareCreate(Schema):
+    """
+    `runs` by id or name. `metrics`: which curves the page has; by default the first ones of their methods.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    expires_in_days: Annotated[int, Field(ge=1, le=365)] = 7
+    metrics: Annotated[list[Metric], Field(max_length=24, validate_default=True)] = []
+    runs: Annotated[list[Run], Field(max_length=12, min_length=1)]
+
+
 class SampleCount(Schema):
     """
     `exact` false: there are at least so many (a quoted phrase over many rows).
@@ -4316,6 +4311,40 @@ class SessionProject(Schema):
     id: UUID
     name: str
     role: Literal["owner", "engineer", "reviewer", "annotator", "viewer"]
+
+
+class ShareLinkCreate(Schema):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    expires_in_days: Annotated[int, Field(ge=1, le=365)] = 7
+
+
+class ShareLinkCreated(Schema):
+    """
+    The only answer that ever holds the address. `path`: of this server.
+    """
+
+    created_at: AwareDatetime
+    created_by: str
+    expires_at: AwareDatetime
+    id: UUID
+    kind: Literal["report", "runs", "answers"]
+    path: str
+    title: str
+
+
+class ShareLinkOut(Schema):
+    """
+    `title`: the evaluation, the runs, or the beginning of the prompt that it shows.
+    """
+
+    created_at: AwareDatetime
+    created_by: str
+    expires_at: AwareDatetime
+    id: UUID
+    kind: Literal["report", "runs", "answers"]
+    title: str
 
 
 class SharedRun(Schema):
@@ -4579,6 +4608,18 @@ class StandingRow(Schema):
 
     entrant: str
     standing: float | None
+
+
+class StoredBytesOut(Schema):
+    """
+    Bytes of the rows of datasets, of the files of models, of checkpoints of runs that may resume, and of files that
+    were announced or wait for their import.
+    """
+
+    checkpoints: int
+    datasets: int
+    models: int
+    uploads: int
 
 
 class Strength(Schema):
@@ -7099,6 +7140,22 @@ class QueueRuns(Schema):
     pool: str
     queued: int
     runs: list[QueuedRun]
+
+
+class QuotaOut(Schema):
+    """
+    `device_hours`: the limit in a calendar month (UTC), null without one. `used_device_hours` of attempts that ended
+    since `since`, and of those at work; the next month begins at `until`. `storage_bytes`: the limit of what the
+    project keeps at any time, null without one; `used_storage` is what it keeps, `used_storage_bytes` all of that.
+    """
+
+    device_hours: float | None
+    since: AwareDatetime
+    storage_bytes: int | None
+    until: AwareDatetime
+    used_device_hours: float
+    used_storage: StoredBytesOut
+    used_storage_bytes: int
 
 
 class RecipeSection(Schema):

@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import update
 
 from steerboard.evaluation.report.blinding import blinded
-from steerboard.evaluation.report.document.blocks import Grid
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.evaluation.report.loading import texts as loading
 from steerboard.evaluation.tables import Evaluation, Response
 from steerboard.platform.database import new_id, transaction
+from steerboard.sharing.blocks import Grid
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.fluency import FluencyRow
 from support.rows.evaluation_rows import Evaluated

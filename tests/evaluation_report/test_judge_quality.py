@@ -11,8 +11,8 @@ from sqlalchemy import select
 
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Jury, Verdict
 from steerboard.evaluation.report.document.contents import document_of
-from steerboard.evaluation.report.document.page import page_of
 from steerboard.platform.database import transaction
+from steerboard.sharing.html import page_of
 from steerboard_contracts.report.sections.judges import JuryReport
 from steerboard_statistics.agreement import kappa_interval
 from support.rows.evaluation_rows import Evaluated

@@ -13,10 +13,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.report.document.blocks import Cell, Document, Fold, Grid, Items, Text
 from steerboard.evaluation.report.document.contents import document_of
-from steerboard.evaluation.report.document.page import page_of
 from steerboard.evaluation.report.document.pdf import pdf_of
+from steerboard.sharing.blocks import Cell, Document, Fold, Grid, Items, Text
+from steerboard.sharing.html import page_of
 from support.rows.evaluation_rows import Evaluated
 
 Make = Callable[..., Evaluated]

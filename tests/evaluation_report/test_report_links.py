@@ -15,12 +15,12 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import ApiToken, AuditEntry, Project, SignInAttempt
 from steerboard.evaluation.ranking.tables import Campaign
-from steerboard.evaluation.report import links
 from steerboard.evaluation.report.blinding import blinded
-from steerboard.evaluation.report.tables import ReportLink
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
 from steerboard.platform.security.credentials import secret_hash
+from steerboard.sharing import links
+from steerboard.sharing.tables import ShareLink
 from support.processes.command_line import Steerboard, steerboard, url
 from support.rows.evaluation_rows import Evaluated
 from support.servers.app_client import AppClient
@@ -144,7 +144,7 @@ def test_unknown_expired_and_revoked_links_answer_alike(
     assert client.delete(f"{URL}/{listed[0]['id']}").status_code == 204
     assert client.delete(f"{URL}/{listed[0]['id']}").status_code == 204
     with transaction(made.sessions) as session:
-        first = session.scalars(select(ReportLink).order_by(ReportLink.id)).first()
+        first = session.scalars(select(ShareLink).order_by(ShareLink.id)).first()
         assert first is not None
         first.expires_at = first.created_at - dt.timedelta(seconds=1)
     answers = [anybody.get(path) for path in ("/shared/guess", expired, revoked)]
@@ -177,9 +177,9 @@ def test_links_are_kept_as_hashes_and_noted_in_the_audit_log(made: Evaluated, cl
     assert "path" not in client.get(URL).json()[0]
     client.delete(f"{URL}/{made_link['id']}")
     with transaction(made.sessions) as session:
-        assert session.scalars(select(ReportLink.code_hash)).all() == [secret_hash(code)]
-        noted = session.scalars(select(AuditEntry).where(AuditEntry.action.startswith("report_link"))).all()
-        assert [entry.action for entry in noted] == ["report_link.create", "report_link.revoke"]
+        assert session.scalars(select(ShareLink.code_hash)).all() == [secret_hash(code)]
+        noted = session.scalars(select(AuditEntry).where(AuditEntry.action.startswith("share_link"))).all()
+        assert [entry.action for entry in noted] == ["share_link.create", "share_link.revoke"]
         assert not any(code in str(entry.detail) + entry.target for entry in noted)
 
 
@@ -213,7 +213,7 @@ def test_an_evaluation_has_so_many_links_and_takes_them_with_it(
         session.delete(session.get_one(Evaluation, made.id))
     assert anybody.get(path).status_code == 404
     with transaction(made.sessions) as session:
-        assert session.scalar(select(func.count()).select_from(ReportLink)) == 0
+        assert session.scalar(select(func.count()).select_from(ShareLink)) == 0
 
 
 def test_a_retried_call_makes_one_link(made: Evaluated, client: TestClient) -> None:

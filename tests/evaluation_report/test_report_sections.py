@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import scipy
 
-from steerboard.evaluation.report.document.blocks import Grid
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunInput
+from steerboard.sharing.blocks import Grid
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow

@@ -52,9 +52,10 @@ def _allowed(connection: Connection, table: Table) -> dict[str, Any]:
 
 
 def _is_needed(column: Column[Any]) -> bool:
-    """Columns that must be given, and the source of a run's input, of which there has to be one."""
+    """Columns that must be given, and the source of a run's input and the page of a link, of which there has to be
+    one."""
     given_by_the_database = column.server_default is not None or column.identity is not None
-    return (not column.nullable and not given_by_the_database) or column.name == "upstream_run_id"
+    return (not column.nullable and not given_by_the_database) or column.name in ("upstream_run_id", "page")
 
 
 def _value(connection: Connection, column: Column[Any], allowed: dict[str, str]) -> Any:

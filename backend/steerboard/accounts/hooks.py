@@ -7,5 +7,5 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project, User
 from steerboard.platform.hooks import Hook
 
-# Someone is no longer a member: revokes the links to reports that they made. Returns their ids.
+# Someone is no longer a member: revokes the links without sign-in that they made. Returns their ids.
 revoke_links: Hook[[Session, Project, User], list[str]] = Hook("accounts.revoke_links")

@@ -67,7 +67,7 @@ def change_member(user: str, body: MemberChange, session: Db, access: Owner) -> 
 
 @router.delete("/{user}", status_code=204, responses=problems(404, 409))
 def remove_member(user: str, session: Db, access: Owner) -> None:
-    """Remove a member. They have no access from the next request on; their tokens and links to reports are revoked."""
+    """Remove a member. They have no access from the next request on; their tokens and shared links are revoked."""
     removed = members.remove(session, access.project, user)
     links = {"links_ended": removed.links} if removed.links else {}
     audit(session, access, "member.remove", f"user {user}", {"role": removed.role} | _tokens(removed.tokens) | links)

@@ -8,7 +8,7 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import ARRAY, TEXT
 from sqlalchemy.orm import Mapped, mapped_column
 
-from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
+from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Timestamp
 
 # Audit entries other than rankings, which come by the thousand and are each a record of their own.
 NO_RANKING = text("left(action, 8) <> 'ranking.'")
@@ -16,7 +16,8 @@ NO_RANKING = text("left(action, 8) <> 'ranking.'")
 
 class Project(Base):
     """`split_salt` and `held_out_fraction` decide, for every dataset of the project, where a prompt goes.
-    `device_hours_quota`: in a calendar month; None: no limit. `hub_token_sealed`: see `platform.security.secrets`."""
+    `device_hours_quota`: in a calendar month; `storage_bytes_quota`: at any time; None: no limit.
+    `hub_token_sealed`: see `platform.security.secrets`."""
 
     __tablename__ = "projects"
 
@@ -25,6 +26,7 @@ class Project(Base):
     split_salt: Mapped[str]
     held_out_fraction: Mapped[float]
     device_hours_quota: Mapped[float | None]
+    storage_bytes_quota: Mapped[BigInt | None]
     hub_token_sealed: Mapped[str | None]
     created_at: Mapped[CreatedAt]
 

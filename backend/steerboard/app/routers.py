@@ -6,7 +6,7 @@ from fastapi import APIRouter, FastAPI
 
 from steerboard.accounts import api as accounts
 from steerboard.accounts.http import event_stream
-from steerboard.app import health
+from steerboard.app import health, shared_pages
 from steerboard.arena import api as arena
 from steerboard.datasets import api as datasets
 from steerboard.evaluation import api as evaluation
@@ -34,6 +34,8 @@ from steerboard.recipes import api as recipes
 from steerboard.registry import api as registry
 from steerboard.runs import api as runs
 from steerboard.runs import quota_api
+from steerboard.runs.comparison import api as run_comparison
+from steerboard.sharing import api as sharing
 from steerboard.trackers import api as trackers
 
 _OF_PROJECT: tuple[APIRouter, ...] = (
@@ -54,6 +56,8 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     search_api.router,
     runs.router,
     quota_api.router,
+    run_comparison.router,
+    sharing.router,
     recipes.router,
     playground.router,
     arena.router,
@@ -86,5 +90,5 @@ def include_routers(app: FastAPI, *, api: str) -> None:
     for router in _OF_SYSTEM:
         app.include_router(router, prefix=api)
     app.include_router(accounts.root_router)
-    app.include_router(report_links.root_router)
+    app.include_router(shared_pages.router)
     openai_routers.include(app)

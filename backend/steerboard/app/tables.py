@@ -10,7 +10,6 @@ from steerboard.datasets.review import tables as reviews
 from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as rankings
-from steerboard.evaluation.report import tables as reports
 from steerboard.marks import tables as marks
 from steerboard.notices import tables as notices
 from steerboard.openai_api import tables as openai_api
@@ -19,6 +18,7 @@ from steerboard.playground import tables as playground
 from steerboard.registry import tables as registry
 from steerboard.runs import tables as runs
 from steerboard.runs.facts import tables as facts
+from steerboard.sharing import tables as sharing
 from steerboard.trackers import tables as trackers
 
 __all__ = [
@@ -37,9 +37,9 @@ __all__ = [
     "playground",
     "rankings",
     "registry",
-    "reports",
     "reviews",
     "runs",
+    "sharing",
     "statistics",
     "trackers",
 ]

@@ -19,11 +19,11 @@ from steerboard.evaluation.imports import importers as evaluation_importers
 from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.lookup import evaluations_with
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
-from steerboard.evaluation.report import links
 from steerboard.notices import outbox
 from steerboard.registry.tables import Model
 from steerboard.runs import hooks as runs
 from steerboard.runs import references
+from steerboard.sharing import links
 
 
 def _model_hash(session: Session, model_id: uuid.UUID) -> str | None:

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from steerboard.platform.database import Base, CreatedAt, Id, Json
+from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json
 
 # The group of several responses to one prompt; the index is on this very expression.
 SAMPLE_GROUP = "((sample ->> 'group'::text)::bigint)"
@@ -21,7 +21,7 @@ class Dataset(Base):
 
     A `labelled` dataset that a scoring run made has no rows of its own: it reads those of `base_dataset_id`,
     joined with the rewards of `reward_source_id`, and pins their mean, sd and n in `normaliser`. `parent_id`: the
-    dataset that this one was cleaned, converted or edited from.
+    dataset that this one was cleaned, converted or edited from. `bytes`: of its own rows; None until they are measured.
     """
 
     __tablename__ = "datasets"
@@ -34,6 +34,7 @@ class Dataset(Base):
     rows: Mapped[int]
     held_out_rows: Mapped[int]
     content_hash: Mapped[str]
+    bytes: Mapped[BigInt | None]
     origin: Mapped[Json]
     base_dataset_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id"))
     parent_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id"), index=True)

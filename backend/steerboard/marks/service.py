@@ -13,7 +13,7 @@ from steerboard.accounts.access import Access
 from steerboard.accounts.tables import Project
 from steerboard.marks.markdown import as_html
 from steerboard.marks.schemas import MOST_TAGS, ItemType, Marks, MarksChange, TagCount
-from steerboard.marks.tables import Favourite, ItemMarks
+from steerboard.marks.tables import Favourite, ItemComment, ItemMarks
 from steerboard_contracts.errors import BadInput
 
 
@@ -87,6 +87,7 @@ def set_favourite(session: Session, access: Access, type_: ItemType, item_id: uu
 def forget(session: Session, ids: Sequence[uuid.UUID]) -> None:
     """Forget the marks of things that are deleted."""
     session.execute(delete(ItemMarks).where(ItemMarks.item_id.in_(ids)))
+    session.execute(delete(ItemComment).where(ItemComment.item_id.in_(ids)))
     session.execute(delete(Favourite).where(Favourite.item_id.in_(ids)))
 
 

@@ -32,6 +32,22 @@ class ItemMarks(Base):
     archived_by: Mapped[str | None]
 
 
+class ItemComment(Base):
+    """What someone wrote about one thing, in Markdown. `type`: as of marks; of an evaluation it is about its report."""
+
+    __tablename__ = "item_comments"
+    __table_args__ = (Index("ix_item_comments_item_id_id", "item_id", "id"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    type: Mapped[str]
+    item_id: Mapped[uuid.UUID]
+    text: Mapped[str]
+    actor: Mapped[str]
+    created_at: Mapped[CreatedAt]
+    edited_at: Mapped[Timestamp | None]
+
+
 class Favourite(Base):
     """A thing that one person marked for themselves. `owner`: `user:ID`, or `token:ID` of a token without a person."""
 

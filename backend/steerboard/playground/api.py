@@ -15,12 +15,16 @@ from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
 from steerboard.playground import curves, service, stream
 from steerboard.playground.schemas import ComparisonIn, ComparisonOut, CurveIn, CurveOut
+from steerboard.playground.shared_page import page_of_answers
 from steerboard.playground.tables import Comparison, Curve
+from steerboard.sharing.links import create_frozen_link
+from steerboard.sharing.schemas import ShareLinkCreate, ShareLinkCreated
 
 router = Router(prefix="/playground", tags=["playground"])
 
 Reader = Annotated[Access, Depends(AccessTo("read"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
+Writer = Annotated[Access, Depends(AccessTo("write"))]
 Limit = Annotated[int, Query(ge=1, le=200)]
 
 
@@ -72,6 +76,17 @@ def cancel_comparison(comparison: str, session: Db, access: Runner, lease: Lease
     service.cancel(session, row)
     audit(session, access, "playground.cancel", f"comparison {row.id}")
     return service.comparisons_out(session, [row], lease)[0]
+
+
+@router.post("/comparisons/{comparison}/share-links", status_code=201, responses=problems(404, 409, 422))
+def share_answers(
+    comparison: str, body: ShareLinkCreate, session: Db, access: Writer, lease: Lease
+) -> ShareLinkCreated:
+    """Everyone who has the link can read the prompt and the answers with their scores, settings and rewards, without an
+    account. Its address is in this answer and never again."""
+    row = service.get_comparison(session, access.project, comparison)
+    page = page_of_answers(service.comparisons_out(session, [row], lease)[0])
+    return create_frozen_link(session, access, "answers", page, body.expires_in_days)
 
 
 @router.get("/comparisons/{comparison}/stream", response_class=StreamingResponse, responses=problems(404))

@@ -29,6 +29,13 @@ class AlreadyEnded(Conflict):
     title = "It has already ended"
 
 
+class StillOpen(Conflict):
+    """Only answers that are complete can be shared."""
+
+    code = "still_open"
+    title = "Some answers are not complete"
+
+
 def problem_document(error: SteerboardError) -> dict[str, Any]:
     """An error as an answer or a curve keeps it."""
     return {

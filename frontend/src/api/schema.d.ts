@@ -325,7 +325,7 @@ export interface paths {
         };
         /**
          * Get Collection
-         * @description A collection by id or name.
+         * @description By id or name.
          */
         get: operations["get_collection"];
         put?: never;
@@ -469,7 +469,7 @@ export interface paths {
         };
         /**
          * Get Dataset
-         * @description A dataset by id, name or `<pipeline>.<stage>`.
+         * @description By id, name or `<pipeline>.<stage>`.
          */
         get: operations["get_dataset"];
         put?: never;
@@ -1001,9 +1001,9 @@ export interface paths {
         };
         /**
          * List Samples
-         * @description The samples in the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`).
-         *     `reward` is that of `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a
-         *     page may be short and still have a `next`.
+         * @description In the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`). `reward` is that of
+         *     `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a page may be short and
+         *     still have a `next`.
          */
         get: operations["list_samples"];
         put?: never;
@@ -1416,26 +1416,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/spans": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Span Flags
-         * @description Passages of answers that annotators flagged, with names. Newest first.
-         */
-        get: operations["list_span_flags"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/projects/{project}/evaluations/{evaluation}/entrants": {
         parameters: {
             query?: never;
@@ -1638,7 +1618,7 @@ export interface paths {
         };
         /**
          * List Verdicts
-         * @description The verdicts in the order in which they came, with superseded ones.
+         * @description In the order in which they came, with superseded ones.
          */
         get: operations["list_verdicts"];
         put?: never;
@@ -1784,8 +1764,8 @@ export interface paths {
         };
         /**
          * List Evaluation Prompts
-         * @description The prompts by position, with every entrant's answers and their rewards. With long texts a page may be short and
-         *     still have a `next`.
+         * @description By position, with every entrant's answers and their rewards. With long texts a page may be short and still have a
+         *     `next`.
          */
         get: operations["list_evaluation_prompts"];
         put?: never;
@@ -2319,7 +2299,7 @@ export interface paths {
         };
         /**
          * List Members
-         * @description The members, in the order in which their accounts were created.
+         * @description In the order in which the accounts were created.
          */
         get: operations["list_members"];
         put?: never;
@@ -2346,7 +2326,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Member
-         * @description Remove a member. They have no access from the next request on; their tokens and links to reports are revoked.
+         * @description Remove a member. They have no access from the next request on; their tokens and shared links are revoked.
          */
         delete: operations["remove_member"];
         options?: never;
@@ -2490,7 +2470,7 @@ export interface paths {
         };
         /**
          * Get Model
-         * @description A model by id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files.
+         * @description By id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files.
          */
         get: operations["get_model"];
         put?: never;
@@ -3083,7 +3063,7 @@ export interface paths {
         };
         /**
          * Get Comparison
-         * @description A comparison as it is now.
+         * @description As it is now.
          */
         get: operations["get_comparison"];
         put?: never;
@@ -3108,6 +3088,27 @@ export interface paths {
          * @description End all open answers immediately; their text so far is kept.
          */
         post: operations["cancel_comparison"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/playground/comparisons/{comparison}/share-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Share Answers
+         * @description Everyone who has the link can read the prompt and the answers with their scores, settings and rewards, without an
+         *     account. Its address is in this answer and never again.
+         */
+        post: operations["share_answers"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3169,7 +3170,7 @@ export interface paths {
         };
         /**
          * Get Curve
-         * @description A curve as it is now; `playground.curve` events of the project say when it has grown.
+         * @description As it is now; `playground.curve` events of the project say when it has grown.
          */
         get: operations["get_curve"];
         put?: never;
@@ -3316,7 +3317,8 @@ export interface paths {
         get: operations["show_quota"];
         /**
          * Set Quota
-         * @description Set the quota, for the operator alone. Beyond it no run starts or resumes; what runs continues.
+         * @description For the operator alone. Beyond either no run starts or resumes, and what runs continues; beyond that of storage
+         *     nothing is imported or uploaded.
          */
         put: operations["set_quota"];
         post?: never;
@@ -3361,27 +3363,6 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/projects/{project}/rankings/spans/{span}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Remove Span Flag
-         * @description Remove a flag from a passage of a submitted answer: the caller's own, or, of reviewers, anyone's. It is kept, and
-         *     counts no more. Again it changes nothing.
-         */
-        delete: operations["remove_span_flag"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3977,7 +3958,7 @@ export interface paths {
         };
         /**
          * List Run Exports
-         * @description The places the run is exported to, and how far, by tracker's name.
+         * @description Where the run is exported to, and how far: by tracker's name.
          */
         get: operations["list_run_exports"];
         put?: never;
@@ -4309,6 +4290,67 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/share-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Share Links
+         * @description The links that work, the newest first.
+         */
+        get: operations["list_share_links"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/share-links/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Share Runs
+         * @description Everyone who has the link sees the runs as they are now, without an account: results, costs, the settings and
+         *     inputs that differ, and curves. Its address is in this answer and never again.
+         */
+        post: operations["share_runs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/share-links/{link}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Share Link
+         * @description It stops working with this answer.
+         */
+        delete: operations["revoke_share_link"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4657,11 +4699,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shared Report
-         * @description The report behind a link, as one HTML page that only reads. A link that is unknown, expired or revoked is not
-         *     found; an address that tries many of those has to wait.
+         * Shared Page
+         * @description The page behind a link, as one HTML page that only reads: the current report of an evaluation, or runs or answers
+         *     as they were when the link was made. A link that is unknown, expired or revoked is not found; an address that tries
+         *     many of those has to wait.
          */
-        get: operations["shared_report"];
+        get: operations["shared_page"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4679,7 +4722,7 @@ export interface paths {
         };
         /**
          * Begin Oidc
-         * @description Redirect to the OpenID provider. `?back=/p/...` names the page to go to afterwards.
+         * @description To the OpenID provider. `?back=/p/...` names the page to go to afterwards.
          */
         get: operations["begin_oidc"];
         put?: never;
@@ -5222,7 +5265,7 @@ export interface components {
         };
         /**
          * ArenaEntrantIn
-         * @description A column of the playground; `name`: what it is called once a vote is given, by default model and score.
+         * @description As a column of the playground; `name`: what it is called once a vote is given, by default model and score.
          */
         ArenaEntrantIn: {
             /**
@@ -5264,8 +5307,8 @@ export interface components {
         };
         /**
          * ArenaLeaderboard
-         * @description The ratings that `steerboard figures` computes from the exported battles. `why`: there are no ratings; `unrated`:
-         *     entrants without a chain of wins to and from the others.
+         * @description As `steerboard figures` computes it from the exported battles. `why`: there are no ratings; `unrated`: entrants
+         *     without a chain of wins to and from the others.
          */
         ArenaLeaderboard: {
             /**
@@ -5750,8 +5793,6 @@ export interface components {
             qualify_items?: number | null;
             /** Qualify Share */
             qualify_share?: number | null;
-            /** Span Labels */
-            span_labels?: string[] | null;
             /** State */
             state?: ("open" | "paused" | "closed") | null;
         };
@@ -5814,16 +5855,6 @@ export interface components {
              * @default 0.7
              */
             qualify_share: number;
-            /**
-             * Span Labels
-             * @description What annotators flag passages of answers with; none: no passages are flagged.
-             * @default [
-             *       "factual error",
-             *       "unsafe",
-             *       "repetition"
-             *     ]
-             */
-            span_labels: string[];
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
@@ -5903,8 +5934,6 @@ export interface components {
             rankings: number;
             /** Skipped By All */
             skipped_by_all: number;
-            /** Span Labels */
-            span_labels: string[];
             /**
              * State
              * @enum {string}
@@ -5921,16 +5950,13 @@ export interface components {
         };
         /**
          * CampaignQuality
-         * @description Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
-         *     own first.
+         * @description Annotators by name; the last 60 days with submissions, newest first.
          */
         CampaignQuality: {
             /** Annotators */
             annotators: components["schemas"]["AnnotatorQuality"][];
             /** Days */
             days: components["schemas"]["CampaignDay"][];
-            /** Spans */
-            spans: components["schemas"]["SpanCount"][];
         };
         /**
          * Campaigns
@@ -7011,11 +7037,6 @@ export interface components {
                     [key: string]: number;
                 };
             };
-            /**
-             * Spans
-             * @default []
-             */
-            spans: components["schemas"]["SpanFlag"][];
         };
         /**
          * DraftOut
@@ -7062,7 +7083,7 @@ export interface components {
         };
         /**
          * DroppedRow
-         * @description A row with what it holds. `of_sample`: what `of_row` holds, in examples only.
+         * @description With what it holds. `of_sample`: what `of_row` holds, in examples only.
          */
         DroppedRow: {
             evaluation?: components["schemas"]["EvaluationMatch"] | null;
@@ -8343,8 +8364,8 @@ export interface components {
         };
         /**
          * HubTokenOut
-         * @description The source of the token with which the hub is asked: the project's own, the environment of the server, or null
-         *     where neither has one. Workers on other machines use their own environment.
+         * @description Where the token comes from with which the hub is asked: the project's own, the environment of the server, or
+         *     null where neither has one. Workers on other machines use their own environment.
          */
         HubTokenOut: {
             /** Source */
@@ -8903,8 +8924,6 @@ export interface components {
             seconds: number | null;
             /** Skip Reason */
             skip_reason: string | null;
-            /** Spans */
-            spans: components["schemas"]["NamedSpanFlag"][];
             /**
              * State
              * @enum {string}
@@ -9611,36 +9630,6 @@ export interface components {
             kappa: number | null;
             /** N */
             n: number;
-        };
-        /** KeptSpanFlag */
-        KeptSpanFlag: {
-            /**
-             * End
-             * @description In Unicode code points; the first one behind the passage.
-             */
-            end: number;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Key */
-            key: string;
-            /** Label */
-            label: string;
-            /** Note */
-            note?: string | null;
-            /**
-             * Start
-             * @description In Unicode code points from the start of the turn.
-             */
-            start: number;
-            /**
-             * Turn
-             * @description Counts from 1.
-             * @default 1
-             */
-            turn: number;
         };
         /**
          * KnownPromptSet
@@ -10806,8 +10795,6 @@ export interface components {
             } | null;
             /** Skip Reason */
             skip_reason: string | null;
-            /** Spans */
-            spans: components["schemas"]["KeptSpanFlag"][];
             /**
              * State
              * @enum {string}
@@ -10844,32 +10831,6 @@ export interface components {
             id: string;
             /** Name */
             name: string;
-        };
-        /**
-         * NamedSpanFlag
-         * @description A passage of an answer that an annotator flagged. `start` and `end`: Unicode code points from the start of the
-         *     turn, the end not included; `turn` counts from 1. `text`: the passage, at most its first 500 characters.
-         */
-        NamedSpanFlag: {
-            /** End */
-            end: number;
-            /** Entrant */
-            entrant: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Label */
-            label: string;
-            /** Note */
-            note: string | null;
-            /** Start */
-            start: number;
-            /** Text */
-            text: string;
-            /** Turn */
-            turn: number;
         };
         /**
          * NamedThing
@@ -11151,11 +11112,6 @@ export interface components {
                     [key: string]: number;
                 };
             };
-            /**
-             * Spans
-             * @default []
-             */
-            spans: components["schemas"]["KeptSpanFlag"][];
         };
         /** Page[ArenaOut] */
         Page_ArenaOut_: {
@@ -11318,13 +11274,6 @@ export interface components {
             /** Next */
             next?: string | null;
         };
-        /** Page[SpanFlagRow] */
-        Page_SpanFlagRow_: {
-            /** Items */
-            items: components["schemas"]["SpanFlagRow"][];
-            /** Next */
-            next?: string | null;
-        };
         /** Page[TokenOut] */
         Page_TokenOut_: {
             /** Items */
@@ -11361,7 +11310,7 @@ export interface components {
         };
         /**
          * PairRead
-         * @description A pair with both answers, and the log-ratios of their first tokens.
+         * @description With both answers, and the log-ratios of their first tokens.
          */
         PairRead: {
             /** Chosen */
@@ -11796,7 +11745,7 @@ export interface components {
         };
         /**
          * PlaygroundDecoding
-         * @description The `Decoding` of a run, for one answer. Temperature 0 is greedy.
+         * @description As `Decoding` of a run, for one answer. Temperature 0 is greedy.
          */
         PlaygroundDecoding: {
             /**
@@ -12315,18 +12264,27 @@ export interface components {
             /** Shard */
             shard: number | null;
         };
-        /** QuotaChange */
+        /**
+         * QuotaChange
+         * @description What is not given stays as it is.
+         */
         QuotaChange: {
             /**
              * Device Hours
              * @description In a calendar month; null: no limit.
              */
-            device_hours: number | null;
+            device_hours?: number | null;
+            /**
+             * Storage Bytes
+             * @description At any time; null: no limit.
+             */
+            storage_bytes?: number | null;
         };
         /**
          * QuotaOut
          * @description `device_hours`: the limit in a calendar month (UTC), null without one. `used_device_hours` of attempts that ended
-         *     since `since`, and of those at work; the next month begins at `until`.
+         *     since `since`, and of those at work; the next month begins at `until`. `storage_bytes`: the limit of what the
+         *     project keeps at any time, null without one; `used_storage` is what it keeps, `used_storage_bytes` all of that.
          */
         QuotaOut: {
             /** Device Hours */
@@ -12336,6 +12294,8 @@ export interface components {
              * Format: date-time
              */
             since: string;
+            /** Storage Bytes */
+            storage_bytes: number | null;
             /**
              * Until
              * Format: date-time
@@ -12343,6 +12303,9 @@ export interface components {
             until: string;
             /** Used Device Hours */
             used_device_hours: number;
+            used_storage: components["schemas"]["StoredBytesOut"];
+            /** Used Storage Bytes */
+            used_storage_bytes: number;
         };
         /**
          * RankShare
@@ -12413,16 +12376,14 @@ export interface components {
             seconds: number | null;
             /** Shown */
             shown: string[];
-            /** Spans */
-            spans: components["schemas"]["NamedSpanFlag"][];
             /** Submitted At */
             submitted_at: string | null;
         };
         /**
          * Rated
-         * @description A rating on the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval.
-         *     `n` counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders
-         *     the votes.
+         * @description On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
+         *     counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders the
+         *     votes.
          */
         Rated: {
             /** Elo */
@@ -12617,59 +12578,6 @@ export interface components {
             met: boolean;
             /** Text */
             text: string;
-        };
-        /** ReportLinkCreate */
-        ReportLinkCreate: {
-            /**
-             * Expires In Days
-             * @default 7
-             */
-            expires_in_days: number;
-        };
-        /**
-         * ReportLinkCreated
-         * @description The only answer that ever holds the address. `path`: of this server.
-         */
-        ReportLinkCreated: {
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Created By */
-            created_by: string;
-            /**
-             * Expires At
-             * Format: date-time
-             */
-            expires_at: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Path */
-            path: string;
-        };
-        /** ReportLinkOut */
-        ReportLinkOut: {
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Created By */
-            created_by: string;
-            /**
-             * Expires At
-             * Format: date-time
-             */
-            expires_at: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
         };
         /**
          * ReportSummary
@@ -13947,7 +13855,7 @@ export interface components {
         };
         /**
          * RunKindOut
-         * @description A run kind with what a launch form needs: the config's JSON Schema.
+         * @description With what a launch form needs: the config's JSON Schema.
          */
         RunKindOut: {
             /** About */
@@ -14318,6 +14226,24 @@ export interface components {
             steps: number;
         };
         /**
+         * RunsShareCreate
+         * @description `runs` by id or name. `metrics`: which curves the page has; by default the first ones of their methods.
+         */
+        RunsShareCreate: {
+            /**
+             * Expires In Days
+             * @default 7
+             */
+            expires_in_days: number;
+            /**
+             * Metrics
+             * @default []
+             */
+            metrics: string[];
+            /** Runs */
+            runs: string[];
+        };
+        /**
          * SampleCount
          * @description `exact` false: there are at least so many (a quoted phrase over many rows).
          */
@@ -14528,7 +14454,7 @@ export interface components {
         };
         /**
          * SeenOut
-         * @description A place of a prompt in training data; `overlap` is the share of its word n-grams that is found there.
+         * @description Where a prompt occurs in training data; `overlap` is the share of its word n-grams that is found there.
          */
         SeenOut: {
             /** Dataset */
@@ -14712,6 +14638,76 @@ export interface components {
              * @enum {string}
              */
             role: "owner" | "engineer" | "reviewer" | "annotator" | "viewer";
+        };
+        /** ShareLinkCreate */
+        ShareLinkCreate: {
+            /**
+             * Expires In Days
+             * @default 7
+             */
+            expires_in_days: number;
+        };
+        /**
+         * ShareLinkCreated
+         * @description The only answer that ever holds the address. `path`: of this server.
+         */
+        ShareLinkCreated: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "report" | "runs" | "answers";
+            /** Path */
+            path: string;
+            /** Title */
+            title: string;
+        };
+        /**
+         * ShareLinkOut
+         * @description `title`: the evaluation, the runs, or the beginning of the prompt that it shows.
+         */
+        ShareLinkOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "report" | "runs" | "answers";
+            /** Title */
+            title: string;
         };
         /**
          * SharedRun
@@ -14949,83 +14945,6 @@ export interface components {
             source: string;
         };
         /**
-         * SpanCount
-         * @description Passages flagged with a label: in all, in so many items, and by entrant.
-         */
-        SpanCount: {
-            /** By Entrant */
-            by_entrant: {
-                [key: string]: number;
-            };
-            /** Items */
-            items: number;
-            /** Label */
-            label: string;
-            /** Spans */
-            spans: number;
-        };
-        /**
-         * SpanFlag
-         * @description A passage of an answer, flagged with one of the campaign's labels.
-         */
-        SpanFlag: {
-            /**
-             * End
-             * @description In Unicode code points; the first one behind the passage.
-             */
-            end: number;
-            /** Key */
-            key: string;
-            /** Label */
-            label: string;
-            /** Note */
-            note?: string | null;
-            /**
-             * Start
-             * @description In Unicode code points from the start of the turn.
-             */
-            start: number;
-            /**
-             * Turn
-             * @description Counts from 1.
-             * @default 1
-             */
-            turn: number;
-        };
-        /** SpanFlagRow */
-        SpanFlagRow: {
-            /** Annotator */
-            annotator: string;
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** End */
-            end: number;
-            /** Entrant */
-            entrant: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Label */
-            label: string;
-            /** Note */
-            note: string | null;
-            /** Position */
-            position: number;
-            /** Question Id */
-            question_id: string;
-            /** Start */
-            start: number;
-            /** Text */
-            text: string;
-            /** Turn */
-            turn: number;
-        };
-        /**
          * Spread
          * @description Lengths in characters.
          */
@@ -15087,6 +15006,21 @@ export interface components {
             entrant: string;
             /** Standing */
             standing: number | null;
+        };
+        /**
+         * StoredBytesOut
+         * @description Bytes of the rows of datasets, of the files of models, of checkpoints of runs that may resume, and of files that
+         *     were announced or wait for their import.
+         */
+        StoredBytesOut: {
+            /** Checkpoints */
+            checkpoints: number;
+            /** Datasets */
+            datasets: number;
+            /** Models */
+            models: number;
+            /** Uploads */
+            uploads: number;
         };
         /**
          * Strength
@@ -15160,11 +15094,6 @@ export interface components {
              * @description Spent on the item, as the browser counts.
              */
             seconds: number;
-            /**
-             * Spans
-             * @default []
-             */
-            spans: components["schemas"]["SpanFlag"][];
             /**
              * Submission
              * @description A key of the browser's own: sent again, it changes nothing.
@@ -15271,8 +15200,6 @@ export interface components {
              */
             locked_until: string;
             prompt: components["schemas"]["TaskPrompt"];
-            /** Span Labels */
-            span_labels: string[];
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
@@ -16059,7 +15986,8 @@ export interface components {
         };
         /**
          * WinRateDifference
-         * @description The win rate of `a` over `b` by a reward model less that by another source, on the items that both have.
+         * @description By how much the win rate of `a` over `b` is higher by a reward model than by another source, on the items that
+         *     both have.
          */
         WinRateDifference: {
             /** A */
@@ -21870,69 +21798,6 @@ export interface operations {
             };
         };
     };
-    list_span_flags: {
-        parameters: {
-            query?: {
-                cursor?: string | null;
-                limit?: number;
-            };
-            header?: never;
-            path: {
-                evaluation: string;
-                campaign: string;
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Page_SpanFlagRow_"];
-                };
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     add_entrant: {
         parameters: {
             query?: never;
@@ -23478,7 +23343,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReportLinkOut"][];
+                    "application/json": components["schemas"]["ShareLinkOut"][];
                 };
             };
             /** @description Sign in first */
@@ -23531,7 +23396,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ReportLinkCreate"];
+                "application/json": components["schemas"]["ShareLinkCreate"];
             };
         };
         responses: {
@@ -23541,7 +23406,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReportLinkCreated"];
+                    "application/json": components["schemas"]["ShareLinkCreated"];
                 };
             };
             /** @description Sign in first */
@@ -28353,6 +28218,78 @@ export interface operations {
             };
         };
     };
+    share_answers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShareLinkCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareLinkCreated"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     stream_comparison: {
         parameters: {
             query?: never;
@@ -29229,63 +29166,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["MyTasks"];
                 };
-            };
-            /** @description Sign in first */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request cannot be understood */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    remove_span_flag: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                span: string;
-                project: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
             /** @description Sign in first */
             401: {
@@ -32473,6 +32353,195 @@ export interface operations {
             };
         };
     };
+    list_share_links: {
+        parameters: {
+            query?: {
+                /** @description Only links that show this. */
+                kind?: ("report" | "runs" | "answers") | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareLinkOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    share_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunsShareCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareLinkCreated"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_share_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                link: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_tokens: {
         parameters: {
             query?: {
@@ -33658,7 +33727,7 @@ export interface operations {
             };
         };
     };
-    shared_report: {
+    shared_page: {
         parameters: {
             query?: never;
             header?: never;

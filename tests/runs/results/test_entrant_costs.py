@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from steerboard.datasets.tables import Dataset
-from steerboard.evaluation.report.document.blocks import Grid
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.evaluation.tables import Entrant
 from steerboard.platform.database import transaction
@@ -16,6 +15,7 @@ from steerboard.runs import progress_log
 from steerboard.runs.progress_log import Batch
 from steerboard.runs.state import attempt_outcomes
 from steerboard.runs.state.lifecycle import InputRef
+from steerboard.sharing.blocks import Grid
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.watching.ledger import Phase, PhaseTime

@@ -20,7 +20,6 @@ from steerboard.datasets.review.tables import RowChange, RowComment, RowFlag
 from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as ranking
-from steerboard.evaluation.report.tables import ReportLink
 from steerboard.marks.tables import SavedView
 from steerboard.notices import tables as notices
 from steerboard.openai_api import tables as tuning
@@ -32,6 +31,7 @@ from steerboard.registry.service import register_model
 from steerboard.registry.tables import Endpoint as ModelEndpoint
 from steerboard.registry.tables import ModelUpload
 from steerboard.runs import tables as runs
+from steerboard.sharing.tables import ShareLink
 from steerboard.trackers import tables as trackers
 from support.models.model_folders import write_model
 from support.rows.ended_run import ended_run
@@ -245,9 +245,10 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
             evaluation_id=compared.id, position=0, question_id="q", messages=CHAT, follow_ups=[]
         )
     )
-    shared = {"code_hash": hashlib.sha256(f"{who} shares".encode()).hexdigest(), "created_by": who}
+    code_hash = hashlib.sha256(f"{who} shares".encode()).hexdigest()
+    shared = {"kind": "report", "title": compared.name, "code_hash": code_hash, **common}
     ends = func.clock_timestamp() + func.make_interval(0, 0, 0, 1)
-    made.add(session, "link", ReportLink(evaluation_id=compared.id, expires_at=ends, **shared))
+    made.add(session, "link", ShareLink(evaluation_id=compared.id, expires_at=ends, **shared))
     entrants = []
     for place in range(2):
         entrant = evaluation.Entrant(

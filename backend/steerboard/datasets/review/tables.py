@@ -41,7 +41,7 @@ class RowFlag(Base):
 
 
 class RowComment(Base):
-    """What someone wrote about a row."""
+    """What someone wrote about a row, in Markdown."""
 
     __tablename__ = "row_comments"
     __table_args__ = (Index("ix_row_comments_dataset_id_row", "dataset_id", "row"),)
@@ -52,3 +52,4 @@ class RowComment(Base):
     text: Mapped[str]
     actor: Mapped[str]
     created_at: Mapped[CreatedAt]
+    edited_at: Mapped[Timestamp | None]

@@ -20,7 +20,6 @@ from steerboard.accounts.tables import Project
 from steerboard.evaluation import lookup
 from steerboard.evaluation.report import assembly
 from steerboard.evaluation.report.document.contents import document_of
-from steerboard.evaluation.report.document.page import POLICY, page_of
 from steerboard.evaluation.report.document.pdf import pdf_of
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.tables import Evaluation
@@ -28,6 +27,7 @@ from steerboard.platform.concurrency import in_turn, slot_for
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import problems
 from steerboard.platform.kept_results import KeptResults
+from steerboard.sharing.html import POLICY, page_of
 from steerboard_contracts.report.evaluation import EvaluationReport
 
 router = Router(prefix="/evaluations", tags=["evaluations"])

@@ -1,4 +1,4 @@
-"""Addresses that are secrets: a link to sign in, or to a report. Anyone who reads the code in one can use it."""
+"""Addresses that are secrets: a link to sign in, or to a shared page. Anyone who reads the code in one can use it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 import { getRouteApi } from "@tanstack/react-router";
+import { shareRuns } from "../../api/shareLinks";
 import { Empty } from "../../shared/Feedback";
 import { LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
+import { ShareButton } from "../../shared/sharing/ShareButton";
 import { ComparedMethods } from "./ComparedMethods";
 import { ComparedRuns } from "./ComparedRuns";
 
@@ -9,14 +11,32 @@ const route = getRouteApi("/p/$project/compare");
 
 export function ComparePage() {
   const { project } = route.useParams();
-  const { runs = [] } = route.useSearch();
+  const { runs = [], metric = [] } = route.useSearch();
   const choose = (
     <LinkButton component="a" variant="default" to="/p/$project/runs" params={{ project }} search={{}}>
       Choose runs
     </LinkButton>
   );
   return (
-    <Page title="Compare" actions={runs.length > 0 && choose}>
+    <Page
+      title="Compare"
+      actions={
+        runs.length > 0 && (
+          <>
+            <ShareButton
+              project={project}
+              title="Share the comparison"
+              shared={{ kind: "runs" }}
+              create={(days) => shareRuns(project, runs, metric, days)}
+            >
+              Anyone with a link can see these runs as they are now without an account: results, costs, the
+              settings that differ, and curves.
+            </ShareButton>
+            {choose}
+          </>
+        )
+      }
+    >
       {runs.length ? (
         <ComparedRuns project={project} ids={runs} />
       ) : (

@@ -3,7 +3,9 @@ import { notifications } from "@mantine/notifications";
 import { IconLink, IconPlayerStop, IconSend } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { cancelComparison, type Comparison, ENDED } from "../../api/models/playground";
+import { shareAnswers } from "../../api/shareLinks";
 import { Failure } from "../../shared/Feedback";
+import { ShareButton } from "../../shared/sharing/ShareButton";
 import { Turns } from "../../shared/text/Turns";
 import type { Draft } from "./draft";
 import { SaveButton } from "./SaveButton";
@@ -104,6 +106,17 @@ export function PromptCard({
               >
                 Copy link
               </Button>
+            )}
+            {comparison && !running && (
+              <ShareButton
+                project={project}
+                title="Share the answers"
+                shared={{ kind: "answers" }}
+                create={(days) => shareAnswers(project, comparison.id, days)}
+              >
+                Anyone with a link can read the prompt and these answers without an account, with their
+                scores, settings and rewards.
+              </ShareButton>
             )}
             {comparison && <SaveButton project={project} comparison={comparison} />}
             {running && (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard.evaluation.report.document.blocks import Cell
+from steerboard.sharing.blocks import Cell
 from steerboard_contracts.report.estimate import Estimate
 
 NONE = "–"

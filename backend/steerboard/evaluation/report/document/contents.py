@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Fold, Grid, Items, Text
 from steerboard.evaluation.report.document.cells import NONE, figure, interval, p_value
 from steerboard.evaluation.report.document.several_rewards import distances, several_rewards
 from steerboard.evaluation.report.sections.outcomes import percent, source_name
+from steerboard.sharing.blocks import Block, Cell, Document, Fold, Grid, Items, Text
 from steerboard_contracts.models import Ancestor
 from steerboard_contracts.report.academic import AcademicRow, EntrantAcademic
 from steerboard_contracts.report.estimate import Estimate

@@ -14,8 +14,8 @@ from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.units import mm
 from reportlab.platypus import KeepTogether, Paragraph, SimpleDocTemplate, Spacer, Table, TableStyle
 
-from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Grid, Items, Text
 from steerboard.evaluation.report.document.fonts import BOLD, PLAIN, register, runs
+from steerboard.sharing.blocks import Block, Cell, Document, Grid, Items, Text
 
 _DIM, _LINE, _MARK, _WARN = HexColor("#5c6670"), HexColor("#ced4da"), HexColor("#0b7285"), HexColor("#c2410c")
 _MARGIN = 18 * mm

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steerboard.evaluation.report.document.blocks import Block, Cell, Fold, Grid
 from steerboard.evaluation.report.document.cells import NONE, figure
+from steerboard.sharing.blocks import Block, Cell, Fold, Grid
 from steerboard_contracts.report.correlations import Correlations, Matrix
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.frontier import BestOfNFrontier

@@ -1,9 +1,8 @@
-import { Button, Group, Menu, Modal } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
-import { IconDownload, IconShare } from "@tabler/icons-react";
-import { useMay } from "../../../api/accounts/session";
-import { reportHref } from "../../../api/evaluation/reportLinks";
-import { ShareReport } from "./ShareReport";
+import { Button, Group, Menu } from "@mantine/core";
+import { IconDownload } from "@tabler/icons-react";
+import { reportHref } from "../../../api/evaluation/reportFiles";
+import { shareReport } from "../../../api/shareLinks";
+import { ShareButton } from "../../../shared/sharing/ShareButton";
 
 interface Properties {
   project: string;
@@ -13,8 +12,6 @@ interface Properties {
 
 /** The report as a file, and as a link for people without an account. */
 export function ReportActions({ project, evaluation, baseline }: Properties) {
-  const mayWrite = useMay(project, "write");
-  const [sharing, share] = useDisclosure();
   const href = (ending: "" | ".html" | ".pdf") => reportHref(project, evaluation, ending, baseline);
   return (
     <Group gap="xs">
@@ -36,14 +33,16 @@ export function ReportActions({ project, evaluation, baseline }: Properties) {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      {mayWrite && (
-        <Button size="xs" variant="default" leftSection={<IconShare size={16} />} onClick={share.open}>
-          Share
-        </Button>
-      )}
-      <Modal opened={sharing} onClose={share.close} title="Share the report" size="lg">
-        <ShareReport project={project} evaluation={evaluation} />
-      </Modal>
+      <ShareButton
+        size="xs"
+        project={project}
+        title="Share the report"
+        shared={{ kind: "report", evaluation }}
+        create={(days) => shareReport(project, evaluation, days)}
+      >
+        Anyone with a link can read the current report without an account. While a campaign is not closed,
+        entrants are called A, B, C there.
+      </ShareButton>
     </Group>
   );
 }

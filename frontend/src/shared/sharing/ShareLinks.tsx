@@ -1,14 +1,15 @@
 import { Button, CopyButton, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import {
-  createReportLink,
-  type ReportLink,
-  reportLinksQuery,
-  revokeReportLink,
-} from "../../../api/evaluation/reportLinks";
-import { Failure, Loaded } from "../../../shared/Feedback";
-import { When } from "../../../shared/When";
+  type NewShareLink,
+  revokeShareLink,
+  type Shared,
+  type ShareLink,
+  shareLinksQuery,
+} from "../../api/shareLinks";
+import { Failure, Loaded } from "../Feedback";
+import { When } from "../When";
 
 const LIVES = [
   { value: "1", label: "1 day" },
@@ -19,22 +20,25 @@ const LIVES = [
 
 interface Properties {
   project: string;
-  evaluation: string;
+  shared: Shared;
+  create: (days: number) => Promise<NewShareLink>;
+  /** What a link shows to everyone who has it. */
+  children: ReactNode;
 }
 
-/** Makes links to the report for people without an account, and revokes them. */
-export function ShareReport({ project, evaluation }: Properties) {
+/** Makes links for people without an account, and revokes them. */
+export function ShareLinks({ project, shared, create: createLink, children }: Properties) {
   const client = useQueryClient();
-  const query = reportLinksQuery(project, evaluation);
+  const query = shareLinksQuery(project, shared);
   const links = useQuery(query);
   const [days, setDays] = useState("7");
   const renew = () => client.invalidateQueries({ queryKey: query.queryKey });
   const create = useMutation({
-    mutationFn: () => createReportLink(project, evaluation, Number(days)),
+    mutationFn: () => createLink(Number(days)),
     onSuccess: renew,
   });
   const revoke = useMutation({
-    mutationFn: (link: string) => revokeReportLink(project, evaluation, link),
+    mutationFn: (link: string) => revokeShareLink(project, link),
     onSuccess: async (_, link) => {
       if (create.data?.id === link) create.reset();
       await renew();
@@ -43,10 +47,7 @@ export function ShareReport({ project, evaluation }: Properties) {
   const error = create.error ?? revoke.error;
   return (
     <Stack>
-      <Text size="sm">
-        Anyone with a link can read the current report without an account. While a campaign is not closed,
-        entrants are called A, B, C there.
-      </Text>
+      <Text size="sm">{children}</Text>
       <Group align="flex-end" gap="xs">
         <Select
           label="Valid for"
@@ -63,13 +64,14 @@ export function ShareReport({ project, evaluation }: Properties) {
       {create.data && <Made address={new URL(create.data.path, window.location.origin).href} />}
       {error && <Failure error={error} />}
       <Loaded query={links}>
-        {(found) =>
-          found.length ? (
+        {(active) =>
+          active.length ? (
             <Stack gap="xs" role="list" aria-label="Active links">
-              {found.map((link) => (
+              {active.map((link) => (
                 <Row
                   key={link.id}
                   link={link}
+                  titled={shared.kind !== "report"}
                   pending={revoke.isPending && revoke.variables === link.id}
                   onRevoke={() => revoke.mutate(link.id)}
                 />
@@ -112,7 +114,15 @@ function Made({ address }: { address: string }) {
   );
 }
 
-function Row({ link, pending, onRevoke }: { link: ReportLink; pending: boolean; onRevoke: () => void }) {
+interface RowProperties {
+  link: ShareLink;
+  /** Whether its title is shown. */
+  titled: boolean;
+  pending: boolean;
+  onRevoke: () => void;
+}
+
+function Row({ link, titled, pending, onRevoke }: RowProperties) {
   const until = new Date(link.expires_at).toLocaleString(undefined, {
     dateStyle: "medium",
     timeStyle: "short",
@@ -120,6 +130,11 @@ function Row({ link, pending, onRevoke }: { link: ReportLink; pending: boolean; 
   return (
     <Group justify="space-between" wrap="nowrap" role="listitem">
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+        {titled && (
+          <Text span display="block" fw={500}>
+            {link.title}
+          </Text>
+        )}
         By {link.created_by.replace(/^(user|token):/, "")}, created <When at={link.created_at} />, valid until{" "}
         {until}
       </Text>

@@ -1,11 +1,13 @@
-"""A document as one HTML file: no scripts, nothing loaded from anywhere, every text escaped."""
+"""A document, or a frozen page, as one HTML file: no scripts, nothing loaded from anywhere, every text escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
 
-from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Fold, Grid, Items, Text
+from steerboard.sharing.blocks import Block, Cell, Document, Fold, Grid, Items, Text
+from steerboard.sharing.charts import COLOURS, svg_of
+from steerboard.sharing.frozen import Chart, FrozenBlock, FrozenPage, Passage
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -33,6 +35,15 @@ summary { cursor: pointer; overflow-wrap: anywhere } summary span { display: blo
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top }
 th:first-child, td:first-child { text-align: left } th { font-size: .8rem; font-weight: 600 }
 td small { display: block; color: var(--dim); white-space: nowrap }
+pre { font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line);
+  border-radius: .4rem; padding: .6rem .9rem; margin: .4rem 0 0 }
+td { overflow-wrap: anywhere; white-space: pre-line }
+figure { margin: 0; break-inside: avoid } figure > svg { width: 100%; height: auto }
+figure text { font-size: 11px; fill: var(--dim) } .axis { stroke: var(--line) }
+path { fill: none; stroke-width: 1.8 } .key { width: 24px; height: 8px; margin-right: .4rem }
+.names { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .87rem }
+.l0 { stroke: #1098ad } .l1 { stroke: #f08c00 } .l2 { stroke: #7048e8 } .l3 { stroke: #e03131 }
+.l4 { stroke: #2f9e44 } .l5 { stroke: #c2255c } .l6 { stroke: #1971c2 } .l7 { stroke: #868e96 }
 @media print {
   :root { --line: #ccc; --dim: #555; --mark: #0b7285; --warn: #a33 }
   body { background: #fff; color: #000; font-size: 10pt; max-width: none; padding: 0 }
@@ -45,17 +56,45 @@ td small { display: block; color: var(--dim); white-space: nowrap }
 
 def page_of(document: Document) -> str:
     """The whole file."""
-    title = escape(document.title)
+    folds = "".join(_fold(fold) for fold in document.folds)
+    return _file(document.title, document.about, f"{_answer(document)}{_blocks(document.blocks)}{folds}")
+
+
+def frozen_page_of(page: FrozenPage) -> str:
+    """The whole file."""
+    return _file(page.title, page.about, "".join(_frozen_block(block) for block in page.blocks))
+
+
+def _file(title: str, about: str, body: str) -> str:
+    """`body`: HTML; the other texts are plain."""
+    title = escape(title)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="robots" content="noindex, nofollow"><meta name="referrer" content="no-referrer">'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
         f"<title>{title} · Steerboard</title><style>{_STYLE}</style></head><body><main>"
-        f'<header><h1>{title}</h1><p class="dim">{escape(document.about)}</p></header>'
-        f"{_answer(document)}{_blocks(document.blocks)}{''.join(_fold(fold) for fold in document.folds)}"
-        "</main></body></html>\n"
+        f'<header><h1>{title}</h1><p class="dim">{escape(about)}</p></header>'
+        f"{body}</main></body></html>\n"
     )
+
+
+def _frozen_block(block: FrozenBlock) -> str:
+    if isinstance(block, Grid):
+        return _table(block)
+    if isinstance(block, Passage):
+        note = f'<p class="note">{escape(block.note)}</p>' if block.note else ""
+        return f"<section><h2>{escape(block.title)}</h2>{note}<pre>{escape(block.text)}</pre></section>"
+    return _chart(block)
+
+
+def _chart(chart: Chart) -> str:
+    names = "".join(
+        '<li><svg class="key" viewBox="0 0 24 8" aria-hidden="true">'
+        f'<path class="l{line.place % COLOURS}" d="M0 4H24"/></svg>{escape(line.label)}</li>'
+        for line in chart.lines
+    )
+    return f'<figure><h2>{escape(chart.title)}</h2>{svg_of(chart)}<ul class="names">{names}</ul></figure>'
 
 
 def _answer(document: Document) -> str:

@@ -1,0 +1,1 @@
+"""Pages for people without an account, behind links that expire and can be revoked."""
