@@ -1,6 +1,6 @@
 """links to reports become links to any page, and comparisons are shared too
 
-Revision: 0053, after 0050.
+Revision: 0053, after 0055.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
 revision = "0053"
-down_revision = "0050"
+down_revision = "0055"
 branch_labels = None
 depends_on = None
 

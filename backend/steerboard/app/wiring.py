@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts import hooks as accounts
 from steerboard.accounts.access import Access
+from steerboard.accounts.storage_quota import refuse_beyond_storage
 from steerboard.datasets import hooks as datasets
 from steerboard.datasets.cleaning import jobs as cleaning
 from steerboard.datasets.edits import jobs as edits
@@ -23,7 +24,9 @@ from steerboard.notices import outbox
 from steerboard.registry.tables import Model
 from steerboard.runs import hooks as runs
 from steerboard.runs import references
+from steerboard.runs.stored_bytes import total_stored
 from steerboard.sharing import links
+from steerboard_files.lines import size_of
 
 
 def _model_hash(session: Session, model_id: uuid.UUID) -> str | None:
@@ -46,15 +49,19 @@ _IMPORTERS = {
     "answers": evaluation_importers.answers,
     "judgments": evaluation_importers.judgments,
 }
+_KEEPS_NOTHING = ("cleaning_preview",)
 
 
 def _import_request(what: str, session: Session, access: Access, given: datasets.ToImport) -> BaseModel:
+    if what not in _KEEPS_NOTHING:
+        refuse_beyond_storage(session, access.project, size_of(given.source.open()) if given.source else 0)
     return _IMPORTERS[what](session, access, given)
 
 
 def wire() -> None:
     """Every process that starts the API or ends runs calls it first; again is harmless."""
     accounts.revoke_links.set(links.revoke_of)
+    accounts.stored_bytes.set(total_stored)
     datasets.stage_output.set(references.stage_output)
     datasets.used_by_run.set(references.used_by_run)
     datasets.model_hash.set(_model_hash)

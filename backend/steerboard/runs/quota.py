@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import and_, case, extract, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from steerboard.accounts.storage_quota import refuse_beyond_storage
 from steerboard.accounts.tables import Project
 from steerboard.runs.errors import QuotaReached
 from steerboard.runs.tables import Run, RunAttempt
@@ -49,9 +50,18 @@ def used(session: Session, project: Project) -> Used:
 
 
 def refuse_beyond_quota(session: Session, project: Project) -> None:
-    """Before a run that has to work is started or resumed; asked once a session. Raises `QuotaReached`."""
+    """Before a run that has to work is started or resumed; asked once a session. Raises `QuotaReached`,
+    `StorageQuotaReached`."""
+    if project.id in session.info.setdefault(_CHECKED, set()):
+        return
+    refuse_beyond_storage(session, project)
+    _refuse_beyond_device_hours(session, project)
+    session.info[_CHECKED].add(project.id)
+
+
+def _refuse_beyond_device_hours(session: Session, project: Project) -> None:
     quota = project.device_hours_quota
-    if quota is None or project.id in session.info.setdefault(_CHECKED, set()):
+    if quota is None:
         return
     month = used(session, project)
     if month.device_hours >= quota:
@@ -61,4 +71,3 @@ def refuse_beyond_quota(session: Session, project: Project) -> None:
             hint=f"More can start on {month.until:%d %B} (UTC), or when the operator of this server raises the quota. "
             "What runs now continues.",
         )
-    session.info[_CHECKED].add(project.id)

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.storage_quota import refuse_beyond_storage
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service
 from steerboard.datasets.collections.schemas import CollectionOut, FrozenDataset
@@ -105,8 +106,9 @@ def set_removed(session: Session, collection: Collection, row: CollectionRow, re
 def freeze(session: Session, project: Project, collection: Collection, name: str | None, actor: str) -> Dataset:
     """A dataset of the rows that are there now; `collection` is locked.
 
-    Raises `EmptySelection`, `NameTaken`, `BadInput` (`invalid_name`).
+    Raises `EmptySelection`, `NameTaken`, `BadInput` (`invalid_name`), `StorageQuotaReached`.
     """
+    refuse_beyond_storage(session, project)
     if not count_rows(session, collection):
         raise EmptySelection(f"collection {collection.name!r} has no rows", hint="Add one first.")
     with scratch.folder("collection") as folder:

@@ -9,6 +9,7 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.storage_quota import refuse_beyond_storage
 from steerboard.accounts.tables import Project
 from steerboard.datasets.conversions.definitions import CONVERSIONS, Conversion, conversions_of
 from steerboard.datasets.conversions.facts import read_facts
@@ -36,7 +37,8 @@ _FROM = ("from_row", "from_rejected_row")
 
 def convert(session: Session, project: Project, dataset: Dataset, given: ConversionCreate, actor: str) -> Dataset:
     """Raises `BadInput` (`wrong_kind`, `which_source`, `invalid_name`), `EmptySelection` where no row is made,
-    `NameTaken`, and `NotFound` for an unknown source."""
+    `NameTaken`, `StorageQuotaReached`, and `NotFound` for an unknown source."""
+    refuse_beyond_storage(session, project)
     conversion = _conversion(dataset, given)
     name = _name(session, project, dataset, given)
     if conversion.name == "pinned_rewards":

@@ -16,6 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.storage_quota import refuse_beyond_storage
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import UploadDiffers, UploadIncomplete
 from steerboard.datasets.imports.files import ImportFiles
@@ -30,10 +31,12 @@ _CHUNK = 1 << 20
 
 
 def announce(session: Session, project: Project, given: UploadCreate, identity: str, most_bytes: int) -> ImportUpload:
-    """The caller's upload of this file, new or begun. Raises `TooLarge`."""
+    """The caller's upload of this file, new or begun. Raises `TooLarge`, `StorageQuotaReached` for a new one."""
     if given.size > most_bytes:
         raise TooLarge(f"the file has {given.size:,} bytes; at most {most_bytes:,} are taken")
     row = {"project_id": project.id, "created_by": identity, **given.model_dump()}
+    if session.scalar(select(ImportUpload.id).filter_by(**row | {"file_name": ImportUpload.file_name})) is None:
+        refuse_beyond_storage(session, project, given.size)
     statement = insert(ImportUpload).values(**row)
     begun = statement.on_conflict_do_update(
         index_elements=[

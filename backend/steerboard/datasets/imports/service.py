@@ -9,6 +9,7 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.storage_quota import refuse_beyond_storage
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import ImportBusy, ImportEnded, ImportFileGone
 from steerboard.datasets.hub import find_hub_files
@@ -39,7 +40,9 @@ _DECISIVE = ("kind", "mapping", "clean", "min_margin")
 def create_from_upload(
     session: Session, project: Project, files: ImportFiles, upload: Source, name: str | None, actor: str
 ) -> Import:
-    """Look at the upload and store it. Raises the errors of unusable files; nothing is stored then."""
+    """Look at the upload and store it. Raises the errors of unusable files, `StorageQuotaReached`; nothing is stored
+    then."""
+    refuse_beyond_storage(session, project)
     label = storable(upload.label)[:_MAX_LABEL]
     proposed = _name_for(session, project, name, label)
     # Without closing it: the upload is read again below, and belongs to its request.
@@ -66,8 +69,9 @@ def create_from_hub(
     token: str | None = None,
 ) -> Import:
     """List a hub dataset at its newest commit and fetch its first file. `token`: the project's own. Raises the errors
-    of `find_hub_files`."""
+    of `find_hub_files`, `StorageQuotaReached`."""
     repository = find_hub_files(hub, max_bytes, token=token)
+    refuse_beyond_storage(session, project, sum(size for _, size in repository.files))
     proposed = _name_for(session, project, name, repository.hub.repo)
     listed = [{"label": path, "size": size} for path, size in repository.files]
     id_ = new_id()
@@ -123,8 +127,10 @@ def validate(session: Session, files: ImportFiles, row: Import, actor: str) -> N
 
 
 def start(session: Session, project: Project, files: ImportFiles, row: Import, actor: str) -> None:
-    """Have the dataset made. Raises `ImportBusy`, `ImportEnded`, `UnknownColumn`, `NameTaken`."""
+    """Have the dataset made. Raises `ImportBusy`, `ImportEnded`, `UnknownColumn`, `NameTaken`,
+    `StorageQuotaReached`."""
     _check_editable(row)
+    refuse_beyond_storage(session, project)
     check_free_name(session, project, row.name)
     _begin(session, files, row, "importing", actor)
 

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.storage_quota import refuse_beyond_storage
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.detection import look
 from steerboard.datasets.imports.importer import ImportOptions
@@ -38,6 +39,7 @@ def create(
     look(Source(upload.label, lambda: kept_open(upload)), ImportOptions())
     content = upload.open()
     sha256, size = _hashed(content)
+    refuse_beyond_storage(session, project, size)
     manifest = Manifest.of([{"path": _CONTENT, "sha256": sha256, "size": size}])
     # Until the commit no one collects what is put there.
     store_lock.share_store(session)

@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.storage_quota import refuse_beyond_storage
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import UploadDiffers
 from steerboard.platform.http.errors import NotFound, TooLarge
@@ -28,11 +29,13 @@ _AGAIN = "Upload it again: steerboard run ... --set base=FOLDER does."
 
 
 def begin(session: Session, project: Project, given: ModelUploadCreate, actor: str, most_bytes: int) -> ModelUpload:
-    """The upload of a folder with these files, new or known. Raises `TooLarge`."""
+    """The upload of a folder with these files, new or known. Raises `TooLarge`, `StorageQuotaReached` for a new one."""
     manifest = Manifest.of([file.model_dump() for file in given.files])
     if manifest.size > most_bytes:
         raise TooLarge(f"the model has {manifest.size:,} bytes; at most {most_bytes:,} are taken")
     row = {"project_id": project.id, "hash": manifest.hash, "name": given.name, "created_by": actor}
+    if session.scalar(select(ModelUpload.id).filter_by(project_id=project.id, hash=manifest.hash)) is None:
+        refuse_beyond_storage(session, project, manifest.size)
     statement = insert(ModelUpload).values(**row, files=manifest.files, received=[])
     known = statement.on_conflict_do_update(
         index_elements=[ModelUpload.project_id, ModelUpload.hash], set_={"used_at": func.clock_timestamp()}

@@ -144,7 +144,8 @@ def resume(session: Session, run: Run, actor: str, changes: Mapping[str, Any] | 
 
     Runs downstream that ended only because this one did wait for it again, and so do its broken shards. `changes` of
     the config are of `EXECUTION_FIELDS` only. Raises `RunNotResumable` when the run is in another state or one of its
-    upstream runs has to be resumed first, `BadInput` (`bad_config`) for other changes, `QuotaReached`.
+    upstream runs has to be resumed first, `BadInput` (`bad_config`) for other changes, `QuotaReached`,
+    `StorageQuotaReached`.
     """
     lock_order(session, run)
     run = lock(session, run)

@@ -71,17 +71,16 @@ export const projectQuery = (project: string) =>
     queryFn: () => data(api.GET("/api/v1/projects/{project}", { params: { path: { project } } })),
   });
 
-/** The device-hours of this month, and how many there may be. */
+/** The device-hours of this month and the bytes that are kept, and how many of each there may be. */
 export const quotaQuery = (project: string) =>
   queryOptions({
     queryKey: [project, "quota"],
     queryFn: () => data(api.GET("/api/v1/projects/{project}/quota", { params: { path: { project } } })),
   });
 
-export const setQuota = (project: string, device_hours: number | null) =>
-  data(
-    api.PUT("/api/v1/projects/{project}/quota", { params: { path: { project } }, body: { device_hours } }),
-  );
+/** Only what is given changes. */
+export const setQuota = (project: string, body: Schemas["QuotaChange"]) =>
+  data(api.PUT("/api/v1/projects/{project}/quota", { params: { path: { project } }, body }));
 
 export const createProject = (body: Schemas["ProjectCreate"]) => data(api.POST("/api/v1/projects", { body }));
 
