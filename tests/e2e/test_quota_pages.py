@@ -25,10 +25,13 @@ def test_a_project_shows_its_quota_and_that_it_is_used_up(
     # An owner who is not the operator reads it only.
     expect(page.get_by_role("button", name="Set the quota")).to_have_count(0)
     with transaction(sessions) as session:
-        session.execute(update(Project).where(Project.id == project.id).values(device_hours_quota=0))
+        session.execute(
+            update(Project).where(Project.id == project.id).values(device_hours_quota=0, storage_bytes_quota=0)
+        )
     page.reload()
     expect(page.get_by_text(re.compile("^0 of 0 used since"))).to_be_visible()
     expect(page.get_by_role("status").filter(has_text="No run starts or resumes before")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Nothing is imported, uploaded or started")).to_be_visible()
     faults = faults_of(page, "project-quota")
     assert not faults, told(faults)
 
@@ -53,5 +56,8 @@ def test_the_operator_sets_the_quota_of_a_project(
         assert not faults, told(faults)
         quota.fill("")
         page.get_by_role("button", name="Set the quota").click()
-        expect(page.get_by_text("There is no quota.")).to_be_visible()
+        expect(page.get_by_text(re.compile(r"used since .* There is no quota\."))).to_be_visible()
+        page.get_by_label("Storage quota, in GB").fill("1.5")
+        page.get_by_role("button", name="Set the storage quota").click()
+        expect(page.get_by_text("0 B of 1.5 GB used.")).to_be_visible()
         context.close()

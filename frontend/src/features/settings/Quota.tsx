@@ -50,8 +50,8 @@ export function Quota({ project }: { project: string }) {
                 <QuotaForm
                   key={shown.storage_bytes}
                   project={project}
-                  label="Quota of storage, in GB"
-                  button="Set the quota of storage"
+                  label="Storage quota, in GB"
+                  button="Set the storage quota"
                   limit={shown.storage_bytes === null ? null : shown.storage_bytes / GIGA}
                   change={(limit) => ({ storage_bytes: limit === null ? null : Math.round(limit * GIGA) })}
                 />

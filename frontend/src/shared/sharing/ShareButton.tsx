@@ -8,7 +8,7 @@ import { ShareLinks } from "./ShareLinks";
 
 interface Properties extends ButtonProps {
   project: string;
-  /** Of the dialog. */
+  /** The heading of the dialog. */
   title: string;
   shared: Shared;
   create: (days: number) => Promise<NewShareLink>;
