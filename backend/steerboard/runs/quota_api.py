@@ -68,8 +68,8 @@ def set_quota(
     access: Annotated[Access, Depends(AccessTo("admin"))],
     _operator: Annotated[Caller, Depends(operator_only)],
 ) -> QuotaOut:
-    """Set quotas, for the operator alone. Beyond either no run starts or resumes, and what runs continues; beyond that of storage
-    nothing is imported or uploaded."""
+    """Set quotas, for the operator alone. Beyond either no run starts or resumes, and what runs continues; beyond that
+    of storage nothing is imported or uploaded."""
     project = access.project
     before = {"device_hours": project.device_hours_quota, "storage_bytes": project.storage_bytes_quota}
     given = body.model_dump(exclude_unset=True)

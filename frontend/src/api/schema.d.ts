@@ -325,7 +325,7 @@ export interface paths {
         };
         /**
          * Get Collection
-         * @description By id or name.
+         * @description A collection by id or name.
          */
         get: operations["get_collection"];
         put?: never;
@@ -469,7 +469,7 @@ export interface paths {
         };
         /**
          * Get Dataset
-         * @description By id, name or `<pipeline>.<stage>`.
+         * @description A dataset by id, name or `<pipeline>.<stage>`.
          */
         get: operations["get_dataset"];
         put?: never;
@@ -1001,9 +1001,9 @@ export interface paths {
         };
         /**
          * List Samples
-         * @description In the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`). `reward` is that of
-         *     `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a page may be short and
-         *     still have a `next`.
+         * @description The samples in the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`).
+         *     `reward` is that of `reward_source`, or the pinned one. With a quoted phrase, a part of a text, or large rows, a
+         *     page may be short and still have a `next`.
          */
         get: operations["list_samples"];
         put?: never;
@@ -1416,6 +1416,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/spans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Span Flags
+         * @description Passages of answers that annotators flagged, with names. Newest first.
+         */
+        get: operations["list_span_flags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/evaluations/{evaluation}/entrants": {
         parameters: {
             query?: never;
@@ -1618,7 +1638,7 @@ export interface paths {
         };
         /**
          * List Verdicts
-         * @description In the order in which they came, with superseded ones.
+         * @description The verdicts in the order in which they came, with superseded ones.
          */
         get: operations["list_verdicts"];
         put?: never;
@@ -1764,8 +1784,8 @@ export interface paths {
         };
         /**
          * List Evaluation Prompts
-         * @description By position, with every entrant's answers and their rewards. With long texts a page may be short and still have a
-         *     `next`.
+         * @description The prompts by position, with every entrant's answers and their rewards. With long texts a page may be short and
+         *     still have a `next`.
          */
         get: operations["list_evaluation_prompts"];
         put?: never;
@@ -2299,7 +2319,7 @@ export interface paths {
         };
         /**
          * List Members
-         * @description In the order in which the accounts were created.
+         * @description The members, in the order in which their accounts were created.
          */
         get: operations["list_members"];
         put?: never;
@@ -2470,7 +2490,7 @@ export interface paths {
         };
         /**
          * Get Model
-         * @description By id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files.
+         * @description A model by id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files.
          */
         get: operations["get_model"];
         put?: never;
@@ -3063,7 +3083,7 @@ export interface paths {
         };
         /**
          * Get Comparison
-         * @description As it is now.
+         * @description A comparison as it is now.
          */
         get: operations["get_comparison"];
         put?: never;
@@ -3170,7 +3190,7 @@ export interface paths {
         };
         /**
          * Get Curve
-         * @description As it is now; `playground.curve` events of the project say when it has grown.
+         * @description A curve as it is now; `playground.curve` events of the project say when it has grown.
          */
         get: operations["get_curve"];
         put?: never;
@@ -3317,8 +3337,8 @@ export interface paths {
         get: operations["show_quota"];
         /**
          * Set Quota
-         * @description For the operator alone. Beyond either no run starts or resumes, and what runs continues; beyond that of storage
-         *     nothing is imported or uploaded.
+         * @description Set quotas, for the operator alone. Beyond either no run starts or resumes, and what runs continues; beyond that
+         *     of storage nothing is imported or uploaded.
          */
         put: operations["set_quota"];
         post?: never;
@@ -3363,6 +3383,27 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/spans/{span}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Span Flag
+         * @description Remove a flag from a passage of a submitted answer: the caller's own, or, of reviewers, anyone's. It is kept, and
+         *     counts no more. Again it changes nothing.
+         */
+        delete: operations["remove_span_flag"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3958,7 +3999,7 @@ export interface paths {
         };
         /**
          * List Run Exports
-         * @description Where the run is exported to, and how far: by tracker's name.
+         * @description The places the run is exported to, and how far, by tracker's name.
          */
         get: operations["list_run_exports"];
         put?: never;
@@ -4722,7 +4763,7 @@ export interface paths {
         };
         /**
          * Begin Oidc
-         * @description To the OpenID provider. `?back=/p/...` names the page to go to afterwards.
+         * @description Redirect to the OpenID provider. `?back=/p/...` names the page to go to afterwards.
          */
         get: operations["begin_oidc"];
         put?: never;
@@ -5265,7 +5306,7 @@ export interface components {
         };
         /**
          * ArenaEntrantIn
-         * @description As a column of the playground; `name`: what it is called once a vote is given, by default model and score.
+         * @description A column of the playground; `name`: what it is called once a vote is given, by default model and score.
          */
         ArenaEntrantIn: {
             /**
@@ -5307,8 +5348,8 @@ export interface components {
         };
         /**
          * ArenaLeaderboard
-         * @description As `steerboard figures` computes it from the exported battles. `why`: there are no ratings; `unrated`: entrants
-         *     without a chain of wins to and from the others.
+         * @description The ratings that `steerboard figures` computes from the exported battles. `why`: there are no ratings; `unrated`:
+         *     entrants without a chain of wins to and from the others.
          */
         ArenaLeaderboard: {
             /**
@@ -5793,6 +5834,8 @@ export interface components {
             qualify_items?: number | null;
             /** Qualify Share */
             qualify_share?: number | null;
+            /** Span Labels */
+            span_labels?: string[] | null;
             /** State */
             state?: ("open" | "paused" | "closed") | null;
         };
@@ -5855,6 +5898,16 @@ export interface components {
              * @default 0.7
              */
             qualify_share: number;
+            /**
+             * Span Labels
+             * @description What annotators flag passages of answers with; none: no passages are flagged.
+             * @default [
+             *       "factual error",
+             *       "unsafe",
+             *       "repetition"
+             *     ]
+             */
+            span_labels: string[];
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
@@ -5934,6 +5987,8 @@ export interface components {
             rankings: number;
             /** Skipped By All */
             skipped_by_all: number;
+            /** Span Labels */
+            span_labels: string[];
             /**
              * State
              * @enum {string}
@@ -5950,13 +6005,16 @@ export interface components {
         };
         /**
          * CampaignQuality
-         * @description Annotators by name; the last 60 days with submissions, newest first.
+         * @description Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
+         *     own first.
          */
         CampaignQuality: {
             /** Annotators */
             annotators: components["schemas"]["AnnotatorQuality"][];
             /** Days */
             days: components["schemas"]["CampaignDay"][];
+            /** Spans */
+            spans: components["schemas"]["SpanCount"][];
         };
         /**
          * Campaigns
@@ -7037,6 +7095,11 @@ export interface components {
                     [key: string]: number;
                 };
             };
+            /**
+             * Spans
+             * @default []
+             */
+            spans: components["schemas"]["SpanFlag"][];
         };
         /**
          * DraftOut
@@ -7083,7 +7146,7 @@ export interface components {
         };
         /**
          * DroppedRow
-         * @description With what it holds. `of_sample`: what `of_row` holds, in examples only.
+         * @description A row with what it holds. `of_sample`: what `of_row` holds, in examples only.
          */
         DroppedRow: {
             evaluation?: components["schemas"]["EvaluationMatch"] | null;
@@ -8364,8 +8427,8 @@ export interface components {
         };
         /**
          * HubTokenOut
-         * @description Where the token comes from with which the hub is asked: the project's own, the environment of the server, or
-         *     null where neither has one. Workers on other machines use their own environment.
+         * @description The source of the token with which the hub is asked: the project's own, the environment of the server, or null
+         *     where neither has one. Workers on other machines use their own environment.
          */
         HubTokenOut: {
             /** Source */
@@ -8924,6 +8987,8 @@ export interface components {
             seconds: number | null;
             /** Skip Reason */
             skip_reason: string | null;
+            /** Spans */
+            spans: components["schemas"]["NamedSpanFlag"][];
             /**
              * State
              * @enum {string}
@@ -9630,6 +9695,36 @@ export interface components {
             kappa: number | null;
             /** N */
             n: number;
+        };
+        /** KeptSpanFlag */
+        KeptSpanFlag: {
+            /**
+             * End
+             * @description In Unicode code points; the first one behind the passage.
+             */
+            end: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Key */
+            key: string;
+            /** Label */
+            label: string;
+            /** Note */
+            note?: string | null;
+            /**
+             * Start
+             * @description In Unicode code points from the start of the turn.
+             */
+            start: number;
+            /**
+             * Turn
+             * @description Counts from 1.
+             * @default 1
+             */
+            turn: number;
         };
         /**
          * KnownPromptSet
@@ -10795,6 +10890,8 @@ export interface components {
             } | null;
             /** Skip Reason */
             skip_reason: string | null;
+            /** Spans */
+            spans: components["schemas"]["KeptSpanFlag"][];
             /**
              * State
              * @enum {string}
@@ -10831,6 +10928,32 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * NamedSpanFlag
+         * @description A passage of an answer that an annotator flagged. `start` and `end`: Unicode code points from the start of the
+         *     turn, the end not included; `turn` counts from 1. `text`: the passage, at most its first 500 characters.
+         */
+        NamedSpanFlag: {
+            /** End */
+            end: number;
+            /** Entrant */
+            entrant: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Label */
+            label: string;
+            /** Note */
+            note: string | null;
+            /** Start */
+            start: number;
+            /** Text */
+            text: string;
+            /** Turn */
+            turn: number;
         };
         /**
          * NamedThing
@@ -11112,6 +11235,11 @@ export interface components {
                     [key: string]: number;
                 };
             };
+            /**
+             * Spans
+             * @default []
+             */
+            spans: components["schemas"]["KeptSpanFlag"][];
         };
         /** Page[ArenaOut] */
         Page_ArenaOut_: {
@@ -11274,6 +11402,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[SpanFlagRow] */
+        Page_SpanFlagRow_: {
+            /** Items */
+            items: components["schemas"]["SpanFlagRow"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[TokenOut] */
         Page_TokenOut_: {
             /** Items */
@@ -11310,7 +11445,7 @@ export interface components {
         };
         /**
          * PairRead
-         * @description With both answers, and the log-ratios of their first tokens.
+         * @description A pair with both answers, and the log-ratios of their first tokens.
          */
         PairRead: {
             /** Chosen */
@@ -11745,7 +11880,7 @@ export interface components {
         };
         /**
          * PlaygroundDecoding
-         * @description As `Decoding` of a run, for one answer. Temperature 0 is greedy.
+         * @description The `Decoding` of a run, for one answer. Temperature 0 is greedy.
          */
         PlaygroundDecoding: {
             /**
@@ -12376,14 +12511,16 @@ export interface components {
             seconds: number | null;
             /** Shown */
             shown: string[];
+            /** Spans */
+            spans: components["schemas"]["NamedSpanFlag"][];
             /** Submitted At */
             submitted_at: string | null;
         };
         /**
          * Rated
-         * @description On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
-         *     counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders the
-         *     votes.
+         * @description A rating on the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval.
+         *     `n` counts votes, `wins` those for this entrant, `losses` those for another one. `elo`: null where no time orders
+         *     the votes.
          */
         Rated: {
             /** Elo */
@@ -13855,7 +13992,7 @@ export interface components {
         };
         /**
          * RunKindOut
-         * @description With what a launch form needs: the config's JSON Schema.
+         * @description A run kind with what a launch form needs: the config's JSON Schema.
          */
         RunKindOut: {
             /** About */
@@ -14454,7 +14591,7 @@ export interface components {
         };
         /**
          * SeenOut
-         * @description Where a prompt occurs in training data; `overlap` is the share of its word n-grams that is found there.
+         * @description A place of a prompt in training data; `overlap` is the share of its word n-grams that is found there.
          */
         SeenOut: {
             /** Dataset */
@@ -14945,6 +15082,83 @@ export interface components {
             source: string;
         };
         /**
+         * SpanCount
+         * @description Passages flagged with a label: in all, in so many items, and by entrant.
+         */
+        SpanCount: {
+            /** By Entrant */
+            by_entrant: {
+                [key: string]: number;
+            };
+            /** Items */
+            items: number;
+            /** Label */
+            label: string;
+            /** Spans */
+            spans: number;
+        };
+        /**
+         * SpanFlag
+         * @description A passage of an answer, flagged with one of the campaign's labels.
+         */
+        SpanFlag: {
+            /**
+             * End
+             * @description In Unicode code points; the first one behind the passage.
+             */
+            end: number;
+            /** Key */
+            key: string;
+            /** Label */
+            label: string;
+            /** Note */
+            note?: string | null;
+            /**
+             * Start
+             * @description In Unicode code points from the start of the turn.
+             */
+            start: number;
+            /**
+             * Turn
+             * @description Counts from 1.
+             * @default 1
+             */
+            turn: number;
+        };
+        /** SpanFlagRow */
+        SpanFlagRow: {
+            /** Annotator */
+            annotator: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** End */
+            end: number;
+            /** Entrant */
+            entrant: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Label */
+            label: string;
+            /** Note */
+            note: string | null;
+            /** Position */
+            position: number;
+            /** Question Id */
+            question_id: string;
+            /** Start */
+            start: number;
+            /** Text */
+            text: string;
+            /** Turn */
+            turn: number;
+        };
+        /**
          * Spread
          * @description Lengths in characters.
          */
@@ -15095,6 +15309,11 @@ export interface components {
              */
             seconds: number;
             /**
+             * Spans
+             * @default []
+             */
+            spans: components["schemas"]["SpanFlag"][];
+            /**
              * Submission
              * @description A key of the browser's own: sent again, it changes nothing.
              */
@@ -15200,6 +15419,8 @@ export interface components {
              */
             locked_until: string;
             prompt: components["schemas"]["TaskPrompt"];
+            /** Span Labels */
+            span_labels: string[];
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
@@ -15986,8 +16207,7 @@ export interface components {
         };
         /**
          * WinRateDifference
-         * @description By how much the win rate of `a` over `b` is higher by a reward model than by another source, on the items that
-         *     both have.
+         * @description The win rate of `a` over `b` by a reward model less that by another source, on the items that both have.
          */
         WinRateDifference: {
             /** A */
@@ -21758,6 +21978,69 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_RankingOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_span_flags: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_SpanFlagRow_"];
                 };
             };
             /** @description Sign in first */
@@ -29166,6 +29449,63 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["MyTasks"];
                 };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_span_flag: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                span: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Sign in first */
             401: {
