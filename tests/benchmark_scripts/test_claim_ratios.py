@@ -191,7 +191,7 @@ def test_quick_sizes_conclude_nothing(claim, recorded):
     assert len(document["may"]) == 1
     assert "too small" in document["may"][0]
     assert json.loads(json.dumps(document)) == {**document, "by_seed": {"1": document["by_seed"][1]}}
-    lines = claim.words.told(document)
+    lines = claim.words.words_of(document)
     assert any("183,616 parameters" in line for line in lines)
     assert [line.split() for line in lines if line.startswith("256 ")] == [
         ["256", "5.29", "0.88", "0.33"],
