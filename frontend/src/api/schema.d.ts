@@ -1257,7 +1257,7 @@ export interface paths {
         };
         /**
          * Get Campaign
-         * @description By id or name.
+         * @description A campaign by id or name.
          */
         get: operations["get_campaign"];
         put?: never;

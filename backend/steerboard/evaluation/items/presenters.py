@@ -31,8 +31,8 @@ _MOST_VERDICTS = 300
 def item(session: Session, evaluation: Evaluation, position: int, filters: ItemFilters) -> ItemDetail:
     """Raises `NotFound` (`unknown_item`, `unknown_entrant`, `unknown_source`)."""
     items = items_of(session, evaluation.id, filters)
-    found = prompt_page(session, evaluation, after=position - 1, limit=1, seen=None, category=None, whole=False).items
-    if not found or found[0].position != position:
+    prompts = prompt_page(session, evaluation, after=position - 1, limit=1, seen=None, category=None, whole=False).items
+    if not prompts or prompts[0].position != position:
         raise NotFound(f"{evaluation.name} has no prompt at position {position}", code="unknown_item")
     names = {entrant.id: entrant.name for entrant in entrants_of(session, evaluation)}
     shown = {id_ for id_, name in names.items() if name in (filters.a, filters.b)} if filters.pair else None
@@ -45,7 +45,7 @@ def item(session: Session, evaluation: Evaluation, position: int, filters: ItemF
         total=len(fitting),
         previous=int(fitting[here - 1]) if here else None,
         next=_at(fitting, here + 1 if fits else here),
-        prompt=found[0],
+        prompt=prompts[0],
         outcomes=items.outcomes_at(position),
         verdicts=verdicts,
         more_verdicts=more,
@@ -64,7 +64,7 @@ def _verdicts(
     names: dict[uuid.UUID, str],
     shown: set[uuid.UUID] | None,
 ) -> tuple[list[ItemVerdict], bool]:
-    """By judge, of those entrants alone where there are some; whether there are more."""
+    """Verdicts by judge, of those entrants alone where there are some; whether there are more."""
     query = (
         select(Verdict, Judge.name, Judge.style)
         .join(Judge, Judge.id == Verdict.judge_id)
@@ -135,5 +135,5 @@ def _by_criterion(
 
 
 def _by_name(shown: Sequence[str], ranks: Sequence[int], names: dict[str, str]) -> dict[str, int]:
-    """Without entrants that were deleted."""
+    """The ranks by name, without entrants that were deleted."""
     return {names[id_]: rank for id_, rank in zip(shown, ranks, strict=False) if id_ in names}

@@ -78,7 +78,7 @@ async def submit_ranking(person: Ranking, task: uuid.UUID, body: Submit) -> obje
         except NotTaken as refusal:
             # Answered and not raised, so that the transaction commits, and what was ranked is kept.
             return problem_response(refusal)
-        return _told(me, handled, "ranking.submit", task, body.ahead)
+        return _submitted(me, handled, "ranking.submit", task, body.ahead)
 
     return await person.does(work)
 
@@ -89,7 +89,7 @@ async def skip_task(person: Ranking, task: uuid.UUID, body: Skip) -> Submitted:
 
     def work(me: Annotator) -> Submitted:
         handled = submissions.skip(me.session, me.project, me.user_id, task, body)
-        return _told(me, handled, "ranking.skip", task, body.ahead)
+        return _submitted(me, handled, "ranking.skip", task, body.ahead)
 
     return await person.does(work)
 
@@ -121,13 +121,13 @@ async def remove_span_flag(person: Ranking, span: uuid.UUID) -> None:
     await person.does(work)
 
 
-def _told(me: Annotator, handled: Handled, action: str, task: uuid.UUID, ahead: int) -> Submitted:
+def _submitted(me: Annotator, handled: Handled, action: str, task: uuid.UUID, ahead: int) -> Submitted:
     if ahead:
         given = queue.next_tasks(me.session, me.project, handled.campaign_id, me.user_id, ahead)
         out = Submitted(left=given.left, done=given.done, items=given.items, state=given.state)
     else:
-        mine = progress(me.session, handled.campaign_id, me.user_id)
-        out = Submitted(left=mine.left, done=mine.done)
+        left = progress(me.session, handled.campaign_id, me.user_id)
+        out = Submitted(left=left.left, done=left.done)
     if handled.new:
         ranked(me.session, handled.evaluation_id, me.access, action, f"task {task}")
         # After the last item its annotator has none left.

@@ -37,8 +37,8 @@ class Counted:
 
 
 def counted(session: Session, campaign: Campaign) -> Iterator[Counted]:
-    """By position and name. Where the campaign asks for a qualification, of those annotators only who passed it."""
-    said = select(
+    """Rankings by position and name; of a campaign with a qualification only those of annotators who passed it."""
+    query = select(
         RankingTask.item_id,
         RankingItem.position,
         User.name.label("by"),
@@ -57,11 +57,11 @@ def counted(session: Session, campaign: Campaign) -> Iterator[Counted]:
         *(getattr(RankingDecision, name) for name in _SAID),
     ).where(RankingDecision.campaign_id == campaign.id, RankingDecision.superseded.is_(False))
     if campaign.qualify_items:
-        found = qualifications(session, campaign.id, campaign.qualify_items, campaign.qualify_share)
-        passed = [user for user, one in found.items() if one.state == "passed"]
-        said = said.where(RankingTask.user_id.in_(passed))
+        known = qualifications(session, campaign.id, campaign.qualify_items, campaign.qualify_share)
+        passed = [user for user, qualification in known.items() if qualification.state == "passed"]
+        query = query.where(RankingTask.user_id.in_(passed))
     both = union_all(
-        said.join(RankingItem, RankingItem.id == RankingTask.item_id).join(User, User.id == RankingTask.user_id),
+        query.join(RankingItem, RankingItem.id == RankingTask.item_id).join(User, User.id == RankingTask.user_id),
         ruled.join(RankingItem, RankingItem.id == RankingDecision.item_id).join(
             User, User.id == RankingDecision.user_id
         ),

@@ -38,11 +38,11 @@ def note(session: Session, held: LockedTask) -> None:
             RankingTask.correction,
         ).where(RankingTask.item_id == held.item_id, RankingTask.state == "submitted")
     ).all()
-    found = disagreement([opinion_of(task) for task in tasks], held.points)
+    value = disagreement([opinion_of(task) for task in tasks], held.points)
     session.execute(
         update(RankingItem)
         .where(RankingItem.id == held.item_id)
-        .values(disagreement=found)
+        .values(disagreement=value)
         .execution_options(synchronize_session=False)
     )
 
@@ -53,23 +53,23 @@ def disagreement(opinions: Sequence[Opinion], points: dict[str, int | None]) -> 
     Of ranks: the share of the pairs of answers that they order differently, a tie by one of them counting 1/2. Of
     scores: their distance as a share of the scale. Of corrections: whether the texts differ.
     """
-    found = [between(one, other, points) for one, other in combinations(opinions, 2)]
-    return fmean(found) if found else None
+    distances = [between(first, other, points) for first, other in combinations(opinions, 2)]
+    return fmean(distances) if distances else None
 
 
-def between(one: Opinion, other: Opinion, points: dict[str, int | None]) -> float:
+def between(first: Opinion, other: Opinion, points: dict[str, int | None]) -> float:
     """How far two opinions are apart, from 0 to 1."""
-    if one.correction is not None or other.correction is not None:
-        return float((one.correction or "").strip() != (other.correction or "").strip())
-    if one.scores and other.scores:
+    if first.correction is not None or other.correction is not None:
+        return float((first.correction or "").strip() != (other.correction or "").strip())
+    if first.scores and other.scores:
         return fmean(
             abs(score - other.scores[name][entrant]) / ((points.get(name) or 5) - 1)
-            for name, given in one.scores.items()
+            for name, given in first.scores.items()
             for entrant, score in given.items()
         )
     apart = [
         abs(_sign(ranks[a] - ranks[b]) - _sign(other.ranks[name][a] - other.ranks[name][b])) / 2
-        for name, ranks in one.ranks.items()
+        for name, ranks in first.ranks.items()
         if name in other.ranks
         for a, b in combinations(sorted(ranks), 2)
     ]

@@ -134,7 +134,7 @@ def _open_campaign(session: Session, campaign: Campaign, user_id: uuid.UUID) -> 
             RankingItem.campaign_id == campaign.id
         )
     ).one()
-    mine = progress(session, campaign.id, user_id)
+    own = progress(session, campaign.id, user_id)
     return OpenCampaign(
         id=campaign.id,
         name=campaign.name,
@@ -145,9 +145,9 @@ def _open_campaign(session: Session, campaign: Campaign, user_id: uuid.UUID) -> 
         answers=len(campaign.entrants),
         items=items,
         done=done,
-        mine_done=mine.done,
-        mine_skipped=mine.skipped,
-        left_for_me=mine.left if campaign.state != "closed" else 0,
+        mine_done=own.done,
+        mine_skipped=own.skipped,
+        left_for_me=own.left if campaign.state != "closed" else 0,
     )
 
 

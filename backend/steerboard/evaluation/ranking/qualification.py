@@ -37,8 +37,8 @@ class Qualification:
 def qualifications(
     session: Session, campaign_id: uuid.UUID, needed: int, share: float, user_id: uuid.UUID | None = None
 ) -> dict[uuid.UUID, Qualification]:
-    """By annotator, over the first `needed` gold items that each submitted; of one where `user_id` is given. Those who
-    submitted none are missing."""
+    """Qualifications by annotator, over the first `needed` gold items that each submitted; of one where `user_id` is
+    given. Those who submitted none are missing."""
     query = (
         select(RankingTask.user_id, RankingTask.shown, RankingTask.ranks, RankingTask.criteria_ranks, RankingItem.gold)
         .join(RankingItem, RankingItem.id == RankingTask.item_id)

@@ -51,31 +51,31 @@ _TAKE = Statement(f"""
 
 
 def next_tasks(session: Session, project: Project, campaign_id: uuid.UUID, user_id: uuid.UUID, ahead: int) -> NextTasks:
-    """At most `ahead` tasks, locked to the caller: those at hand, oldest first, then new ones. One whose lock ran out
-    is taken again where its item has room. Raises `NotFound` (`unknown_campaign`)."""
+    """The next tasks, `ahead` at most, locked to the caller: those at hand, oldest first, then new ones. One whose lock
+    ran out is taken again where its item has room. Raises `NotFound` (`unknown_campaign`)."""
     # The same person's other tab waits here, and then gets the same tasks.
     campaign = campaign_row(session, project, campaign_id, alone=_key(campaign_id, user_id))
-    mine = progress(session, campaign.id, user_id)
+    own = progress(session, campaign.id, user_id)
     if campaign.state == "closed":
-        return NextTasks(items=[], left=mine.left, done=mine.done, state="closed")
-    held = mine.live
-    if mine.old:
-        renew(session, user_id, mine.old)
+        return NextTasks(items=[], left=own.left, done=own.done, state="closed")
+    held = own.live
+    if own.old:
+        renew(session, user_id, own.old)
         held = progress(session, campaign.id, user_id).live
     test = qualification_in(session, campaign, user_id)
     if test.state == "failed":
-        return NextTasks(items=[], left=0, done=mine.done, state="unqualified")
+        return NextTasks(items=[], left=0, done=own.done, state="unqualified")
     if campaign.state == "open" and held < ahead:
         if test.state == "passed":
-            held += _claim(session, campaign, user_id, mine, ahead - held)
+            held += _claim(session, campaign, user_id, own, ahead - held)
         else:
             wanted = min(ahead, test.needed - test.done) - held
             gold = _find(session, campaign, user_id, wanted, gold=True)
             held += _take(session, campaign, user_id, gold) if gold else 0
-            if not held and mine.had_gold >= test.needed:  # some were skipped, and there are no others
-                return NextTasks(items=[], left=0, done=mine.done, state="unqualified")
+            if not held and own.had_gold >= test.needed:  # some were skipped, and there are no others
+                return NextTasks(items=[], left=0, done=own.done, state="unqualified")
     items = tasks_at_hand(session, campaign, user_id, ahead) if held else []
-    return NextTasks(items=items, left=mine.left, done=mine.done, state=_state(campaign, len(items), mine.left))
+    return NextTasks(items=items, left=own.left, done=own.done, state=_state(campaign, len(items), own.left))
 
 
 def _state(campaign: CampaignRow, waiting: int, left: int) -> QueueState:
@@ -91,14 +91,14 @@ def _key(campaign_id: uuid.UUID, user_id: uuid.UUID) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def _claim(session: Session, campaign: CampaignRow, user_id: uuid.UUID, mine: Progress, wanted: int) -> int:
+def _claim(session: Session, campaign: CampaignRow, user_id: uuid.UUID, own: Progress, wanted: int) -> int:
     """How many of the wanted new tasks there are now."""
     taken = 0
     for _ in range(_TRIES):
         missing = wanted - taken
-        gold = _find(session, campaign, user_id, min(missing, _gold_due(campaign, mine, taken)), gold=True)
+        gold = _find(session, campaign, user_id, min(missing, _gold_due(campaign, own, taken)), gold=True)
         ids = gold + _find(session, campaign, user_id, missing - len(gold), gold=False)
-        if not ids and mine.any_gold:  # nothing else is left, so gold items need not wait for their turn
+        if not ids and own.any_gold:  # nothing else is left, so gold items need not wait for their turn
             ids = _find(session, campaign, user_id, missing, gold=True)
         if not ids:
             break
@@ -108,12 +108,12 @@ def _claim(session: Session, campaign: CampaignRow, user_id: uuid.UUID, mine: Pr
     return taken
 
 
-def _gold_due(campaign: CampaignRow, mine: Progress, taken: int) -> int:
+def _gold_due(campaign: CampaignRow, own: Progress, taken: int) -> int:
     """How many gold items the annotator should have had by now, but has not; all where they come first."""
-    if not mine.any_gold:
+    if not own.any_gold:
         return 0
-    had = mine.had + taken
-    return (had + 1) // campaign.gold_every - mine.had_gold if campaign.gold_every else had + 1_000
+    had = own.had + taken
+    return (had + 1) // campaign.gold_every - own.had_gold if campaign.gold_every else had + 1_000
 
 
 def _find(session: Session, campaign: CampaignRow, user_id: uuid.UUID, limit: int, *, gold: bool) -> list[uuid.UUID]:

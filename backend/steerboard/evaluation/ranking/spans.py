@@ -96,13 +96,13 @@ def remove(
 ) -> uuid.UUID | None:
     """The evaluation that has changed; None where the flag was removed before. Raises `NotFound` (`unknown_span`), also
     for someone else's flag unless the caller is a reviewer."""
-    mine = select(RankingSpan, Campaign.evaluation_id).where(
+    query = select(RankingSpan, Campaign.evaluation_id).where(
         RankingSpan.id == span_id, Campaign.project_id == project.id
     )
     if not reviewer:
-        mine = mine.where(RankingTask.user_id == user_id)
+        query = query.where(RankingTask.user_id == user_id)
     row = session.execute(
-        mine.join(RankingTask, RankingTask.id == RankingSpan.task_id)
+        query.join(RankingTask, RankingTask.id == RankingSpan.task_id)
         .join(Campaign, Campaign.id == RankingTask.campaign_id)
         .with_for_update(of=RankingSpan)
     ).one_or_none()

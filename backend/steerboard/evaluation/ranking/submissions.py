@@ -174,7 +174,7 @@ def _refusal(held: LockedTask) -> NotTaken | None:
 
 
 def _keep_late(session: Session, held: LockedTask, event: str, values: dict[str, Any]) -> None:
-    """In the history, once for each submission."""
+    """Keep it in the history, once for each submission."""
     again = exists().where(
         RankingHistory.task_id == held.task_id,
         RankingHistory.was["event"].astext == event,

@@ -33,14 +33,14 @@ from steerboard_contracts.report.evaluation import EvaluationReport
 router = Router(prefix="/evaluations", tags=["evaluations"])
 
 
-async def _asked(
+async def _report_of(
     request: Request, project: str, evaluation: str, credentials: Credentials
 ) -> tuple[Project, uuid.UUID]:
     """A dependency, so that who may not read hears that, and not what is wrong with a body."""
     return await in_turn(request, _look_up, request, credentials, project, evaluation)
 
 
-ReportOf = Annotated[tuple[Project, uuid.UUID], Depends(_asked)]
+ReportOf = Annotated[tuple[Project, uuid.UUID], Depends(_report_of)]
 
 Baseline = Annotated[str | None, Query(description="The entrant that the others are compared with.")]
 
@@ -55,25 +55,25 @@ class PdfResponse(Response):
 @router.get("/{evaluation}/report", responses=problems(404))
 async def evaluation_report(
     request: Request,
-    asked: ReportOf,
+    target: ReportOf,
     baseline: Baseline = None,
 ) -> EvaluationReport:
     """Every figure with its n and interval. Computed once for each version of the evaluation; it may take seconds."""
-    return await _shown(request, asked[1], baseline)
+    return await _shown(request, target[1], baseline)
 
 
 @router.get("/{evaluation}/report.html", response_class=HTMLResponse, responses=problems(404))
-async def report_page(request: Request, asked: ReportOf, baseline: Baseline = None) -> Response:
+async def report_page(request: Request, target: ReportOf, baseline: Baseline = None) -> Response:
     """The report as one HTML file that needs nothing else: no scripts, and a style for printing."""
-    document = document_of(await _shown(request, asked[1], baseline))
+    document = document_of(await _shown(request, target[1], baseline))
     page = await run_in_threadpool(page_of, document)
     return Response(page, media_type="text/html; charset=utf-8", headers=_download(document.title, "html"))
 
 
 @router.get("/{evaluation}/report.pdf", response_class=PdfResponse, responses=problems(404))
-async def report_pdf(request: Request, asked: ReportOf, baseline: Baseline = None) -> Response:
+async def report_pdf(request: Request, target: ReportOf, baseline: Baseline = None) -> Response:
     """The same as a PDF."""
-    report = await _shown(request, asked[1], baseline)
+    report = await _shown(request, target[1], baseline)
     document = document_of(report)
     async with slot_for(request, "computing"):
         made = await run_in_threadpool(_PDFS.get, _hash_of(report), lambda: pdf_of(document))

@@ -80,7 +80,7 @@ def create_campaign(session: Db, access: Write, evaluation: str, body: CampaignC
 
 @router.get("/campaigns/{campaign}", responses=problems(404))
 def get_campaign(session: Db, access: Read, evaluation: str, campaign: str) -> CampaignOut:
-    """By id or name."""
+    """A campaign by id or name."""
     stored = get_evaluation(session, access.project, evaluation)
     return campaign_out(session, campaigns.get_campaign(session, stored, campaign))
 
@@ -89,17 +89,17 @@ def get_campaign(session: Db, access: Read, evaluation: str, campaign: str) -> C
 def change_campaign(session: Db, access: Write, evaluation: str, campaign: str, body: CampaignChange) -> CampaignOut:
     """Pause, close or reopen a campaign, ask for more rankings of each item, or reword it."""
     stored = get_evaluation(session, access.project, evaluation)
-    mine = campaigns.get_campaign(session, stored, campaign)
-    campaigns.change(session, mine, body)
+    row = campaigns.get_campaign(session, stored, campaign)
+    campaigns.change(session, row, body)
     audit(
         session,
         access,
         "campaign.change",
-        f"campaign {mine.name} {mine.id}",
+        f"campaign {row.name} {row.id}",
         body.model_dump(exclude_none=True, exclude={"instructions"}),
     )
     changed(session, stored, "campaign")
-    return campaign_out(session, mine)
+    return campaign_out(session, row)
 
 
 @router.get("/campaigns/{campaign}/gold", responses=problems(404))
@@ -113,9 +113,9 @@ def list_gold(session: Db, access: Read, evaluation: str, campaign: str) -> Gold
 def set_gold(session: Db, access: Write, evaluation: str, campaign: str, position: int, body: GoldRanks) -> GoldItem:
     """Set the correct ranks of an item. Every annotator gets it, and none sees which items these are."""
     stored = get_evaluation(session, access.project, evaluation)
-    mine = campaigns.get_campaign(session, stored, campaign)
-    gold = campaigns.set_gold(session, mine, position, body.ranks)
-    audit(session, access, "gold.set", f"campaign {mine.name} {mine.id}", {"position": position})
+    row = campaigns.get_campaign(session, stored, campaign)
+    gold = campaigns.set_gold(session, row, position, body.ranks)
+    audit(session, access, "gold.set", f"campaign {row.name} {row.id}", {"position": position})
     changed(session, stored, "campaign")
     return gold
 
@@ -124,9 +124,9 @@ def set_gold(session: Db, access: Write, evaluation: str, campaign: str, positio
 def remove_gold(session: Db, access: Write, evaluation: str, campaign: str, position: int) -> None:
     """Make a gold item an ordinary one again."""
     stored = get_evaluation(session, access.project, evaluation)
-    mine = campaigns.get_campaign(session, stored, campaign)
-    campaigns.remove_gold(session, mine, position)
-    audit(session, access, "gold.remove", f"campaign {mine.name} {mine.id}", {"position": position})
+    row = campaigns.get_campaign(session, stored, campaign)
+    campaigns.remove_gold(session, row, position)
+    audit(session, access, "gold.remove", f"campaign {row.name} {row.id}", {"position": position})
     changed(session, stored, "campaign")
 
 
@@ -141,17 +141,17 @@ def list_campaign_rankings(
 ) -> Page[RankingOut]:
     """Every submission, with names, in no meaningful order."""
     stored = get_evaluation(session, access.project, evaluation)
-    mine = campaigns.get_campaign(session, stored, campaign)
-    submitted = select(RankingTask).where(RankingTask.campaign_id == mine.id, RankingTask.state == "submitted")
+    row = campaigns.get_campaign(session, stored, campaign)
+    submitted = select(RankingTask).where(RankingTask.campaign_id == row.id, RankingTask.state == "submitted")
     return paginate(
         session,
         submitted,
         RankingTask.id,
-        lambda task: rankings_out(session, mine, [task])[0],
+        lambda task: rankings_out(session, row, [task])[0],
         cursor=cursor,
         limit=limit,
         newest_first=False,
-        convert_all=lambda page: rankings_out(session, mine, page),
+        convert_all=lambda page: rankings_out(session, row, page),
     )
 
 
@@ -161,9 +161,9 @@ def create_corrections(
 ) -> DatasetOut:
     """Turn the corrected answers into a dataset of instructions, ready to fine-tune on."""
     stored = get_evaluation(session, access.project, evaluation)
-    mine = campaigns.get_campaign(session, stored, campaign)
-    dataset = corrections.create(session, access.project, stored, mine, body, access.actor)
-    detail = {"evaluation": stored.name, "campaign": mine.name, "rows": dataset.rows, "split": body.split}
+    row = campaigns.get_campaign(session, stored, campaign)
+    dataset = corrections.create(session, access.project, stored, row, body, access.actor)
+    detail = {"evaluation": stored.name, "campaign": row.name, "rows": dataset.rows, "split": body.split}
     audit(session, access, "dataset.correct", dataset.name, detail)
     return dataset_out(session, dataset)
 
@@ -193,10 +193,10 @@ def list_span_flags(
 ) -> Page[SpanFlagRow]:
     """Passages of answers that annotators flagged, with names. Newest first."""
     stored = get_evaluation(session, access.project, evaluation)
-    mine = campaigns.get_campaign(session, stored, campaign)
+    row = campaigns.get_campaign(session, stored, campaign)
     return paginate(
         session,
-        spans_of(mine),
+        spans_of(row),
         RankingSpan.id,
         lambda span: span_rows(session, [span])[0],
         cursor=cursor,
@@ -211,7 +211,7 @@ def add_annotator(
 ) -> AnnotatorLink:
     """Create a link that signs a new annotator in once. For an existing annotator, it replaces all former links."""
     stored = get_evaluation(session, access.project, evaluation)
-    mine = campaigns.get_campaign(session, stored, campaign)
-    link = campaigns.add_annotator(session, caller, access.project, mine, body.name)
-    audit(session, access, "annotator.add", f"user {link.annotator}", {"campaign": mine.name})
+    row = campaigns.get_campaign(session, stored, campaign)
+    link = campaigns.add_annotator(session, caller, access.project, row, body.name)
+    audit(session, access, "annotator.add", f"user {link.annotator}", {"campaign": row.name})
     return link

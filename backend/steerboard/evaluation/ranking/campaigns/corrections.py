@@ -74,8 +74,8 @@ def _rows(session: Session, campaign: Campaign, left_out: Counter[str], *, uncha
             left_out["unchanged"] += 1
             continue
         history = [{"role": message["role"], "content": message["content"]} for message in prompt.messages]
-        for said, asked in zip(turns[:-1], prompt.follow_ups, strict=False):
-            history += [{"role": "assistant", "content": said}, {"role": "user", "content": asked}]
+        for reply, follow_up in zip(turns[:-1], prompt.follow_ups, strict=False):
+            history += [{"role": "assistant", "content": reply}, {"role": "user", "content": follow_up}]
         if not all(message["content"].strip() for message in history):
             left_out["empty"] += 1
             continue

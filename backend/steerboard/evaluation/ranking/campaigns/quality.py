@@ -45,25 +45,25 @@ def quality(session: Session, campaign: Campaign) -> CampaignQuality:
     return CampaignQuality(
         annotators=[
             AnnotatorQuality(
-                annotator=one.name,
-                done=one.done,
-                skipped=one.skipped,
-                flagged=one.flagged,
-                hours=round((one.seconds or 0.0) / 3600, 4),
-                items_per_hour=one.done * 3600 / one.seconds if one.seconds else None,
-                median_seconds=one.median,
-                agreement=_mean(others[one.user_id]),
-                shared_items=len(others[one.user_id]),
-                agreement_with_reviewers=_mean(rulings[one.user_id]),
-                adjudicated_items=len(rulings[one.user_id]),
-                gold=_mean(gold[one.user_id]),
-                gold_pairs=len(gold[one.user_id]),
-                qualification=passed.get(one.user_id, Qualification(needed=campaign.qualify_items)).state
+                annotator=row.name,
+                done=row.done,
+                skipped=row.skipped,
+                flagged=row.flagged,
+                hours=round((row.seconds or 0.0) / 3600, 4),
+                items_per_hour=row.done * 3600 / row.seconds if row.seconds else None,
+                median_seconds=row.median,
+                agreement=_mean(others[row.user_id]),
+                shared_items=len(others[row.user_id]),
+                agreement_with_reviewers=_mean(rulings[row.user_id]),
+                adjudicated_items=len(rulings[row.user_id]),
+                gold=_mean(gold[row.user_id]),
+                gold_pairs=len(gold[row.user_id]),
+                qualification=passed.get(row.user_id, Qualification(needed=campaign.qualify_items)).state
                 if campaign.qualify_items
                 else None,
-                last_at=one.last_at,
+                last_at=row.last_at,
             )
-            for one in people
+            for row in people
         ],
         days=_days(session, campaign),
         spans=span_counts(session, campaign),
@@ -73,7 +73,7 @@ def quality(session: Session, campaign: Campaign) -> CampaignQuality:
 def _agreements(
     session: Session, campaign: Campaign
 ) -> tuple[dict[uuid.UUID, list[float]], dict[uuid.UUID, list[float]], dict[uuid.UUID, list[float]]]:
-    """By annotator: agreement with the others on each shared item, with the reviewer on each adjudicated item, and the
+    """Agreement by annotator with the others on each shared item, with the reviewer on each adjudicated item, and the
     pairs of gold items."""
     points = {criterion["name"]: criterion.get("points") for criterion in campaign.criteria}
     tasks = session.execute(
@@ -102,9 +102,9 @@ def _agreements(
     with_others: dict[uuid.UUID, list[float]] = defaultdict(list)
     for opinions in by_item.values():
         shares: dict[uuid.UUID, list[float]] = defaultdict(list)
-        for (one, mine), (other, theirs) in combinations(opinions, 2):
-            agreed = 1 - between(mine, theirs, points)
-            shares[one].append(agreed)
+        for (first, left), (other, right) in combinations(opinions, 2):
+            agreed = 1 - between(left, right, points)
+            shares[first].append(agreed)
             shares[other].append(agreed)
         for user, values in shares.items():
             with_others[user].append(fmean(values))

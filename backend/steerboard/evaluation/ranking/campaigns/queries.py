@@ -77,7 +77,7 @@ def campaign_out(session: Session, campaign: Campaign) -> CampaignOut:
 
 
 def _annotators(session: Session, campaign: Campaign) -> list[AnnotatorFigures]:
-    """By name; everyone who was given an item."""
+    """Everyone who was given an item, by name."""
     submitted = RankingTask.state == "submitted"
     rows = session.execute(
         select(
@@ -197,11 +197,11 @@ def _by_name(shown: list[str], values: dict[str, list[int]] | None) -> dict[str,
 
 def flags_of(session: Session, campaign: Campaign) -> list[FlagOut]:
     """Newest first."""
-    told = or_(RankingTask.flag.is_not(None), RankingTask.state == "skipped")
+    reported = or_(RankingTask.flag.is_not(None), RankingTask.state == "skipped")
     rows = session.execute(
         _about(campaign)
         .add_columns(RankingTask.flag, RankingTask.skip_reason, RankingTask.comment, RankingTask.submitted_at)
-        .where(told)
+        .where(reported)
         .order_by(RankingTask.submitted_at.desc())
         .limit(_MOST_FLAGS)
     )

@@ -37,9 +37,9 @@ _ENTRANTS: dict[str, tuple[int, int]] = {
 
 
 def get_campaign(session: Session, evaluation: Evaluation, ref: str) -> Campaign:
-    """By id or name. Raises `NotFound` (`unknown_campaign`)."""
-    mine = select(Campaign).where(Campaign.evaluation_id == evaluation.id)
-    campaign = find(session, mine, Campaign.id, Campaign.name, ref)
+    """The campaign by id or name. Raises `NotFound` (`unknown_campaign`)."""
+    query = select(Campaign).where(Campaign.evaluation_id == evaluation.id)
+    campaign = find(session, query, Campaign.id, Campaign.name, ref)
     if campaign is None:
         raise NotFound(f"{evaluation.name!r} has no campaign {ref!r}", code="unknown_campaign")
     return campaign
@@ -141,8 +141,8 @@ def _campaign_name(session: Session, evaluation: Evaluation, name: str | None) -
     """One that is made up is free in the whole project: annotators see campaigns without their evaluations."""
     if name is None:
         project = evaluation.project_id
-        mine = select(Evaluation.id).where(Evaluation.project_id == project)
-        return next_name_of_all(session, project, Campaign.name, "ranking", Campaign.evaluation_id.in_(mine))
+        in_project = select(Evaluation.id).where(Evaluation.project_id == project)
+        return next_name_of_all(session, project, Campaign.name, "ranking", Campaign.evaluation_id.in_(in_project))
     check_name(name)
     taken = select(Campaign.id).where(Campaign.evaluation_id == evaluation.id, Campaign.name == name)
     if session.scalar(taken):
@@ -223,14 +223,14 @@ def entrant_names(session: Session, campaign: Campaign) -> dict[str, str]:
 
 def telling_words(campaign: Campaign, names: Iterable[str]) -> list[str]:
     """Warnings: entrants' names that annotators would read in the campaign's own words."""
-    said = {"name": campaign.name, "instructions": campaign.instructions}
-    said["criteria"] = " ".join(
+    words = {"name": campaign.name, "instructions": campaign.instructions}
+    words["criteria"] = " ".join(
         f"{criterion['name']} {criterion.get('description', '')}" for criterion in campaign.criteria
     )
-    said["labels"] = " ".join(campaign.span_labels)
+    words["labels"] = " ".join(campaign.span_labels)
     return [
         f"annotators read the name of entrant {name!r} in the campaign's {place}"
-        for place, text in said.items()
+        for place, text in words.items()
         for name in names
         if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
     ]

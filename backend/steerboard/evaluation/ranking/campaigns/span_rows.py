@@ -20,16 +20,16 @@ _EXCERPT = 500
 
 
 def named_spans(session: Session, tasks: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[NamedSpanFlag]]:
-    """By task, in the order of the text."""
+    """The flags by task, in the order of the text."""
     made: dict[uuid.UUID, list[NamedSpanFlag]] = defaultdict(list)
-    found = _spans().where(RankingSpan.task_id.in_(tasks), RankingSpan.removed.is_(False))
-    for row in session.execute(found.order_by(Entrant.position, RankingSpan.turn, RankingSpan.start, RankingSpan.id)):
+    query = _spans().where(RankingSpan.task_id.in_(tasks), RankingSpan.removed.is_(False))
+    for row in session.execute(query.order_by(Entrant.position, RankingSpan.turn, RankingSpan.start, RankingSpan.id)):
         made[row.RankingSpan.task_id].append(NamedSpanFlag(**_values(row)))
     return made
 
 
 def span_rows(session: Session, spans: Sequence[RankingSpan]) -> list[SpanFlagRow]:
-    """In the order given."""
+    """The rows in the order given."""
     about = _spans().add_columns(RankingItem.position, EvaluationPrompt.question_id, User.name.label("annotator"))
     about = (
         about.join(User, User.id == RankingTask.user_id)
@@ -66,7 +66,7 @@ def spans_of(campaign: Campaign) -> Select[RankingSpan]:
 
 
 def span_counts(session: Session, campaign: Campaign) -> list[SpanCount]:
-    """By label: the campaign's in its order, used or not, then others that it had before."""
+    """The counts by label: the campaign's in its order, used or not, then others that it had before."""
     names = entrant_names(session, campaign)
     spans: dict[str, Counter[str]] = {label: Counter() for label in campaign.span_labels}
     items: dict[str, set[uuid.UUID]] = defaultdict(set)

@@ -66,10 +66,10 @@ def list_decisions(
         }
         return service.review_items(session, stored, me, [items[decision.item_id] for decision in page])
 
-    mine = select(RankingDecision).where(RankingDecision.campaign_id == campaign, RankingDecision.superseded.is_(False))
+    kept = select(RankingDecision).where(RankingDecision.campaign_id == campaign, RankingDecision.superseded.is_(False))
     return paginate(
         session,
-        mine,
+        kept,
         RankingDecision.id,
         lambda decision: shown([decision])[0],
         cursor=cursor,

@@ -1,4 +1,4 @@
-"""Where annotators disagree, a reviewer decides. The decision counts, and everything stays in sight."""
+"""A reviewer decides where annotators disagree. The decision counts, and everything stays in sight."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def review(session: Session, row: CampaignRow, campaign: Campaign, reviewer: uui
 def review_items(
     session: Session, campaign: Campaign, reviewer: uuid.UUID, items: Sequence[RankingItem]
 ) -> list[ReviewItem]:
-    """In the order given."""
+    """The items in the order given."""
     ids, positions = [item.id for item in items], [item.position for item in items]
     prompts = {
         prompt.position: prompt
@@ -124,24 +124,24 @@ def review_items(
 
 
 def _opinion(
-    said: RankingTask | RankingDecision, by: str, shown: list[str], spans: Sequence[RankingSpan] = ()
+    row: RankingTask | RankingDecision, by: str, shown: list[str], spans: Sequence[RankingSpan] = ()
 ) -> Opinion:
     def keyed(values: list[int]) -> dict[str, int]:
-        given = dict(zip(said.shown, values, strict=True))
+        given = dict(zip(row.shown, values, strict=True))
         return {key: given[entrant] for key, entrant in zip(KEYS, shown, strict=False)}
 
-    task = said if isinstance(said, RankingTask) else None
+    task = row if isinstance(row, RankingTask) else None
     return Opinion(
         by=by,
-        ranks=keyed(said.ranks) if said.ranks else None,
-        criteria_ranks={name: keyed(values) for name, values in (said.criteria_ranks or {}).items()},
-        scores={name: keyed(values) for name, values in (said.scores or {}).items()},
-        both_bad=said.both_bad,
-        correction=said.correction,
-        comment=said.comment,
+        ranks=keyed(row.ranks) if row.ranks else None,
+        criteria_ranks={name: keyed(values) for name, values in (row.criteria_ranks or {}).items()},
+        scores={name: keyed(values) for name, values in (row.scores or {}).items()},
+        both_bad=row.both_bad,
+        correction=row.correction,
+        comment=row.comment,
         flag=task.flag if task else None,
         spans=spans_by_key(spans, shown),
-        at=task.submitted_at if task else said.created_at,
+        at=task.submitted_at if task else row.created_at,
     )
 
 
@@ -149,7 +149,7 @@ def decide(session: Session, campaign: Campaign, reviewer: uuid.UUID, item_id: u
     """Replaces an earlier decision, which is kept. Raises `NotFound` (`unknown_item`), and like `annotation_of`."""
     item = _locked(session, campaign, item_id)
     points = {criterion["name"]: criterion.get("points") for criterion in campaign.criteria}
-    said = annotation_of(given, _TaskFormat(campaign.task_type, len(campaign.entrants), points))
+    columns = annotation_of(given, _TaskFormat(campaign.task_type, len(campaign.entrants), points))
     _supersede(session, item)
     session.add(
         RankingDecision(
@@ -158,7 +158,7 @@ def decide(session: Session, campaign: Campaign, reviewer: uuid.UUID, item_id: u
             user_id=reviewer,
             shown=shuffled(campaign.entrants, campaign.salt, item.id, reviewer),
             comment=given.comment or None,
-            **said,
+            **columns,
         )
     )
     session.flush()

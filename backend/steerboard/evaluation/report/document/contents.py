@@ -102,9 +102,9 @@ def _sources(report: EvaluationReport, headlines: Sequence[SourceHeadline]) -> I
         *((_judge(judge), judge.comparison) for judge in report.judges),
         *((f"In {reward.units} units.", reward.comparison) for reward in report.rewards),
     ]
-    for told, (words, comparison) in zip(headlines, sections, strict=True):
-        title = source_name(told.by, told.source)
-        yield Fold(title[0].upper() + title[1:], told.text, (Text(words, small=True), *_comparison(comparison)))
+    for headline, (words, comparison) in zip(headlines, sections, strict=True):
+        title = source_name(headline.by, headline.source)
+        yield Fold(title[0].upper() + title[1:], headline.text, (Text(words, small=True), *_comparison(comparison)))
 
 
 def _jury(report: JuryReport) -> str:
@@ -183,11 +183,11 @@ def _academic(report: EvaluationReport) -> Iterator[Fold]:
         blocks.append(_benchmarks(academic))
         blocks += [
             Text(
-                f"{row.task.task} is not compared with the {theirs.vs} model {theirs.model}: {theirs.words}.",
+                f"{row.task.task} is not compared with the {other.vs} model {other.model}: {other.words}.",
                 small=True,
             )
             for row in academic.rows
-            for theirs in row.not_compared
+            for other in row.not_compared
         ]
     words = "The newest result of each task; none of it depends on the prompts of this evaluation."
     yield Fold("Academic benchmarks", words, tuple(blocks))
@@ -275,8 +275,8 @@ def _recipe(report: EvaluationReport) -> Iterator[Fold]:
     blocks: list[Block] = [Items("Met", met)] if met else []
     blocks += [Items("Not met", missed)] if missed else []
     if recipe.control is not None:
-        asked = zip(recipe.control.requested, recipe.control.achieved, strict=True)
-        rows = tuple((Cell(f"{score:g}"), Cell(f"{achieved:.2f}")) for score, achieved in asked)
+        curve = zip(recipe.control.requested, recipe.control.achieved, strict=True)
+        rows = tuple((Cell(f"{score:g}"), Cell(f"{achieved:.2f}")) for score, achieved in curve)
         blocks.append(Grid("Control", ("Requested score", f"Achieved reward ({recipe.units})"), rows))
     if recipe.training:
         blocks.append(Items("Training", tuple(recipe.training)))
