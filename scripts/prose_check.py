@@ -2,8 +2,9 @@
 
 It checks the comments and strings of Python files (of tests only comments and docstrings), and the text of all others:
 docs, dashboard, recipes, Makefile. Docstrings, comments, help texts and labels begin with a subject and a verb or with
-a noun phrase, not with "Of", "Those", "Likewise" or "That of"; the help of a command begins with a verb. A line that
-quotes such a word on purpose ends with `prose: ok`. The words to use are in docs/glossary.md.
+a noun phrase, not with "Of", "Those", "Likewise" or "That of", and docstrings not with "Where", "At most", "By id" or
+"None for"; the help of a command begins with a verb. A line that quotes such a word on purpose ends with `prose: ok`.
+The words to use are in docs/glossary.md.
 """
 
 from __future__ import annotations
@@ -88,8 +89,11 @@ TEXTS = {tokenize.STRING} | {
 PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in AVOID)
 # How a docstring or a comment may not begin. "That makes ..." and, in Markdown, "Of course ..." are whole sentences.
 FRAGMENT = re.compile(r"(Of|Those|Likewise|That of)\b")
+# How a docstring may not begin either; as a comment, "Where ..., ..." is a whole sentence about the next lines.
+DOCSTRING_FRAGMENT = re.compile(r"(None for|By id|Where|At most)\b")
 MARKDOWN_FRAGMENT = re.compile(r"\b(Of those|Likewise|That of)\b")
 WHOLE = 'name what it is, or what it does ("The weights of ...", "Keeps some of ...")'
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 HELPS = {("description", "="), ("help", "="), ("about", "=")}
 # How the help of a command may not begin: what it does comes first.
 NO_VERB = re.compile(r"(The|An?|Its?|All|Every|Each|One|Other|Another|Who|What|Which|How|Whether|Until|Where|When)\b")
@@ -145,13 +149,17 @@ def python_openings(path: Path) -> Iterator[tuple[int, str]]:
                 before, last = token.type, (*last[1:], token.string)
 
 
-def command_openings(path: Path) -> Iterator[tuple[int, str]]:
-    """The start of the docstring of each function that is a command of the command line."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef) and any(map(is_command, node.decorator_list)):
-            text = ast.get_docstring(node)
-            if text is not None:
-                yield node.body[0].lineno, text
+def docstring_openings(path: Path) -> Iterator[tuple[int, str, bool]]:
+    """The start of each docstring, and whether it is the help of a command of the command line."""
+    source = path.read_text(encoding="utf-8")
+    lines = source.split("\n")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node, clean=False)) is not None:
+            first = node.body[0]
+            number = first.lineno + text[: len(text) - len(text.lstrip())].count("\n")
+            allowed = any(ESCAPE in line for line in lines[first.lineno - 1 : first.end_lineno])
+            of_command = isinstance(node, ast.FunctionDef) and any(map(is_command, node.decorator_list))
+            yield number, ESCAPE if allowed else text.lstrip(), of_command
 
 
 def is_command(decorator: ast.expr) -> bool:
@@ -199,8 +207,11 @@ def faults(path: Path, shown: str) -> list[str]:
     """One line for each fault: where, the words, and what to write instead."""
     faults_ = [(number, words, WHOLE) for number, words in fragments(path)]
     if path.suffix == ".py":
-        starts = ((number, NO_VERB.match(text)) for number, text in command_openings(path))
-        faults_ += [(number, opened.group(), VERB) for number, opened in starts if opened]
+        for number, text, of_command in docstring_openings(path):
+            if opened := DOCSTRING_FRAGMENT.match(text):
+                faults_.append((number, opened.group(), WHOLE))
+            elif of_command and (opened := NO_VERB.match(text)):
+                faults_.append((number, opened.group(), VERB))
     for number, text in prose(path):
         if ESCAPE not in text:
             bare = CODE.sub("``", text)
