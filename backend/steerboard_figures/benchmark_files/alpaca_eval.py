@@ -48,7 +48,7 @@ class Preference:
 
 @dataclass
 class Model:
-    """One model against one baseline. `told`: by prompt, its rows of each order of the two answers; `rows`: by prompt,
+    """One model against one baseline. `by_order`: its rows by prompt and order of the two answers; `rows`: by prompt,
     the mean of both orders; `unordered`: prompts with several preferences in no order. `order`: of its prompts in the
     files, also of those whose row cannot be read; `misplaced`: rows whose place another one has, with another answer of
     the baseline; `lost`: a row before some of these that no one can read at all; `turned`: prompts whose rows all
@@ -58,7 +58,7 @@ class Model:
     baseline: str | None
     order: dict[Hashable, int] = field(default_factory=dict)
     rows: dict[Hashable, Preference] = field(default_factory=dict)
-    told: dict[Hashable, dict[bool, list[Preference]]] = field(default_factory=dict)
+    by_order: dict[Hashable, dict[bool, list[Preference]]] = field(default_factory=dict)
     superseded: int = 0
     unordered: int = 0
     misplaced: int = 0
@@ -135,7 +135,7 @@ class Annotations:
         if turned:
             preference = preference.turned()
         before = model.rows.get(prompt)
-        model.told.setdefault(prompt, {}).setdefault(turned, []).append(preference)
+        model.by_order.setdefault(prompt, {}).setdefault(turned, []).append(preference)
         # One prompt has one answer of the baseline: by place alone, these two are of different ones.
         model.misplaced += before is not None and isinstance(prompt, int) and before.len_1 != preference.len_1
         model.rows[prompt] = preference
@@ -185,8 +185,8 @@ def _length(row: Fields, name: str) -> float | None:
 
 def _settle(model: Model, findings: Findings) -> None:
     """Averages both orders of a prompt. Annotations have no time: of several of one order the last counts."""
-    model.turned = {prompt for prompt, orders in model.told.items() if set(orders) == {True}}
-    for prompt, orders in model.told.items():
+    model.turned = {prompt for prompt, orders in model.by_order.items() if set(orders) == {True}}
+    for prompt, orders in model.by_order.items():
         by_order = [
             settled(rows, lambda _: None, lambda _: None, lambda row: row.p, findings.repeats)
             for rows in orders.values()

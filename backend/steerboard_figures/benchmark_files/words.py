@@ -63,7 +63,7 @@ def meaning(format: str, word: object) -> Meaning | None:
 @dataclass
 class Dialect:
     """The words of the files of one format. `verdicts` {word: one of `READINGS`} and `reviewers` {name: name} are a
-    user's, by `plain` words and by names as they are written; `said` and `named` count what the rows have.
+    user's, by `plain` words and by names as they are written; `words` and `named` count what the rows have.
 
     Raises `BadInput` for verdicts of a format that has none, and for readings that it cannot have.
     """
@@ -71,7 +71,7 @@ class Dialect:
     format: str = ""
     verdicts: Mapping[str, str] = field(default_factory=dict)
     reviewers: Mapping[str, str] = field(default_factory=dict)
-    said: Counter[str] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
     named: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class Dialect:
             word = holder[name]
             if word is None:
                 continue
-            self.said[str(word).strip()[:_LONGEST_WORD]] += 1
+            self.words[str(word).strip()[:_LONGEST_WORD]] += 1
             reading = self.verdicts.get(plain(word))
             if reading is not None:
                 holder[name] = _SPELLINGS[self.format][reading]
@@ -109,7 +109,7 @@ class Dialect:
     def document(self) -> dict[str, Any]:
         """`verdicts`: of each word how often it occurs and what it is read as, null for none; `reviewers`: the names
         that are read as another's."""
-        verdicts = {word: {"read_as": self._reading(word), "n": n} for word, n in self.said.most_common(_MOST_WORDS)}
+        verdicts = {word: {"read_as": self._reading(word), "n": n} for word, n in self.words.most_common(_MOST_WORDS)}
         words: dict[str, Any] = {"verdicts": verdicts} if self.format in _SPELLINGS else {}
         return words | ({"reviewers": dict(sorted(self.named.items()))} if self.named else {})
 
@@ -117,7 +117,7 @@ class Dialect:
         """Words without a meaning, given neither by the format nor by the user, and how often they occur."""
         return {
             word: n
-            for word, n in self.said.most_common()
+            for word, n in self.words.most_common()
             if plain(word) not in self.verdicts and meaning(self.format, word) is None and plain(word) not in _SILENT
         }
 
