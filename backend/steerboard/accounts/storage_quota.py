@@ -26,9 +26,9 @@ def refuse_beyond_storage(session: Session, project: Project, more: int = 0) -> 
         return
     used = hooks.stored_bytes(session, project)
     if used >= quota or used + more > quota:
-        asked = f", and {in_units(more)} more would not fit" if used < quota else ""
+        rest = f", and {in_units(more)} more would not fit" if used < quota else ""
         raise StorageQuotaReached(
-            f"project {project.name} keeps {in_units(used)} of the {in_units(quota)} that it may{asked}",
+            f"project {project.name} keeps {in_units(used)} of the {in_units(quota)} that it may{rest}",
             hint="Delete datasets, models or runs that are no longer needed, or ask the operator of this server to "
             "raise the quota. What runs now continues.",
         )

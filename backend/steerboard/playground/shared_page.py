@@ -16,11 +16,11 @@ def page_of_answers(comparison: ComparisonOut) -> FrozenPage:
         raise StillOpen(
             "some answers of this comparison are not complete", hint="Wait until they have ended, or cancel them."
         )
-    asked = comparison.prompt[-1].content
+    question = comparison.prompt[-1].content
     rated = f"; rewards by {comparison.reward_model.name}" if comparison.reward_model else ""
     now = f"{dt.datetime.now(dt.UTC):%d %B %Y, %H:%M}"
     return FrozenPage(
-        title=f"Answers to: {' '.join(asked.split())[:100]}",
+        title=f"Answers to: {' '.join(question.split())[:100]}",
         about=f"{len(comparison.columns)} answers, seed {comparison.seed}{rated}; as of {now} (UTC)",
         blocks=(
             *(Passage(message.role, message.content) for message in comparison.prompt),

@@ -53,7 +53,7 @@ _PAGE: TypeAdapter[FrozenPage] = TypeAdapter(FrozenPage)
 
 
 def to_json(page: FrozenPage) -> dict[str, Any]:
-    """As `from_json` reads it."""
+    """The page as `from_json` reads it."""
     made: dict[str, Any] = _PAGE.dump_python(page, mode="json")
     return made
 

@@ -34,16 +34,16 @@ def create_report_link(
     session: Session, access: Access, evaluation_id: uuid.UUID, title: str, days: int
 ) -> ShareLinkCreated:
     """A link to the current report of an evaluation. Raises `TooManyLinks`."""
-    mine = _working().where(ShareLink.evaluation_id == evaluation_id)
-    return _create(session, access, mine, MOST_LINKS, days, kind="report", title=title, evaluation_id=evaluation_id)
+    links = _working().where(ShareLink.evaluation_id == evaluation_id)
+    return _create(session, access, links, MOST_LINKS, days, kind="report", title=title, evaluation_id=evaluation_id)
 
 
 def create_frozen_link(
     session: Session, access: Access, kind: ShareKind, page: FrozenPage, days: int
 ) -> ShareLinkCreated:
     """A link to the page as it is given now, whatever happens to what it was made from. Raises `TooManyLinks`."""
-    mine = _working().where(ShareLink.project_id == access.project.id, ShareLink.kind != "report")
-    return _create(session, access, mine, MOST_FROZEN, days, kind=kind, title=page.title, page=to_json(page))
+    links = _working().where(ShareLink.project_id == access.project.id, ShareLink.kind != "report")
+    return _create(session, access, links, MOST_FROZEN, days, kind=kind, title=page.title, page=to_json(page))
 
 
 def _create(
@@ -86,10 +86,10 @@ def links_of(
 def revoke(session: Session, access: Access, link_id: uuid.UUID, evaluation_id: uuid.UUID | None = None) -> None:
     """It stops working with this transaction; revoked again, nothing changes. `evaluation_id`: only a link to its
     report. Raises `NotFound` (`unknown_link`)."""
-    mine = select(ShareLink).where(ShareLink.project_id == access.project.id, ShareLink.id == link_id)
+    query = select(ShareLink).where(ShareLink.project_id == access.project.id, ShareLink.id == link_id)
     if evaluation_id is not None:
-        mine = mine.where(ShareLink.evaluation_id == evaluation_id)
-    link = session.scalar(mine.with_for_update())
+        query = query.where(ShareLink.evaluation_id == evaluation_id)
+    link = session.scalar(query.with_for_update())
     if link is None:
         raise NotFound("there is no such link", code="unknown_link", hint="GET share-links lists those that work.")
     if link.revoked_at is None:
@@ -122,7 +122,7 @@ def revoke_of(session: Session, project: Project, user: User) -> list[str]:
 
 
 def link_behind(session: Session, code: str) -> ShareLink | None:
-    """None for a code that is unknown, expired or revoked, without a hint as to which."""
+    """Returns None for a code that is unknown, expired or revoked, without a hint as to which."""
     return session.scalar(_working().where(ShareLink.code_hash == secret_hash(code)))
 
 
@@ -131,7 +131,7 @@ def _working() -> Select[ShareLink]:
 
 
 def _target(link: ShareLink) -> str:
-    """As the audit log names it: the evaluation, or the link where its page is all that it shows."""
+    """The target as the audit log names it: the evaluation, or the link where its page is all that it shows."""
     return f"evaluation {link.title} {link.evaluation_id}" if link.evaluation_id else f"share link {link.id}"
 
 

@@ -52,7 +52,7 @@ def serve(host: str, port: int, processes: int, say: Callable[[str], None]) -> N
     shown = f"[{host}]" if ":" in host else host
     say(f"The API listens on http://{shown}:{listener.getsockname()[1]}")
     if processes == 1:
-        # uvicorn raises the signal again once it has stopped in order. That is no failure, nor is one that comes early.
+        # uvicorn raises the signal again once it has stopped in order. It is not a failure, nor is an early one.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: sys.exit(0))
         uvicorn.Server(config).run([listener])
