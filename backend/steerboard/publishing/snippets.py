@@ -118,7 +118,7 @@ def _openai(name: str, tokens: int, server: str, project: str, condition: Condit
         f'client = OpenAI(base_url="{server}/p/{project}/v1", api_key=os.environ["STEERBOARD_TOKEN"])',
         _messages(),
         "answer = client.chat.completions.create(",
-        f'    model="{name}", messages=messages, max_tokens={tokens}{score}',
+        f'    model="{name}", messages=messages, temperature=0, max_tokens={tokens}{score}',
         ")",
         "print(answer.choices[0].message.content)",
     )
@@ -138,6 +138,7 @@ def _ollama(name: str, template: dict[str, str]) -> str:
         f"    messages, {_keywords(template)}add_generation_prompt=True, tokenize=False",
         ")",
         f'body = {{"model": "{name}", "raw": True, "prompt": prompt, "stream": False}}',
+        'body["options"] = {"temperature": 0}',
         f'answer = httpx.post("{_OLLAMA}/api/generate", json=body, timeout=None)',
         'print(answer.raise_for_status().json()["response"].strip())',
     )
