@@ -735,6 +735,29 @@ class ColumnName(Schema):
     source: Literal["setting", "metric", "result"] | Literal["run"]
 
 
+class CommentIn(Schema):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    text: Annotated[str, Field(description="In Markdown.", max_length=10000)]
+
+
+class CommentOut(Schema):
+    """
+    `html`: the Markdown of `text`, safe to show. `mine`: the caller wrote it, and may edit it. `deletable`: the
+    caller may delete it.
+    """
+
+    actor: str
+    created_at: AwareDatetime
+    deletable: bool
+    edited_at: AwareDatetime | None
+    html: str
+    id: UUID
+    mine: bool
+    text: str
+
+
 class Reward(RootModel[str]):
     root: Annotated[
         str,
@@ -2620,6 +2643,7 @@ class Events(
                 "gate.passed",
                 "gate.failed",
                 "campaign.done",
+                "comment.mention",
             ]
         ]
     ]
@@ -2641,6 +2665,7 @@ class Events(
                 "gate.passed",
                 "gate.failed",
                 "campaign.done",
+                "comment.mention",
             ]
         ],
         Field(min_length=1),
@@ -3823,25 +3848,6 @@ class RowCheckIn(Schema):
     pool: Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = "default"
 
 
-class RowCommentIn(Schema):
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    text: Annotated[str, Field(max_length=10000)]
-
-
-class RowCommentOut(Schema):
-    """
-    `mine`: whether the caller may delete it.
-    """
-
-    actor: str
-    created_at: AwareDatetime
-    id: UUID
-    mine: bool
-    text: str
-
-
 class RowFlagIn(Schema):
     model_config = ConfigDict(
         extra="forbid",
@@ -3871,7 +3877,7 @@ class RowReview(Schema):
     """
 
     change: RowChangeOut | None
-    comments: list[RowCommentOut]
+    comments: list[CommentOut]
     flag: RowFlagOut | None
     row: int
     sample: dict[str, Any]
@@ -6907,6 +6913,7 @@ class NoticeRuleCreate(Schema):
                 "gate.passed",
                 "gate.failed",
                 "campaign.done",
+                "comment.mention",
             ]
         ],
         Field(min_length=1),
@@ -6945,6 +6952,7 @@ class NoticeRuleCreated(Schema):
             "gate.passed",
             "gate.failed",
             "campaign.done",
+            "comment.mention",
         ]
     ]
     id: UUID
@@ -6986,6 +6994,7 @@ class NoticeRuleOut(Schema):
             "gate.passed",
             "gate.failed",
             "campaign.done",
+            "comment.mention",
         ]
     ]
     id: UUID

@@ -25,7 +25,7 @@ from steerboard.evaluation.report import api as report
 from steerboard.evaluation.report import links_api as report_links
 from steerboard.evaluation.rounds import api as rounds
 from steerboard.evaluation.sweeps import api as sweeps
-from steerboard.insights import inbox_api, marks_api, models_api, previews_api, search_api, system_api
+from steerboard.insights import comments_api, inbox_api, marks_api, models_api, previews_api, search_api, system_api
 from steerboard.notices import api as notices
 from steerboard.openai_api import routers as openai_routers
 from steerboard.playground import api as playground
@@ -53,6 +53,7 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     previews_api.router,
     inbox_api.router,
     marks_api.router,
+    comments_api.router,
     search_api.router,
     runs.router,
     quota_api.router,

@@ -20,7 +20,9 @@ from steerboard.evaluation.imports import importers as evaluation_importers
 from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.lookup import evaluations_with
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
+from steerboard.marks import hooks as marks
 from steerboard.notices import outbox
+from steerboard.notices.mentions import write_mention
 from steerboard.registry.tables import Model
 from steerboard.runs import hooks as runs
 from steerboard.runs import references
@@ -62,6 +64,7 @@ def wire() -> None:
     """Every process that starts the API or ends runs calls it first; again is harmless."""
     accounts.revoke_links.set(links.revoke_of)
     accounts.stored_bytes.set(total_stored)
+    marks.mentioned.set(write_mention)
     datasets.stage_output.set(references.stage_output)
     datasets.used_by_run.set(references.used_by_run)
     datasets.model_hash.set(_model_hash)

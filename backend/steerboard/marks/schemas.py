@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from steerboard_contracts.samples import TurnText
 
 ItemType = Literal["run", "pipeline", "model", "dataset", "evaluation"]
 
@@ -40,6 +43,29 @@ class MarksChange(BaseModel):
     @classmethod
     def _trimmed(cls, tags: list[str] | None) -> list[str] | None:
         return None if tags is None else list(dict.fromkeys(tag.strip() for tag in tags))
+
+
+LONGEST_COMMENT = 10_000
+
+
+class CommentIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: Annotated[TurnText, Field(max_length=LONGEST_COMMENT, description="In Markdown.")]
+
+
+class CommentOut(BaseModel):
+    """`html`: the Markdown of `text`, safe to show. `mine`: the caller wrote it, and may edit it. `deletable`: the
+    caller may delete it."""
+
+    id: uuid.UUID
+    text: str
+    html: str
+    actor: str
+    created_at: dt.datetime
+    edited_at: dt.datetime | None
+    mine: bool
+    deletable: bool
 
 
 class TagCount(BaseModel):

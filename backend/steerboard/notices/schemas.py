@@ -26,6 +26,7 @@ NoticeEvent = Literal[
     "gate.passed",
     "gate.failed",
     "campaign.done",
+    "comment.mention",
 ]
 Channel = Literal["webhook", "slack", "email"]
 DeliveryState = Literal["pending", "delivered", "failed"]

@@ -420,6 +420,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/comments/{item_comment}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Item Comment
+         * @description Delete your own comment; owners of the project delete any.
+         */
+        delete: operations["delete_item_comment"];
+        options?: never;
+        head?: never;
+        /**
+         * Edit Comment
+         * @description Edit your own comment. Only members whom it did not name before are news.
+         */
+        patch: operations["edit_comment"];
+        trace?: never;
+    };
     "/api/v1/projects/{project}/datasets": {
         parameters: {
             query?: never;
@@ -794,7 +818,11 @@ export interface paths {
         delete: operations["delete_comment"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Edit Row Comment
+         * @description Edit your own comment.
+         */
+        patch: operations["edit_row_comment"];
         trace?: never;
     };
     "/api/v1/projects/{project}/datasets/{dataset}/review/rows/{number}": {
@@ -2284,6 +2312,30 @@ export interface paths {
          * @description Change tags, write notes in Markdown, archive a thing or take it back.
          */
         patch: operations["change_marks"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/marks/{type}/{item}/comments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Comments
+         * @description The comments on a thing, the oldest first; those on an evaluation are about its report.
+         */
+        get: operations["list_comments"];
+        put?: never;
+        /**
+         * Add Comment
+         * @description Comment on a thing, in Markdown. `@name` of a member sends the notice `comment.mention`.
+         */
+        post: operations["add_comment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/projects/{project}/marks/{type}/{item}/favourite": {
@@ -6426,6 +6478,43 @@ export interface components {
             share: number;
             /** Weight */
             weight: number;
+        };
+        /** CommentIn */
+        CommentIn: {
+            /**
+             * Text
+             * @description In Markdown.
+             */
+            text: string;
+        };
+        /**
+         * CommentOut
+         * @description `html`: the Markdown of `text`, safe to show. `mine`: the caller wrote it, and may edit it. `deletable`: the
+         *     caller may delete it.
+         */
+        CommentOut: {
+            /** Actor */
+            actor: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Deletable */
+            deletable: boolean;
+            /** Edited At */
+            edited_at: string | null;
+            /** Html */
+            html: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Mine */
+            mine: boolean;
+            /** Text */
+            text: string;
         };
         /**
          * Comparison
@@ -11046,7 +11135,7 @@ export interface components {
             /** Active */
             active?: boolean | null;
             /** Events */
-            events?: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done")[] | null;
+            events?: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done" | "comment.mention")[] | null;
             /** Recipients */
             recipients?: string[] | null;
             schedule?: components["schemas"]["Schedule"] | null;
@@ -11066,7 +11155,7 @@ export interface components {
              */
             channel: "webhook" | "slack" | "email";
             /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done")[];
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done" | "comment.mention")[];
             /** Name */
             name: string;
             /**
@@ -11103,7 +11192,7 @@ export interface components {
              */
             created_at: string;
             /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done")[];
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done" | "comment.mention")[];
             /**
              * Id
              * Format: uuid
@@ -11142,7 +11231,7 @@ export interface components {
              */
             created_at: string;
             /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done")[];
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled" | "evaluation.succeeded" | "evaluation.failed" | "evaluation.cancelled" | "gate.passed" | "gate.failed" | "campaign.done" | "comment.mention")[];
             /**
              * Id
              * Format: uuid
@@ -13479,33 +13568,6 @@ export interface components {
              */
             pool: string;
         };
-        /** RowCommentIn */
-        RowCommentIn: {
-            /** Text */
-            text: string;
-        };
-        /**
-         * RowCommentOut
-         * @description `mine`: whether the caller may delete it.
-         */
-        RowCommentOut: {
-            /** Actor */
-            actor: string;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Mine */
-            mine: boolean;
-            /** Text */
-            text: string;
-        };
         /** RowFlagIn */
         RowFlagIn: {
             /**
@@ -13551,7 +13613,7 @@ export interface components {
         RowReview: {
             change: components["schemas"]["RowChangeOut"] | null;
             /** Comments */
-            comments: components["schemas"]["RowCommentOut"][];
+            comments: components["schemas"]["CommentOut"][];
             flag: components["schemas"]["RowFlagOut"] | null;
             /** Row */
             row: number;
@@ -17978,6 +18040,126 @@ export interface operations {
             };
         };
     };
+    delete_item_comment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                item_comment: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    edit_comment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                item_comment: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommentIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_datasets: {
         parameters: {
             query?: {
@@ -19313,6 +19495,70 @@ export interface operations {
             };
         };
     };
+    edit_row_comment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                comment: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommentIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_row_review: {
         parameters: {
             query?: never;
@@ -19533,7 +19779,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RowCommentIn"];
+                "application/json": components["schemas"]["CommentIn"];
             };
         };
         responses: {
@@ -19543,7 +19789,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RowCommentOut"];
+                    "application/json": components["schemas"]["CommentOut"];
                 };
             };
             /** @description Sign in first */
@@ -25440,6 +25686,139 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_comments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type: "run" | "pipeline" | "model" | "dataset" | "evaluation";
+                item: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_comment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                type: "run" | "pipeline" | "model" | "dataset" | "evaluation";
+                item: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommentIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

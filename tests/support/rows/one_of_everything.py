@@ -20,7 +20,7 @@ from steerboard.datasets.review.tables import RowChange, RowComment, RowFlag
 from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as ranking
-from steerboard.marks.tables import SavedView
+from steerboard.marks.tables import ItemComment, SavedView
 from steerboard.notices import tables as notices
 from steerboard.openai_api import tables as tuning
 from steerboard.openai_api.ids import FILE, JOB, shown
@@ -82,6 +82,8 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     session.add(datasets.SampleRow(dataset_id=data.id, row=0, prompt_hash=1, held_out=False, sample=sample))
     session.add(RowFlag(dataset_id=data.id, row=0, reason="", actor=who))
     session.add(RowChange(dataset_id=data.id, row=0, sample=None, flips=False, revision=new_id(), actor=who))
+    remark = ItemComment(type="dataset", item_id=data.id, text="Why?", actor=who, project_id=project.id)
+    made.add(session, "item_comment", remark)
     made.add(session, "comment", RowComment(dataset_id=data.id, row=0, text="Why?", actor=who))
     source = datasets.RewardSource(project_id=project.id, name=f"{who}-grades", kind="imported")
     made.add(session, "source", source, name=True)

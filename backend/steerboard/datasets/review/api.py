@@ -21,14 +21,13 @@ from steerboard.datasets.review.schemas import (
     ReviewSummary,
     RowChangeIn,
     RowChangeOut,
-    RowCommentIn,
-    RowCommentOut,
     RowFlagIn,
     RowFlagOut,
     RowReview,
 )
 from steerboard.datasets.review.tables import RowChange
 from steerboard.datasets.tables import Dataset, SampleRow
+from steerboard.marks.schemas import CommentIn, CommentOut
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
 
@@ -126,10 +125,17 @@ def unflag_row(session: Db, access: Write, dataset: str, number: Number) -> None
 
 
 @router.post("/rows/{number}/comments", status_code=201, responses=problems(404, 409))
-def comment_row(session: Db, access: Write, dataset: str, number: Number, body: RowCommentIn) -> RowCommentOut:
+def comment_row(session: Db, access: Write, dataset: str, number: Number, body: CommentIn) -> CommentOut:
     """Comment on a row. New versions keep the comment."""
     stored = get_dataset(session, access.project, dataset)
     return remarks.comment(session, access, stored, number, body.text)
+
+
+@router.patch("/comments/{comment}", responses=problems(403, 404))
+def edit_row_comment(session: Db, access: Write, dataset: str, comment: uuid.UUID, body: CommentIn) -> CommentOut:
+    """Edit your own comment."""
+    stored = get_dataset(session, access.project, dataset)
+    return remarks.edit_comment(session, access, stored, comment, body.text)
 
 
 @router.delete("/comments/{comment}", status_code=204, responses=problems(403, 404))

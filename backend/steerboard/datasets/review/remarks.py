@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.access import Access
 from steerboard.datasets.review.changes import stored_sample
-from steerboard.datasets.review.schemas import RowCommentOut, RowFlagOut
+from steerboard.datasets.review.schemas import RowFlagOut
 from steerboard.datasets.review.tables import RowComment, RowFlag
 from steerboard.datasets.tables import Dataset
-from steerboard.platform.http.errors import Conflict, Forbidden, NotFound
+from steerboard.marks import mentions
+from steerboard.marks.comments import check_deletable, check_mine, comment_out
+from steerboard.marks.schemas import CommentOut
+from steerboard.platform.http.errors import Conflict, NotFound
 
 MOST_COMMENTS = 200
 
@@ -35,8 +38,9 @@ _CARRY_FLAGS = text(
 )
 _CARRY_COMMENTS = text(
     f"""
-    INSERT INTO row_comments (id, dataset_id, row, text, actor, created_at)
-    SELECT gen_random_uuid(), :version, {_PLACE.format(table="row_comments")}, text, actor, created_at
+    INSERT INTO row_comments (id, dataset_id, row, text, actor, created_at, edited_at)
+    SELECT gen_random_uuid(), :version, {_PLACE.format(table="row_comments")}, text, actor, created_at,
+        edited_at
     FROM row_comments WHERE {_KEPT.format(table="row_comments")}
     """
 )
@@ -69,7 +73,7 @@ def flag_of(session: Session, dataset: Dataset, row: int) -> RowFlagOut | None:
     return RowFlagOut(reason=kept.reason, actor=kept.actor, created_at=kept.created_at)
 
 
-def comment(session: Session, access: Access, dataset: Dataset, row: int, words: str) -> RowCommentOut:
+def comment(session: Session, access: Access, dataset: Dataset, row: int, words: str) -> CommentOut:
     """Raises `NotFound`, `Conflict` (`too_many_comments`)."""
     stored_sample(session, dataset, row)
     if len(comments_of(session, access, dataset, row)) >= MOST_COMMENTS:
@@ -80,25 +84,49 @@ def comment(session: Session, access: Access, dataset: Dataset, row: int, words:
     session.add(made)
     session.flush()
     session.refresh(made)
-    return _comment_out(access, made)
+    mentions.tell(session, access, made.id, _about(dataset, row), _page_of(dataset, row), words)
+    return comment_out(access, made)
 
 
-def comments_of(session: Session, access: Access, dataset: Dataset, row: int) -> list[RowCommentOut]:
+def comments_of(session: Session, access: Access, dataset: Dataset, row: int) -> list[CommentOut]:
     """The oldest first."""
     comments = select(RowComment).where(RowComment.dataset_id == dataset.id, RowComment.row == row)
     order = RowComment.created_at, RowComment.id
-    return [_comment_out(access, comment) for comment in session.scalars(comments.order_by(*order))]
+    return [comment_out(access, comment) for comment in session.scalars(comments.order_by(*order))]
+
+
+def edit_comment(session: Session, access: Access, dataset: Dataset, comment_id: uuid.UUID, words: str) -> CommentOut:
+    """Raises `NotFound`, `Forbidden` for someone else's."""
+    kept = _get_comment(session, dataset, comment_id)
+    check_mine(access, kept)
+    before, kept.text = kept.text, words
+    kept.edited_at = session.scalar(select(func.clock_timestamp()))
+    session.flush()
+    mentions.tell(session, access, kept.id, _about(dataset, kept.row), _page_of(dataset, kept.row), words, before)
+    return comment_out(access, kept)
 
 
 def delete_comment(session: Session, access: Access, dataset: Dataset, comment_id: uuid.UUID) -> RowComment:
     """Raises `NotFound`, `Forbidden` for someone else's."""
+    kept = _get_comment(session, dataset, comment_id)
+    check_deletable(access, kept)
+    session.delete(kept)
+    return kept
+
+
+def _get_comment(session: Session, dataset: Dataset, comment_id: uuid.UUID) -> RowComment:
     kept = session.get(RowComment, comment_id)
     if kept is None or kept.dataset_id != dataset.id:
         raise NotFound(f"{dataset.name!r} has no comment {comment_id}", hint="It may have been deleted.")
-    if not _may_delete(access, kept):
-        raise Forbidden("the comment is not yours", hint="Its author and owners of the project delete it.")
-    session.delete(kept)
     return kept
+
+
+def _about(dataset: Dataset, row: int) -> str:
+    return f"row {row} of dataset {dataset.name}"
+
+
+def _page_of(dataset: Dataset, row: int) -> str:
+    return f"/datasets/{dataset.id}?row={row}"
 
 
 def carry_over(session: Session, parent: Dataset, version: Dataset) -> None:
@@ -106,17 +134,3 @@ def carry_over(session: Session, parent: Dataset, version: Dataset) -> None:
     session.flush()
     for statement in (_CARRY_FLAGS, _CARRY_COMMENTS):
         session.execute(statement, {"parent": parent.id, "version": version.id})
-
-
-def _may_delete(access: Access, kept: RowComment) -> bool:
-    return kept.actor == access.actor or "admin" in access.scopes
-
-
-def _comment_out(access: Access, kept: RowComment) -> RowCommentOut:
-    return RowCommentOut(
-        id=kept.id,
-        text=kept.text,
-        actor=kept.actor,
-        created_at=kept.created_at,
-        mine=_may_delete(access, kept),
-    )

@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from steerboard.datasets.schemas import SampleOut
-from steerboard_contracts.samples import TurnText
+from steerboard.marks.schemas import CommentOut
 
 Action = Literal["edit", "flip", "remove"]
 Marked = Literal["flagged", "commented", "changed"]
-LONGEST_COMMENT = 10_000
 
 
 class RowChangeIn(BaseModel):
@@ -57,22 +56,6 @@ class RowFlagOut(BaseModel):
     created_at: dt.datetime
 
 
-class RowCommentIn(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    text: Annotated[TurnText, Field(max_length=LONGEST_COMMENT)]
-
-
-class RowCommentOut(BaseModel):
-    """`mine`: whether the caller may delete it."""
-
-    id: uuid.UUID
-    text: str
-    actor: str
-    created_at: dt.datetime
-    mine: bool
-
-
 class RowReview(BaseModel):
     """What people noted on one row. `sample` is the stored one, whole."""
 
@@ -80,7 +63,7 @@ class RowReview(BaseModel):
     sample: dict[str, Any]
     change: RowChangeOut | None
     flag: RowFlagOut | None
-    comments: list[RowCommentOut]
+    comments: list[CommentOut]
 
 
 class ReviewSummary(BaseModel):

@@ -13,6 +13,7 @@ export const EVENTS: readonly { about: string; events: readonly NoticeEvent[] }[
   { about: "Pipelines", events: ["pipeline.succeeded", "pipeline.failed", "pipeline.cancelled"] },
   { about: "Evaluations", events: ["evaluation.succeeded", "evaluation.failed", "evaluation.cancelled"] },
   { about: "Gates and campaigns", events: ["gate.passed", "gate.failed", "campaign.done"] },
+  { about: "Comments", events: ["comment.mention"] },
 ];
 
 export const rulesQuery = (project: string) =>

@@ -100,7 +100,15 @@ export const commentRow = (path: Row, text: string) =>
     }),
   );
 
-export const deleteComment = (project: string, dataset: string, comment: string) =>
+export const editRowComment = (project: string, dataset: string, comment: string, text: string) =>
+  data(
+    api.PATCH("/api/v1/projects/{project}/datasets/{dataset}/review/comments/{comment}", {
+      params: { path: { project, dataset, comment } },
+      body: { text },
+    }),
+  );
+
+export const deleteRowComment = (project: string, dataset: string, comment: string) =>
   data(
     api.DELETE("/api/v1/projects/{project}/datasets/{dataset}/review/comments/{comment}", {
       params: { path: { project, dataset, comment } },

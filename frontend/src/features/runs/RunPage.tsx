@@ -2,6 +2,7 @@ import { Alert, Grid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { ENDED, type RunDetail, runQuery } from "../../api/runs/runs";
+import { ItemComments } from "../../shared/comments/ItemComments";
 import { LoadedPage } from "../../shared/Feedback";
 import { HeldOutChanges } from "../../shared/HeldOutChanges";
 import { runName } from "../../shared/format/runName";
@@ -76,6 +77,7 @@ function RunView({ run }: { run: RunDetail }) {
         onChoose={(name) => void navigate({ search: { tab: name }, replace: true, resetScroll: false })}
       />
       <MarksPanel project={project} type="run" item={run.id} />
+      <ItemComments project={project} type="run" item={run.id} about="this run" />
       <Grid>
         <Grid.Col span={{ base: 12, md: 8 }}>
           <RunFigures run={run} />

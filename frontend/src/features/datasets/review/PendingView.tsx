@@ -22,7 +22,7 @@ import { MadeVersion } from "../../../shared/MadeVersion";
 import { More } from "../../../shared/More";
 import { When } from "../../../shared/When";
 import { SampleDifference, WholeSample } from "../versions/SampleDifference";
-import { nameOf } from "./RowComments";
+import { nameOf } from "../../../shared/comments/CommentThread";
 import { pendingRows, pendingWords } from "./pendingWords";
 
 type Dataset = Schemas["DatasetOut"];

@@ -7,6 +7,9 @@ import { useMay } from "../../../api/accounts/session";
 import type { Schemas } from "../../../api/client";
 import {
   changeRow,
+  commentRow,
+  deleteRowComment,
+  editRowComment,
   flagRow,
   refreshReview,
   type RowChange,
@@ -19,7 +22,7 @@ import { Failure, Loaded } from "../../../shared/Feedback";
 import { SendForm } from "../../../shared/forms/SendForm";
 import { When } from "../../../shared/When";
 import { SampleDifference } from "../versions/SampleDifference";
-import { nameOf, RowComments } from "./RowComments";
+import { CommentThread, nameOf } from "../../../shared/comments/CommentThread";
 import { RowEditor } from "./RowEditor";
 
 type Dataset = Schemas["DatasetOut"];
@@ -191,10 +194,14 @@ function Reviewed({
       ) : (
         children
       )}
-      <RowComments
-        path={path}
+      <CommentThread
+        project={path.project}
         comments={review.comments}
+        about="this row"
         mayWrite={mayWrite}
+        add={(text) => commentRow(path, text)}
+        edit={(comment, text) => editRowComment(path.project, path.dataset, comment, text)}
+        remove={(comment) => deleteRowComment(path.project, path.dataset, comment)}
         onChange={() => void refresh()}
       />
     </Stack>

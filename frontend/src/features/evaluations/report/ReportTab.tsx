@@ -2,6 +2,7 @@ import { Group, Select, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { evaluationReportQuery } from "../../../api/evaluation/evaluations";
+import { ItemComments } from "../../../shared/comments/ItemComments";
 import { Loaded } from "../../../shared/Feedback";
 import { count, seconds, counted } from "../../../shared/format/format";
 import type { Report } from "../../../shared/report/Figure";
@@ -64,6 +65,7 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
       <ItemsOf value={report.evaluation}>
         <ReportBody report={report} project={project} />
       </ItemsOf>
+      <ItemComments project={project} type="evaluation" item={evaluation} about="this report" />
     </Stack>
   );
 }
