@@ -38,7 +38,7 @@ td small { display: block; color: var(--dim); white-space: nowrap }
 pre { font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line);
   border-radius: .4rem; padding: .6rem .9rem; margin: .4rem 0 0 }
 td { overflow-wrap: anywhere; white-space: pre-line }
-figure { margin: 0; break-inside: avoid } figure > svg { width: 100%; height: auto }
+figure { margin: 0; break-inside: avoid } .scroll > svg { width: 100%; min-width: 34rem; height: auto }
 figure text { font-size: 11px; fill: var(--dim) } .axis { stroke: var(--line) }
 path { fill: none; stroke-width: 1.8 } .key { width: 24px; height: 8px; margin-right: .4rem }
 .names { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: .87rem }
@@ -94,7 +94,11 @@ def _chart(chart: Chart) -> str:
         f'<path class="l{line.place % COLOURS}" d="M0 4H24"/></svg>{escape(line.label)}</li>'
         for line in chart.lines
     )
-    return f'<figure><h2>{escape(chart.title)}</h2>{svg_of(chart)}<ul class="names">{names}</ul></figure>'
+    return (
+        f"<figure><h2>{escape(chart.title)}</h2>"
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(chart.title)}, chart">{svg_of(chart)}</div>'
+        f'<ul class="names">{names}</ul></figure>'
+    )
 
 
 def _answer(document: Document) -> str:
