@@ -128,7 +128,7 @@ def test_a_report_is_shared_by_a_link_and_the_link_is_revoked(
     answer = shared.goto(address)
     assert answer is not None
     assert answer.status == 404
-    expect(shared.get_by_role("heading")).to_have_text("There is no report here")
+    expect(shared.get_by_role("heading")).to_have_text("There is nothing here")
     stranger.close()
 
 
