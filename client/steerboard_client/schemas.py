@@ -419,6 +419,16 @@ class Instructions(RootModel[str]):
     root: Annotated[str, Field(max_length=20000)]
 
 
+class Judge(RootModel[str]):
+    root: Annotated[
+        str,
+        Field(
+            description="The judge of the evaluation whose order or scores annotators see as a suggestion, which they can hide. Its name is not shown to them.",
+            max_length=200,
+        ),
+    ]
+
+
 class LockSeconds(RootModel[int]):
     root: Annotated[
         int,
@@ -473,6 +483,7 @@ class SpanLabels(RootModel[list[SpanLabel]]):
 class CampaignChange(Schema):
     """
     `paused` hands out nothing new, and takes what annotators hold; `closed` takes nothing. `overlap` only rises.
+    An empty `judge` ends the suggestions.
     """
 
     model_config = ConfigDict(
@@ -480,6 +491,12 @@ class CampaignChange(Schema):
     )
     gold_every: GoldEvery | None = None
     instructions: Instructions | None = None
+    judge: Annotated[
+        Judge | None,
+        Field(
+            description="The judge of the evaluation whose order or scores annotators see as a suggestion, which they can hide. Its name is not shown to them."
+        ),
+    ] = None
     lock_seconds: LockSeconds | None = None
     overlap: Overlap | None = None
     qualify_items: QualifyItems | None = None
@@ -1799,6 +1816,17 @@ class ItemVerdict(Schema):
     weight: int
 
 
+class JudgeAgreement(Schema):
+    """
+    How far submissions agree with the judge. `agreement`: the share of the `pairs` of answers that the judge orders
+    that are in its order, a tie counting 1/2; null without any.
+    """
+
+    agreement: float | None
+    pairs: int
+    submissions: int
+
+
 class Budget(RootModel[float]):
     root: Annotated[
         float,
@@ -2004,7 +2032,7 @@ class JudgeSettings(Schema):
     ] = 0.05
 
 
-class Judge(RootModel[str]):
+class Judge2(RootModel[str]):
     root: Annotated[str, Field(max_length=200, min_length=1)]
 
 
@@ -2016,7 +2044,7 @@ class JuryIn(Schema):
     model_config = ConfigDict(
         extra="forbid",
     )
-    judges: Annotated[list[Judge], Field(max_length=20, min_length=2)]
+    judges: Annotated[list[Judge2], Field(max_length=20, min_length=2)]
     name: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
     rule: Annotated[
         Literal["majority", "mean"],
@@ -3376,6 +3404,7 @@ class RankingOut(Schema):
     shown: list[str]
     spans: list[NamedSpanFlag]
     submitted_at: AwareDatetime | None
+    suggestion_visible: bool | None
 
 
 class Rated(Schema):
@@ -4741,6 +4770,31 @@ class Submit(Schema):
             min_length=8,
         ),
     ]
+    suggestion_visible: Annotated[
+        bool | None,
+        Field(description="Whether the judge's suggestion was in sight at any time; null: there was none."),
+    ] = None
+
+
+class Suggestion(Schema):
+    """
+    What the campaign's judge thinks of the answers, by key. `ranks`: 1 is best, equal ranks are ties; `scores`: the
+    mean over turns, of a judge that scores.
+    """
+
+    ranks: dict[str, int]
+    scores: dict[str, float] | None
+
+
+class SuggestionQuality(Schema):
+    """
+    Agreement with the judge whose suggestion annotators see, `visible` or `hidden` while they worked on the item.
+    Both are over items on which the judge has a view now.
+    """
+
+    hidden: JudgeAgreement
+    judge: str
+    visible: JudgeAgreement
 
 
 class TagCount(Schema):
@@ -5672,6 +5726,12 @@ class CampaignCreate(Schema):
         ),
     ] = 0
     instructions: Annotated[str, Field(max_length=20000)] = ""
+    judge: Annotated[
+        Judge | None,
+        Field(
+            description="The judge of the evaluation whose order or scores annotators see as a suggestion, which they can hide. Its name is not shown to them."
+        ),
+    ] = None
     limit: Annotated[Limit | None, Field(description="Ask about this many prompts, drawn at random.")] = None
     lock_seconds: Annotated[
         int,
@@ -5739,6 +5799,7 @@ class CampaignOut(Schema):
     id: UUID
     instructions: str
     items: int
+    judge: str | None
     lock_seconds: int
     name: str
     overlap: int
@@ -5760,12 +5821,13 @@ class CampaignOut(Schema):
 class CampaignQuality(Schema):
     """
     Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
-    own first.
+    own first. `suggestions`: null where annotators see none.
     """
 
     annotators: list[AnnotatorQuality]
     days: list[CampaignDay]
     spans: list[SpanCount]
+    suggestions: SuggestionQuality | None
 
 
 class Campaigns(Schema):
@@ -6029,6 +6091,10 @@ class Draft(Schema):
         Field(max_length=8),
     ] = {}
     spans: Annotated[list[SpanFlag], Field(max_length=200, validate_default=True)] = []
+    suggestion_visible: Annotated[
+        bool | None,
+        Field(description="Whether the judge's suggestion was in sight at any time; null: there was none."),
+    ] = None
 
 
 class EndpointCheck(Schema):
@@ -6381,7 +6447,8 @@ class ItemRanking(Schema):
     """
     What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
     `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
-    last turn as it should be. `gold`: the ranks that are known to be right.
+    last turn as it should be. `gold`: the ranks that are known to be right. `suggestion_visible`:
+    whether a judge's suggestion was in sight, null where there was none.
     """
 
     annotator: str
@@ -6398,6 +6465,7 @@ class ItemRanking(Schema):
     skip_reason: str | None
     spans: list[NamedSpanFlag]
     state: Literal["submitted", "skipped"]
+    suggestion_visible: bool | None
     task_type: Annotated[
         Literal["ranking", "pairwise", "likert", "correction"],
         Field(
@@ -7646,6 +7714,7 @@ class Task(Schema):
     locked_until: AwareDatetime
     prompt: TaskPrompt
     span_labels: list[str]
+    suggestion: Suggestion | None
     task_type: Annotated[
         Literal["ranking", "pairwise", "likert", "correction"],
         Field(

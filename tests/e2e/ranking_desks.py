@@ -114,6 +114,11 @@ class Desks:
         answer.raise_for_status()
         return Campaign(self.world, name, answer.json()["id"])
 
+    def of(self, name: str) -> Campaign:
+        """A campaign that was made on the page."""
+        made = self.world.get(f"evaluations/{EVALUATION}/campaigns/{name}")
+        return Campaign(self.world, name, made["id"])
+
     def sit(self, link: str, *, wait: bool = True, **options: Any) -> Desk:
         context = self.browser.new_context(base_url=self.world.url, bypass_csp=True, **options)
         context.set_default_timeout(1000 * PATIENCE)

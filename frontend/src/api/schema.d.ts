@@ -5872,12 +5872,18 @@ export interface components {
         /**
          * CampaignChange
          * @description `paused` hands out nothing new, and takes what annotators hold; `closed` takes nothing. `overlap` only rises.
+         *     An empty `judge` ends the suggestions.
          */
         CampaignChange: {
             /** Gold Every */
             gold_every?: number | null;
             /** Instructions */
             instructions?: string | null;
+            /**
+             * Judge
+             * @description The judge of the evaluation whose order or scores annotators see as a suggestion, which they can hide. Its name is not shown to them.
+             */
+            judge?: string | null;
             /** Lock Seconds */
             lock_seconds?: number | null;
             /** Overlap */
@@ -5916,6 +5922,11 @@ export interface components {
              * @default
              */
             instructions: string;
+            /**
+             * Judge
+             * @description The judge of the evaluation whose order or scores annotators see as a suggestion, which they can hide. Its name is not shown to them.
+             */
+            judge?: string | null;
             /**
              * Limit
              * @description Ask about this many prompts, drawn at random.
@@ -6025,6 +6036,8 @@ export interface components {
             instructions: string;
             /** Items */
             items: number;
+            /** Judge */
+            judge: string | null;
             /** Lock Seconds */
             lock_seconds: number;
             /** Name */
@@ -6058,7 +6071,7 @@ export interface components {
         /**
          * CampaignQuality
          * @description Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
-         *     own first.
+         *     own first. `suggestions`: null where annotators see none.
          */
         CampaignQuality: {
             /** Annotators */
@@ -6067,6 +6080,7 @@ export interface components {
             days: components["schemas"]["CampaignDay"][];
             /** Spans */
             spans: components["schemas"]["SpanCount"][];
+            suggestions: components["schemas"]["SuggestionQuality"] | null;
         };
         /**
          * Campaigns
@@ -7189,6 +7203,11 @@ export interface components {
              * @default []
              */
             spans: components["schemas"]["SpanFlag"][];
+            /**
+             * Suggestion Visible
+             * @description Whether the judge's suggestion was in sight at any time; null: there was none.
+             */
+            suggestion_visible?: boolean | null;
         };
         /**
          * DraftOut
@@ -9037,7 +9056,8 @@ export interface components {
          * ItemRanking
          * @description What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
          *     `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
-         *     last turn as it should be. `gold`: the ranks that are known to be right.
+         *     last turn as it should be. `gold`: the ranks that are known to be right. `suggestion_visible`:
+         *     whether a judge's suggestion was in sight, null where there was none.
          */
         ItemRanking: {
             /** Annotator */
@@ -9083,6 +9103,8 @@ export interface components {
              * @enum {string}
              */
             state: "submitted" | "skipped";
+            /** Suggestion Visible */
+            suggestion_visible: boolean | null;
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.
@@ -9161,6 +9183,19 @@ export interface components {
             value: number | null;
             /** Weight */
             weight: number;
+        };
+        /**
+         * JudgeAgreement
+         * @description How far submissions agree with the judge. `agreement`: the share of the `pairs` of answers that the judge orders
+         *     that are in its order, a tie counting 1/2; null without any.
+         */
+        JudgeAgreement: {
+            /** Agreement */
+            agreement: number | null;
+            /** Pairs */
+            pairs: number;
+            /** Submissions */
+            submissions: number;
         };
         /**
          * JudgeBiases
@@ -12604,6 +12639,8 @@ export interface components {
             spans: components["schemas"]["NamedSpanFlag"][];
             /** Submitted At */
             submitted_at: string | null;
+            /** Suggestion Visible */
+            suggestion_visible: boolean | null;
         };
         /**
          * Rated
@@ -15380,6 +15417,11 @@ export interface components {
              * @description A key of the browser's own: sent again, it changes nothing.
              */
             submission: string;
+            /**
+             * Suggestion Visible
+             * @description Whether the judge's suggestion was in sight at any time; null: there was none.
+             */
+            suggestion_visible?: boolean | null;
         };
         /**
          * Submitted
@@ -15397,6 +15439,32 @@ export interface components {
             left: number;
             /** State */
             state?: ("ready" | "waiting" | "done" | "paused" | "closed" | "unqualified") | null;
+        };
+        /**
+         * Suggestion
+         * @description What the campaign's judge thinks of the answers, by key. `ranks`: 1 is best, equal ranks are ties; `scores`: the
+         *     mean over turns, of a judge that scores.
+         */
+        Suggestion: {
+            /** Ranks */
+            ranks: {
+                [key: string]: number;
+            };
+            /** Scores */
+            scores: {
+                [key: string]: number;
+            } | null;
+        };
+        /**
+         * SuggestionQuality
+         * @description Agreement with the judge whose suggestion annotators see, `visible` or `hidden` while they worked on the item.
+         *     Both are over items on which the judge has a view now.
+         */
+        SuggestionQuality: {
+            hidden: components["schemas"]["JudgeAgreement"];
+            /** Judge */
+            judge: string;
+            visible: components["schemas"]["JudgeAgreement"];
         };
         /**
          * SweepReport
@@ -15483,6 +15551,7 @@ export interface components {
             prompt: components["schemas"]["TaskPrompt"];
             /** Span Labels */
             span_labels: string[];
+            suggestion: components["schemas"]["Suggestion"] | null;
             /**
              * Task Type
              * @description `ranking`: order 2 to 8 answers; `pairwise`: choose between two; `likert`: score 1 to 8 answers by each criterion; `correction`: rewrite the last turn of one answer.

@@ -120,6 +120,7 @@ def _rankings(
             comment=task.comment,
             flag=task.flag,
             spans=spans.get(task.id, []),
+            suggestion_visible=task.suggestion_visible,
             skip_reason=task.skip_reason,
             seconds=task.seconds,
             gold={by_text[id_]: rank for id_, rank in gold.items() if id_ in by_text} if gold else None,

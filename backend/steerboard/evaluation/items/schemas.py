@@ -79,7 +79,8 @@ class ItemVerdict(VerdictOut):
 class ItemRanking(BaseModel):
     """What one annotator did with the item. `ranks`: by entrant, 1 is best; `criteria_ranks`: the same by criterion.
     `scores`: of a Likert task, by criterion; `both_bad`: neither answer of a pairwise task is good; `correction`: the
-    last turn as it should be. `gold`: the ranks that are known to be right."""
+    last turn as it should be. `gold`: the ranks that are known to be right. `suggestion_visible`:
+    whether a judge's suggestion was in sight, null where there was none."""
 
     campaign: str
     task_type: TaskType
@@ -93,6 +94,7 @@ class ItemRanking(BaseModel):
     comment: str | None
     flag: str | None
     spans: list[NamedSpanFlag]
+    suggestion_visible: bool | None
     skip_reason: str | None
     seconds: float | None
     gold: dict[str, float] | None

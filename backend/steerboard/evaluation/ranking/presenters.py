@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -20,11 +21,13 @@ from steerboard.evaluation.ranking.schemas import (
     KeptSpanFlag,
     MyTask,
     OpenCampaign,
+    Suggestion,
     Task,
     TaskAnswer,
     TaskPrompt,
 )
 from steerboard.evaluation.ranking.spans import spans_by_key, spans_by_task
+from steerboard.evaluation.ranking.suggestions import JudgeView, judge_views
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import EvaluationPrompt
 from steerboard.platform.http.errors import NotFound
@@ -34,13 +37,13 @@ _EXCERPT = 200
 
 _COLUMNS = (
     *("id", "evaluation_id", "task_type", "state", "overlap", "gold_every", "qualify_items", "qualify_share"),
-    *("entrants", "salt", "criteria", "span_labels"),
+    *("entrants", "salt", "criteria", "span_labels", "judge_id"),
 )
 _FROM = "FROM ranking_campaigns WHERE id = :campaign AND project_id = :project"
 _CAMPAIGN = Statement(f"SELECT {', '.join(_COLUMNS)} {_FROM}")
 _ALONE = Statement(f"SELECT {', '.join(_COLUMNS)}, pg_advisory_xact_lock(:alone) {_FROM}")
 _TASKS = """
-    SELECT t.id, t.shown, t.draft, t.locked_until, p.messages, p.follow_ups, (
+    SELECT t.id, t.shown, t.draft, t.locked_until, i.position, p.messages, p.follow_ups, (
         SELECT jsonb_object_agg(r.entrant_id, r.turns) FROM evaluation_responses r
         WHERE r.entrant_id = ANY(CAST(:entrants AS uuid[])) AND r.position = i.position AND r.sample = 0
     ) AS turns
@@ -67,6 +70,7 @@ class CampaignRow:
     salt: str
     criteria: list[Criterion]
     span_labels: list[str]
+    judge_id: uuid.UUID | None
 
 
 def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID, alone: int | None = None) -> CampaignRow:
@@ -100,6 +104,7 @@ def task_out(session: Session, campaign: CampaignRow, task_id: uuid.UUID) -> Tas
 
 def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dict[str, Any]) -> list[Task]:
     rows = query(session, given | {"campaign": campaign.id, "entrants": campaign.entrants}).all()
+    views = judge_views(session, campaign.judge_id, campaign.entrants, [task.position for task in rows])
     return [
         Task(
             id=task.id,
@@ -110,11 +115,23 @@ def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dic
             ],
             criteria=campaign.criteria,
             span_labels=campaign.span_labels,
+            suggestion=_suggestion(views.get(task.position), task.shown),
             draft=Draft.model_validate(task.draft) if task.draft else None,
             locked_until=task.locked_until,
         )
         for task in rows
     ]
+
+
+def _suggestion(view: JudgeView | None, shown: Sequence[str]) -> Suggestion | None:
+    """Under the keys of a screen on which the entrants are in the order `shown`."""
+    if view is None:
+        return None
+    ranks, keys = view.ranks, dict(zip(KEYS, shown, strict=False))
+    return Suggestion(
+        ranks={key: ranks[entrant] for key, entrant in keys.items()},
+        scores={key: round(view.values[entrant], 2) for key, entrant in keys.items()} if view.scored else None,
+    )
 
 
 def open_campaigns(session: Session, project: Project, user_id: uuid.UUID) -> list[OpenCampaign]:

@@ -56,6 +56,10 @@ class SpanFlag(BaseModel):
     note: Note | None = None
 
 
+SuggestionVisible = Annotated[
+    bool | None,
+    Field(description="Whether the judge's suggestion was in sight at any time; null: there was none."),
+]
 Spans = Annotated[list[SpanFlag], Field(max_length=8 * MOST_SPANS)]
 
 
@@ -76,6 +80,7 @@ class Draft(BaseModel):
     comment: Comment | None = None
     flag: Reason | None = None
     spans: Spans = []
+    suggestion_visible: SuggestionVisible = None
 
 
 class DraftSaved(BaseModel):
@@ -94,6 +99,14 @@ class TaskAnswer(BaseModel):
     turns: list[str]
 
 
+class Suggestion(BaseModel):
+    """What the campaign's judge thinks of the answers, by key. `ranks`: 1 is best, equal ranks are ties; `scores`: the
+    mean over turns, of a judge that scores."""
+
+    ranks: dict[str, int]
+    scores: dict[str, float] | None
+
+
 class Task(BaseModel):
     """An item that is locked to the annotator until `locked_until`; every draft and `next` renews it."""
 
@@ -103,6 +116,7 @@ class Task(BaseModel):
     answers: list[TaskAnswer]
     criteria: list[Criterion]
     span_labels: list[str]
+    suggestion: Suggestion | None
     draft: Draft | None
     locked_until: dt.datetime
 
@@ -148,6 +162,7 @@ class Submit(Annotation):
 
     flag: Reason | None = None
     spans: Spans = []
+    suggestion_visible: SuggestionVisible = None
     seconds: Seconds
     submission: Submission
     ahead: Ahead = 0

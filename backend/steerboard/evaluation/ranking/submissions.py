@@ -23,13 +23,14 @@ from steerboard.evaluation.ranking.tables import RankingHistory, RankingTask
 from steerboard.platform.statements import Statement
 
 _SAID = ("ranks", "criteria_ranks", "scores", "both_bad", "correction")
-_KEPT = ("state", *_SAID, "comment", "flag", "skip_reason", "seconds", "submission")
+_KEPT = ("state", *_SAID, "comment", "flag", "suggestion_visible", "skip_reason", "seconds", "submission")
 # The task and its item's count in one statement; the item's row is locked already.
 _END = Statement("""
     WITH ended AS (
         UPDATE ranking_tasks SET state = :state, ranks = CAST(:ranks AS jsonb), flag = :flag, comment = :comment,
             criteria_ranks = CAST(:criteria_ranks AS jsonb), scores = CAST(:scores AS jsonb), both_bad = :both_bad,
-            correction = :correction, skip_reason = :skip_reason, seconds = :seconds,
+            correction = :correction, suggestion_visible = :suggestion_visible, skip_reason = :skip_reason,
+            seconds = :seconds,
             submission = :submission, draft = NULL, locked_until = NULL, submitted_at = clock_timestamp()
         WHERE id = :task RETURNING item_id
     )
@@ -37,8 +38,9 @@ _END = Statement("""
 _REOPEN = Statement(f"""
     WITH again AS (
         UPDATE ranking_tasks t SET state = 'locked', ranks = NULL, criteria_ranks = NULL, comment = NULL, flag = NULL,
-            scores = NULL, both_bad = false, correction = NULL, skip_reason = NULL, seconds = NULL, submission = NULL,
-            submitted_at = NULL, draft = CAST(:draft AS jsonb), locked_until = {UNTIL}
+            scores = NULL, both_bad = false, correction = NULL, suggestion_visible = NULL, skip_reason = NULL,
+            seconds = NULL, submission = NULL, submitted_at = NULL, draft = CAST(:draft AS jsonb),
+            locked_until = {UNTIL}
         FROM ranking_campaigns c WHERE t.id = :task AND c.id = t.campaign_id RETURNING t.item_id
     )
     UPDATE ranking_items SET rankings = rankings - :counted WHERE id = (SELECT item_id FROM again)""")
@@ -73,6 +75,7 @@ def submit(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid
         **annotation_of(given, held),
         "comment": given.comment or None,
         "flag": given.flag,
+        "suggestion_visible": given.suggestion_visible,
         "skip_reason": None,
         "seconds": given.seconds,
         "submission": given.submission,
@@ -138,6 +141,7 @@ def _reopen(session: Session, held: LockedTask) -> None:
         comment=task.comment,
         flag=task.flag,
         spans=flagged,
+        suggestion_visible=task.suggestion_visible,
     )
     counted = int(held.state == "submitted")
     _REOPEN(session, {"task": task.id, "draft": draft.model_dump_json(), "counted": counted})

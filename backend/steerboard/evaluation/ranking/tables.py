@@ -24,6 +24,7 @@ class Campaign(Base):
     of one. `criteria`: [{name, description}]; empty: one overall ranking; of `likert` also {points, low, high}.
     `qualify_items`: how many gold items an annotator submits before any other, and `qualify_share` the share of their
     pairs that must be right for the annotator's submissions to count; 0 items: everyone's count.
+    `judge_id`: the judge of the evaluation whose order or scores annotators see as a suggestion; None: no one's.
     `span_labels`: what passages of answers are flagged with; empty: none can be flagged.
     `overlap`: how many annotators see each item. `salt` shuffles, and never leaves the server.
     """
@@ -48,6 +49,9 @@ class Campaign(Base):
     gold_every: Mapped[int]
     qualify_items: Mapped[int] = mapped_column(server_default="0", default=0)
     qualify_share: Mapped[float] = mapped_column(server_default=text("0.7"), default=0.7)
+    judge_id: Mapped[uuid.UUID | None] = mapped_column(
+        ForeignKey("evaluation_judges.id", ondelete="SET NULL"), index=True
+    )
     span_labels: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'"), default=list)
     state: Mapped[str]
     salt: Mapped[str]
@@ -92,8 +96,9 @@ class RankingTask(Base):
     `ranks`: one an answer in the order shown, 1 is best, equal ranks are ties ("competition" ranks: 1, 2, 2, 4).
     `criteria_ranks`: the same for each criterion. `scores`: of a Likert task, by criterion, in the order shown; its
     `criteria_ranks` follow from them. `both_bad`: a tie of a pairwise task, neither answer being good. `correction`:
-    the last turn of the answer as it should be. `draft` is what the browser saved last. `submission`: the key under
-    which the browser submitted, so that sending it again changes nothing.
+    the last turn of the answer as it should be. `suggestion_visible`: whether the judge's suggestion was in sight at
+    any time of the work on it; None where there was none. `draft` is what the browser saved last. `submission`: the key
+    under which the browser submitted, so that sending it again changes nothing.
     """
 
     __tablename__ = "ranking_tasks"
@@ -119,6 +124,7 @@ class RankingTask(Base):
     correction: Mapped[str | None]
     comment: Mapped[str | None]
     flag: Mapped[str | None]
+    suggestion_visible: Mapped[bool | None]
     skip_reason: Mapped[str | None]
     seconds: Mapped[float | None]
     submission: Mapped[str | None]

@@ -10,6 +10,8 @@ import { SpanPanel } from "./spans/SpanPanel";
 import { useFlagging } from "./spans/useFlagging";
 import { TaskBar } from "./TaskBar";
 import { firstOfEqual } from "./tasks/ranks";
+import { SuggestionLine } from "./SuggestionLine";
+import { useSuggestion, type Suggesting } from "./useSuggestion";
 import { useTaskKeys } from "./useTaskKeys";
 import type { Queue } from "./work/useQueue";
 import { useWork } from "./work/useWork";
@@ -37,16 +39,26 @@ export interface AtWork {
   send: (annotation: Annotation) => void;
   /** Seconds spent, of an item that ends now. */
   end: () => number;
+  suggesting: Suggesting;
 }
 
 /** The annotator's work on one item. */
 export function useAtWork({ project, task, queue, local }: TaskProperties): AtWork {
   const { work, change, end } = useWork(project, task, { local });
   const first = firstOfEqual(task.answers);
+  const { visible, toggle } = useSuggestion(task.suggestion !== null);
   return {
     work,
     change,
     end,
+    suggesting: {
+      visible,
+      toggle: () => {
+        // What was in sight once counts as seen, wherever it is hidden afterwards.
+        if (task.suggestion) change({ suggested: true });
+        toggle();
+      },
+    },
     send: (annotation) =>
       queue.submit(task, {
         ranks: null,
@@ -58,6 +70,7 @@ export function useAtWork({ project, task, queue, local }: TaskProperties): AtWo
         comment: work.comment.trim() || null,
         flag: work.flag.trim() || null,
         spans: spreadSpans(task.answers, work.spans, first),
+        suggestion_visible: task.suggestion ? visible || work.suggested : null,
         seconds: end(),
       }),
   };
@@ -68,6 +81,8 @@ const PASSAGE_KEYS: KeyHelp["keys"] = [
   [["←", "→"], "then take the next or previous word, with Shift make it longer or shorter; ↑ and ↓ by ten"],
   [["1", "…", "9"], "then flag it with this label; N writes a note, Escape leaves it"],
 ];
+
+const SUGGESTION_KEYS: KeyHelp["keys"] = [[["J"], "shows or hides the judge's suggestion"]];
 
 interface Properties extends TaskProperties {
   at: AtWork;
@@ -94,7 +109,8 @@ export function TaskFrame(properties: Properties) {
     if (writing) document.getElementById("rank-comment")?.focus();
   }, [writing]);
   const flagging = useFlagging(task, at.work, at.change);
-  const own = shownSpans(at.work.spans, firstOfEqual(task.answers));
+  const first = firstOfEqual(task.answers);
+  const own = shownSpans(at.work.spans, first);
   const toggleNote = () => {
     setWriting(!noting);
     note.toggle();
@@ -106,7 +122,12 @@ export function TaskFrame(properties: Properties) {
     skip: queue.skip ? skip.open : () => undefined,
     help: help.open,
     note: toggleNote,
-    grab: flagging.grab,
+    grab: (key, event) => {
+      if (flagging.grab(key, event)) return true;
+      if (key !== "J" || !task.suggestion) return false;
+      at.suggesting.toggle();
+      return true;
+    },
     press: properties.press,
   });
   return (
@@ -129,6 +150,13 @@ export function TaskFrame(properties: Properties) {
         label={properties.label}
         above={
           <>
+            {task.suggestion && (
+              <SuggestionLine
+                suggestion={task.suggestion}
+                keys={Object.keys(first).filter((key) => first[key] === key)}
+                suggesting={at.suggesting}
+              />
+            )}
             <SpanPanel answers={task.answers} flagging={flagging} />
             {properties.above}
           </>
@@ -150,11 +178,14 @@ export function TaskFrame(properties: Properties) {
         opened={helping}
         onClose={help.close}
         instructions={properties.instructions}
-        help={
-          flagging.labels.length
-            ? { ...properties.help, keys: [...properties.help.keys, ...PASSAGE_KEYS] }
-            : properties.help
-        }
+        help={{
+          ...properties.help,
+          keys: [
+            ...properties.help.keys,
+            ...(flagging.labels.length ? PASSAGE_KEYS : []),
+            ...(task.suggestion ? SUGGESTION_KEYS : []),
+          ],
+        }}
       />
       <SkipDialog
         opened={skipping}

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import User
 from steerboard.evaluation.ranking.campaigns.schemas import AnnotatorQuality, CampaignDay, CampaignQuality
 from steerboard.evaluation.ranking.campaigns.span_rows import span_counts
+from steerboard.evaluation.ranking.campaigns.suggestion_quality import suggestion_quality
 from steerboard.evaluation.ranking.disagreement import between, opinion_of
 from steerboard.evaluation.ranking.qualification import Qualification, qualifications, right_pairs
 from steerboard.evaluation.ranking.tables import Campaign, RankingDecision, RankingItem, RankingTask
@@ -67,6 +68,7 @@ def quality(session: Session, campaign: Campaign) -> CampaignQuality:
         ],
         days=_days(session, campaign),
         spans=span_counts(session, campaign),
+        suggestions=suggestion_quality(session, campaign),
     )
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
+from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.ranking.campaigns.schemas import (
     AnnotatorFigures,
     CampaignOut,
@@ -62,6 +63,7 @@ def campaign_out(session: Session, campaign: Campaign) -> CampaignOut:
         qualify_items=campaign.qualify_items,
         qualify_share=campaign.qualify_share,
         span_labels=campaign.span_labels,
+        judge=session.scalar(select(Judge.name).where(Judge.id == campaign.judge_id)),
         items=items,
         done_items=done,
         gold_items=gold,
@@ -183,6 +185,7 @@ def rankings_out(session: Session, campaign: Campaign, tasks: Sequence[RankingTa
                 comment=task.comment,
                 flag=task.flag,
                 spans=spans.get(task.id, []),
+                suggestion_visible=task.suggestion_visible,
                 seconds=task.seconds,
                 gold=gold is not None,
                 submitted_at=task.submitted_at,

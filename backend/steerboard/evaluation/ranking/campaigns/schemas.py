@@ -34,6 +34,14 @@ SpanLabels = Annotated[
     list[SpanLabel],
     Field(max_length=9, description="What annotators flag passages of answers with; none: no passages are flagged."),
 ]
+JudgeShown = Annotated[
+    str | None,
+    Field(
+        max_length=200,
+        description="The judge of the evaluation whose order or scores annotators see as a suggestion, which they can "
+        "hide. Its name is not shown to them.",
+    ),
+]
 SPAN_LABELS = ("factual error", "unsafe", "repetition")
 
 
@@ -76,6 +84,7 @@ class CampaignCreate(BaseModel):
     ] = 0
     qualify_items: QualifyItems = 0
     qualify_share: QualifyShare = 0.7
+    judge: JudgeShown = None
     span_labels: SpanLabels = list(SPAN_LABELS)
     limit: Annotated[int | None, Field(ge=1, description="Ask about this many prompts, drawn at random.")] = None
 
@@ -102,13 +111,16 @@ class CampaignCreate(BaseModel):
             raise ValueError(f"a {self.task_type} task has no criteria")
         elif any(criterion.points or criterion.low or criterion.high for criterion in self.criteria):
             raise ValueError("only criteria of a Likert task have points")
+        if self.judge and self.task_type == "correction":
+            raise ValueError("a judge suggests no corrections")
         if self.qualify_items and self.task_type == "correction":
             raise ValueError("corrections have no gold items to qualify by")
         return self
 
 
 class CampaignChange(BaseModel):
-    """`paused` hands out nothing new, and takes what annotators hold; `closed` takes nothing. `overlap` only rises."""
+    """`paused` hands out nothing new, and takes what annotators hold; `closed` takes nothing. `overlap` only rises.
+    An empty `judge` ends the suggestions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -119,6 +131,7 @@ class CampaignChange(BaseModel):
     gold_every: Annotated[int | None, Field(ge=0, le=1_000)] = None
     qualify_items: QualifyItems | None = None
     qualify_share: QualifyShare | None = None
+    judge: JudgeShown = None
     span_labels: SpanLabels | None = None
 
     @field_validator("span_labels")
@@ -160,6 +173,7 @@ class CampaignOut(BaseModel):
     qualify_items: int
     qualify_share: float
     span_labels: list[str]
+    judge: str | None
     items: int
     done_items: int
     gold_items: int
@@ -227,6 +241,7 @@ class RankingOut(BaseModel):
     comment: str | None
     flag: str | None
     spans: list[NamedSpanFlag]
+    suggestion_visible: bool | None
     seconds: float | None
     gold: bool
     submitted_at: dt.datetime | None
@@ -272,13 +287,32 @@ class SpanCount(BaseModel):
     by_entrant: dict[str, int]
 
 
+class JudgeAgreement(BaseModel):
+    """How far submissions agree with the judge. `agreement`: the share of the `pairs` of answers that the judge orders
+    that are in its order, a tie counting 1/2; null without any."""
+
+    submissions: int
+    pairs: int
+    agreement: float | None
+
+
+class SuggestionQuality(BaseModel):
+    """Agreement with the judge whose suggestion annotators see, `visible` or `hidden` while they worked on the item.
+    Both are over items on which the judge has a view now."""
+
+    judge: str
+    visible: JudgeAgreement
+    hidden: JudgeAgreement
+
+
 class CampaignQuality(BaseModel):
     """Annotators by name; the last 60 days with submissions, newest first; flagged passages by label, the campaign's
-    own first."""
+    own first. `suggestions`: null where annotators see none."""
 
     annotators: list[AnnotatorQuality]
     days: list[CampaignDay]
     spans: list[SpanCount]
+    suggestions: SuggestionQuality | None
 
 
 class SpanFlagRow(NamedSpanFlag):

@@ -17,6 +17,7 @@ from steerboard.accounts.access import Caller
 from steerboard.accounts.tables import Membership, Project, User
 from steerboard.datasets.errors import NameTaken
 from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.judges.service import get_judge
 from steerboard.evaluation.ranking.campaigns.schemas import AnnotatorLink, CampaignChange, CampaignCreate, GoldItem
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, random_id
 from steerboard.evaluation.standing import best_first
@@ -48,8 +49,9 @@ def get_campaign(session: Session, evaluation: Evaluation, ref: str) -> Campaign
 def create(session: Session, evaluation: Evaluation, given: CampaignCreate, actor: str) -> Campaign:
     """One item for each prompt that all entrants have answered, with the first sample of each.
 
-    Raises `BadInput` (`invalid_name`, `bad_entrants`), `NameTaken`, `NotFound` (`unknown_entrant`), and `Conflict`
-    (`answers_missing`) while an entrant is still answering, or when there is no prompt that all have answered.
+    Raises `BadInput` (`invalid_name`, `bad_entrants`), `NameTaken`, `NotFound` (`unknown_entrant`, `unknown_judge`),
+    and `Conflict` (`answers_missing`) while an entrant is still answering, or when there is no prompt that all have
+    answered.
     """
     entrants = _entrants(session, evaluation, given)
     _refuse_unanswered(session, entrants)
@@ -74,6 +76,7 @@ def create(session: Session, evaluation: Evaluation, given: CampaignCreate, acto
         qualify_items=given.qualify_items,
         qualify_share=given.qualify_share,
         span_labels=given.span_labels,
+        judge_id=get_judge(session, evaluation, given.judge).id if given.judge else None,
         state="open",
         salt=secrets.token_hex(16),
         created_by=actor,
@@ -151,7 +154,7 @@ def _campaign_name(session: Session, evaluation: Evaluation, name: str | None) -
 
 
 def change(session: Session, campaign: Campaign, given: CampaignChange) -> None:
-    """Only what was given. Raises `BadInput` (`overlap_lowered`)."""
+    """Only what was given. Raises `BadInput` (`overlap_lowered`, `no_suggestions`), `NotFound` (`unknown_judge`)."""
     session.refresh(campaign, with_for_update=True)
     if given.overlap is not None and given.overlap < campaign.overlap:
         raise BadInput(
@@ -159,9 +162,21 @@ def change(session: Session, campaign: Campaign, given: CampaignChange) -> None:
             code="overlap_lowered",
             hint="To stop earlier, close the campaign.",
         )
-    for field, value in given.model_dump(exclude_none=True).items():
+    if given.judge is not None:
+        campaign.judge_id = _judge(session, campaign, given.judge)
+    for field, value in given.model_dump(exclude_none=True, exclude={"judge"}).items():
         setattr(campaign, field, value)
     session.flush()
+
+
+def _judge(session: Session, campaign: Campaign, ref: str) -> uuid.UUID | None:
+    if not ref:
+        return None
+    if campaign.task_type == "correction":
+        raise BadInput(
+            "a judge suggests no corrections", code="no_suggestions", hint="Name a campaign of another task."
+        )
+    return get_judge(session, session.get_one(Evaluation, campaign.evaluation_id), ref).id
 
 
 def gold_of(session: Session, campaign: Campaign) -> list[GoldItem]:

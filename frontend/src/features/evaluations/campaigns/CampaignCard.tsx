@@ -105,6 +105,7 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
           <Text size="xs" c="dimmed">
             {campaign.entrants.join(", ")}
             {campaign.criteria.length > 0 && `; by ${campaign.criteria.map((one) => one.name).join(", ")}`}
+            {campaign.judge !== null && `; suggestions by ${campaign.judge}`}
           </Text>
         </div>
         <Annotators campaign={campaign} />

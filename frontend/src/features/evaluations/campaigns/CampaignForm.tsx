@@ -3,6 +3,7 @@ import {
   MultiSelect,
   NumberInput,
   SegmentedControl,
+  Select,
   SimpleGrid,
   TagsInput,
   Text,
@@ -69,6 +70,7 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
   const [qualify, setQualify] = useState<number | string>(0);
   const [share, setShare] = useState<number | string>(70);
   const [spanLabels, setSpanLabels] = useState(SPAN_LABELS);
+  const [judge, setJudge] = useState<string | null>(null);
   const [limit, setLimit] = useState<number | string>("");
   const { about, fewest, most, entrants: number } = TASKS[task];
   const best = standing.data?.items.map((one) => one.entrant) ?? names;
@@ -89,6 +91,7 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
         gold_every: Number(goldEvery),
         qualify_items: task === "correction" ? 0 : Number(qualify),
         qualify_share: Number(share) / 100,
+        judge: task === "correction" ? null : judge,
         span_labels: spanLabels,
         limit: limit === "" ? null : Number(limit),
       }),
@@ -151,6 +154,18 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
       />
       {(scored || task === "ranking") && (
         <Criteria scored={scored} criteria={criteria} onChange={setCriteria} error={error("criteria")} />
+      )}
+      {task !== "correction" && evaluation.judges.length > 0 && (
+        <Select
+          label="Judge's suggestion"
+          description="Annotators see this judge's order or scores, without its name, and can hide them"
+          placeholder="none"
+          clearable
+          data={evaluation.judges.map((one) => one.name)}
+          value={judge}
+          error={error("judge")}
+          onChange={setJudge}
+        />
       )}
       <TagsInput
         label="Labels of flagged passages"

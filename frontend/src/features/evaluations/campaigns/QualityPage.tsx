@@ -23,7 +23,7 @@ export function QualityPage() {
   const query = useQuery(qualityQuery(project, evaluation, campaign));
   return (
     <LoadedPage title={`Quality of ${campaign}`} query={query}>
-      {({ annotators, days, spans }) => (
+      {({ annotators, days, spans, suggestions }) => (
         <Page
           title={`Quality of ${campaign}`}
           about={
@@ -45,6 +45,7 @@ export function QualityPage() {
           ) : (
             <>
               <Annotators rows={annotators} />
+              {suggestions && <Suggestions of={suggestions} />}
               <Title order={2} size="h4">
                 By day
               </Title>
@@ -126,6 +127,34 @@ function Annotators({ rows }: { rows: Annotator[] }) {
         `${seconds(one.median_seconds)} each; ${count(one.skipped)} skipped, ${count(one.flagged)} flagged`
       }
     />
+  );
+}
+
+/** Whether annotators agree more with a judge whose suggestion they see. */
+function Suggestions({ of }: { of: Schemas["SuggestionQuality"] }) {
+  const rows = [
+    { name: "Suggestion visible", ...of.visible },
+    { name: "Suggestion hidden", ...of.hidden },
+  ];
+  const columns: Column<(typeof rows)[number]>[] = [
+    { title: "While annotating", cell: (one) => one.name },
+    { title: "Submissions", right: true, cell: (one) => count(one.submissions) },
+    {
+      title: "Pairs in the judge's order",
+      right: true,
+      cell: (one) => <Share of={one.agreement} n={one.pairs} />,
+    },
+  ];
+  return (
+    <>
+      <Title order={2} size="h4">
+        Agreement with {of.judge}
+      </Title>
+      <Text size="sm" c="dimmed">
+        A higher share where the suggestion was visible shows how far it draws annotators to the judge.
+      </Text>
+      <DataTable label="Agreement with the judge" rows={rows} columns={columns} keyOf={(one) => one.name} />
+    </>
   );
 }
 

@@ -74,6 +74,11 @@ export function ItemRankings({ rankings, names }: { rankings: Ranking[]; names: 
                         {[one.flag, one.skip_reason, one.comment].filter(Boolean).join("; ")}
                       </Text>
                     </Group>
+                    {one.suggestion_visible && (
+                      <Text size="xs" c="dimmed">
+                        saw a judge&apos;s suggestion
+                      </Text>
+                    )}
                     {one.spans.length > 0 && <Spans spans={one.spans} />}
                     {one.correction !== null && (
                       <details>

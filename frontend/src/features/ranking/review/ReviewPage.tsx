@@ -163,12 +163,15 @@ function Deciding({ project, campaign, review, item, onLater, onDone }: Deciding
           answers: item.answers,
           criteria: review.criteria,
           span_labels: [],
+          suggestion: null,
           draft: null,
           locked_until: "",
         }}
         queue={{
-          submit: (_, { flag: _flag, spans: _spans, seconds: _seconds, ...annotation }) =>
-            send.mutate(annotation),
+          submit: (
+            _,
+            { flag: _flag, spans: _spans, suggestion_visible: _visible, seconds: _seconds, ...annotation },
+          ) => send.mutate(annotation),
         }}
         instructions={review.instructions}
         flagged={item.annotators.flatMap((opinion) => opinion.spans ?? [])}

@@ -170,7 +170,10 @@ export function useQueue(project: string, user: string, campaign: string): Queue
     const submission = randomId();
     ended.add(done.id);
     setTasks((known) => known.filter((one) => one.id !== done.id));
-    setLast((known) => [...known, { task: done, kind, submission, work: load(done) }].slice(-50));
+    const work = load(done);
+    const seen = "suggestion_visible" in body && body.suggestion_visible === true;
+    const sent: Sent = { task: done, kind, submission, work: { ...work, suggested: work.suggested || seen } };
+    setLast((known) => [...known, sent].slice(-50));
     if (kind === "submit") setSession((known) => known + 1);
     box.add({ submission, task: done.id, campaign, kind, body });
   };

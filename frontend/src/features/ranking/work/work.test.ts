@@ -14,6 +14,7 @@ const task = (draft: Task["draft"] = null): Task => ({
   ],
   criteria: [],
   span_labels: [],
+  suggestion: null,
   draft,
   locked_until: "2030-01-01T00:00:00Z",
 });
@@ -63,10 +64,17 @@ describe("work on a task", () => {
       comment: null,
       flag: null,
       spans: [],
+      suggestion_visible: null,
     });
     expect(draftOf({ ...EMPTY, scores: { truth: { A: 3 } } }).scores).toEqual({ truth: { A: 3 } });
     expect(draftOf({ ...EMPTY, flag: " odd " }).flag).toBe("odd");
     expect(draftOf({ ...EMPTY, levels: { "": {} } }).ranks).toBeNull();
+  });
+
+  it("remembers that a suggestion was in sight", () => {
+    expect(draftOf({ ...EMPTY, suggested: true }).suggestion_visible).toBe(true);
+    expect(load(task({ ...draftOf(EMPTY), suggestion_visible: true })).suggested).toBe(true);
+    expect(load(task({ ...draftOf(EMPTY), suggestion_visible: false })).suggested).toBe(false);
   });
 
   it("is one ranking without a name where there are no criteria", () => {

@@ -14,6 +14,8 @@ export interface Work {
   comment: string;
   flag: string;
   spans: SpanFlag[];
+  /** The judge's suggestion was in sight. */
+  suggested: boolean;
   seconds: number;
 }
 
@@ -25,6 +27,7 @@ export const EMPTY: Work = {
   comment: "",
   flag: "",
   spans: [],
+  suggested: false,
   seconds: 0,
 };
 
@@ -57,6 +60,7 @@ export function load(task: Task): Work {
     comment: draft.comment ?? "",
     flag: draft.flag ?? "",
     spans: draft.spans ?? [],
+    suggested: draft.suggestion_visible ?? false,
   };
 }
 
@@ -91,5 +95,6 @@ export function draftOf(work: Work) {
     comment: work.comment || null,
     flag: work.flag.trim() || null,
     spans: work.spans,
+    suggestion_visible: work.suggested || null,
   };
 }
