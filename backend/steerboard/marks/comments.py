@@ -62,8 +62,8 @@ def check_deletable(access: Access, comment: Comment) -> None:
 
 def comments_of(session: Session, access: Access, item_id: uuid.UUID) -> list[CommentOut]:
     """The oldest first."""
-    mine = select(ItemComment).where(ItemComment.project_id == access.project.id, ItemComment.item_id == item_id)
-    return [comment_out(access, comment) for comment in session.scalars(mine.order_by(ItemComment.id))]
+    kept = select(ItemComment).where(ItemComment.project_id == access.project.id, ItemComment.item_id == item_id)
+    return [comment_out(access, comment) for comment in session.scalars(kept.order_by(ItemComment.id))]
 
 
 def add(session: Session, access: Access, type_: ItemType, item_id: uuid.UUID, name: str, text: str) -> CommentOut:
