@@ -151,7 +151,7 @@ function Suggestions({ of }: { of: Schemas["SuggestionQuality"] }) {
         Agreement with {of.judge}
       </Title>
       <Text size="sm" c="dimmed">
-        A higher share where the suggestion was visible shows how far it draws annotators to the judge.
+        A higher share where the suggestion was visible may mean that it draws annotators to the judge.
       </Text>
       <DataTable label="Agreement with the judge" rows={rows} columns={columns} keyOf={(one) => one.name} />
     </>
