@@ -44,6 +44,7 @@ NOT_RUN = {
         "demo-real.md", "make demo-real"
     ): "trains a real model for an hour; tests/e2e/pipelines/test_demo_real.py runs it with a tiny one",
     Named("deploy.md", "deploy/compose/new-env"): _CONTAINERS,
+    Named("deploy.md", "deploy/compose/walk"): _CONTAINERS,
     Named("deploy.md", "kubectl"): _CONTAINERS,
     Named("engines.md", "make setup-vllm"): _INSTALLS,
     Named("engines.md", "steerboard models serve demo-1.dt --port 8001\n"): _SERVES,
