@@ -26,6 +26,7 @@ RunKind = Literal[
     "compare",
     "check_rows",
     "push",
+    "history",
 ]
 # auto: bf16 on a GPU, fp32 on a CPU. fast: bf16 on a CPU, too, if it multiplies in it natively (AVX512-BF16, AMX).
 Precision = Literal["auto", "fp32", "bf16", "fast"]

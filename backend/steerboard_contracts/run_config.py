@@ -18,6 +18,7 @@ from steerboard_contracts.run_kinds.compare import CompareConfig
 from steerboard_contracts.run_kinds.evaluate import EvaluateConfig
 from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.run_kinds.grade import GradeConfig
+from steerboard_contracts.run_kinds.history import HistoryConfig
 from steerboard_contracts.run_kinds.judge import JudgeConfig
 from steerboard_contracts.run_kinds.mix import MixConfig
 from steerboard_contracts.run_kinds.push import PushConfig
@@ -49,7 +50,8 @@ RunConfig = Annotated[
     | Annotated[JudgeConfig, Tag("judge")]
     | Annotated[CompareConfig, Tag("compare")]
     | Annotated[CheckRowsConfig, Tag("check_rows")]
-    | Annotated[PushConfig, Tag("push")],
+    | Annotated[PushConfig, Tag("push")]
+    | Annotated[HistoryConfig, Tag("history")],
     Discriminator(_kind_of),
 ]
 RUN_CONFIG: TypeAdapter[RunConfig] = TypeAdapter(RunConfig)

@@ -4934,6 +4934,7 @@ class RunKinds(
                 "compare",
                 "check_rows",
                 "push",
+                "history",
             ]
         ]
     ]
@@ -4958,6 +4959,7 @@ class RunKinds(
                 "compare",
                 "check_rows",
                 "push",
+                "history",
             ]
         ],
         Field(
@@ -7766,6 +7768,7 @@ class TrackerCreate(Schema):
                 "compare",
                 "check_rows",
                 "push",
+                "history",
             ]
         ],
         Field(
@@ -7817,6 +7820,7 @@ class TrackerOut(Schema):
             "compare",
             "check_rows",
             "push",
+            "history",
         ]
     ]
     runs: int
@@ -8593,6 +8597,15 @@ class EvaluationReport(Schema):
     version: int
     warnings: list[str]
     win_rate_differences: list[WinRateDifference]
+
+
+class HistoryImported(Schema):
+    """
+    `not_finite`: values that were no finite numbers and are left out.
+    """
+
+    not_finite: int
+    run: RunDetail
 
 
 class ModelDetail(Schema):

@@ -85,9 +85,13 @@ def test_a_webhook_is_made_by_curl_and_its_secret_is_shown(reader: Reader, block
     Named("trackers.md", "steerboard trackers create tensorboard"),
     Named("trackers.md", "steerboard trackers change"),
     Named("trackers.md", "MLFLOW_PASSWORD"),
+    Named("trackers.md", "steerboard runs import"),
 )
 def test_trackers_are_made_and_switched_off_and_on(reader: Reader, blocks: list[Named]) -> None:
+    state = {"log_history": [{"loss": 0.7, "step": 10}, {"loss": 0.5, "step": 20}]}
+    (reader.folder / "trainer_state.json").write_text(json.dumps(state))
     printed = reader.shell(*blocks)
+    assert reader.get("runs/trl-dpo")["summary"] == {"loss": 0.5}
     assert "curves exports the train runs that begin from now on" in printed
     made = {one["name"]: one for one in reader.get("trackers")}
     assert made["curves"]["active"]

@@ -43,7 +43,7 @@ def test_a_field_that_a_kind_is_described_by_is_one_of_its_config() -> None:
 
 def test_every_kind_is_done_by_a_stage_an_endpoint_or_runs_of_its_own() -> None:
     for kind in all_kinds():
-        ways = (kind.run in stage_modules(), kind.asks_endpoint == "always", kind.run == "evaluate")
+        ways = (kind.run in stage_modules(), kind.asks_endpoint == "always", kind.run in ("evaluate", "history"))
         assert sum(ways) == 1, kind.word
     for module in stage_modules().values():
         assert find_spec(module) is not None, module

@@ -37,6 +37,7 @@ from steerboard.runs import quota_api
 from steerboard.runs.comparison import api as run_comparison
 from steerboard.sharing import api as sharing
 from steerboard.trackers import api as trackers
+from steerboard.trackers.histories import api as histories
 
 _OF_PROJECT: tuple[APIRouter, ...] = (
     ranking.router,
@@ -64,6 +65,7 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     arena.router,
     notices.router,
     trackers.router,
+    histories.router,
     evaluation.router,
     prompts.router,
     evaluation_imports.router,

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from steerboard.cli import run_marks
 from steerboard.cli.client import Client, path_of
+from steerboard.cli.histories import import_history
 from steerboard.cli.models.uploads import with_folders
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json, tell
 from steerboard.cli.output.held_out_changes import print_held_out_changes
@@ -27,10 +28,11 @@ from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import BadInput
 
 app = typer.Typer(
-    help="Start, find, inspect, tag, pause, change, cancel, resume and delete runs, and read their logs.",
+    help="Start, import, find, inspect, tag, pause, change, cancel, resume and delete runs, and read their logs.",
     no_args_is_help=True,
 )
 app.add_typer(run_marks.app)
+app.command("import")(import_history)
 
 Reference = Annotated[str, typer.Argument(help="PIPELINE.STAGE, for example demo-1.sft, id or the end of an id.")]
 FOLLOW_SECONDS = 1.0

@@ -21,12 +21,12 @@ EVALUATION_PARTS: tuple[RunKind, ...] = ("answer", "compare", "judge", "reward")
 """Kinds of the runs that an evaluation starts, never a recipe or a launch form."""
 UNLISTED: RunKind = "check_rows"
 """What the platform's own pages and commands ask for. It is in no list, and needs no device."""
-ASKED_FOR: tuple[RunKind, ...] = ("push",)
+ASKED_FOR: tuple[RunKind, ...] = ("push", "history")
 """Kinds of runs that only an endpoint of their own starts, which knows more than a launch form or a recipe."""
 
 _STAGES = "steerboard_workers.stages"
-# Their work is that of other runs, and an endpoint's.
-_WITHOUT_STAGE: tuple[RunKind, ...] = ("evaluate", "judge")
+# Their work is that of other runs, an endpoint's, or of another trainer.
+_WITHOUT_STAGE: tuple[RunKind, ...] = ("evaluate", "judge", "history")
 # In the order of lists.
 _OTHERS: tuple[RunKind, ...] = (
     "generate",

@@ -3897,6 +3897,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/histories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import History
+         * @description Import the metrics of a run that another trainer made, as a run to compare with: the `trainer_state.json` of
+         *     transformers and TRL, or a CSV, JSONL, JSON or Parquet table with a row for each step, as W&B and Trackio export it.
+         *     Error codes of a 422: `bad_history`, and those of a dataset's file.
+         */
+        post: operations["import_history"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/row-check": {
         parameters: {
             query?: never;
@@ -8523,6 +8545,15 @@ export interface components {
             edited: number;
             /** Flipped */
             flipped: number;
+        };
+        /**
+         * HistoryImported
+         * @description `not_finite`: values that were no finite numbers and are left out.
+         */
+        HistoryImported: {
+            /** Not Finite */
+            not_finite: number;
+            run: components["schemas"]["RunDetail"];
         };
         /** HubTokenChange */
         HubTokenChange: {
@@ -15718,7 +15749,7 @@ export interface components {
             /** Active */
             active?: boolean | null;
             /** Run Kinds */
-            run_kinds?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push")[] | null;
+            run_kinds?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history")[] | null;
             /** Secret */
             secret?: string | null;
             /** Settings */
@@ -15738,7 +15769,7 @@ export interface components {
              *       "train"
              *     ]
              */
-            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push")[];
+            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history")[];
             /** Secret */
             secret?: string | null;
             /** Settings */
@@ -15782,7 +15813,7 @@ export interface components {
             /** Next Look At */
             next_look_at: string | null;
             /** Run Kinds */
-            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push")[];
+            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history")[];
             /** Runs */
             runs: number;
             /** Settings */
@@ -31312,7 +31343,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 /** @description Such as `state:failed eval_loss < 1.2 tag:good -judge`; docs/runs.md describes it. */
@@ -31494,6 +31525,82 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    import_history: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                    /** Name */
+                    name?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HistoryImported"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -33024,7 +33131,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history";
                 project: string;
             };
             cookie?: never;

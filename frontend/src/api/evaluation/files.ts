@@ -1,5 +1,5 @@
 import { api, data } from "../client";
-import { form, type Fields } from "./form";
+import { form, type Fields } from "../form";
 
 export type AnswerFormat = "fastchat" | "alpaca_eval" | "arena_hard";
 

@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "../client";
-import { form, type Fields } from "./form";
+import { form, type Fields } from "../form";
 
 export type PromptSet = Schemas["PromptSetOut"];
 

@@ -6,6 +6,7 @@ import type { Schemas } from "../../api/client";
 import { datasetQuery, deleteDataset } from "../../api/datasets/datasets";
 import { reviewQuery } from "../../api/datasets/review";
 import { useMay } from "../../api/accounts/session";
+import { ItemComments } from "../../shared/comments/ItemComments";
 import { LoadedPage } from "../../shared/Feedback";
 import { count } from "../../shared/format/format";
 import { PushToHub } from "../../shared/forms/PushToHub";
@@ -166,6 +167,7 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
           </Tabs.Panel>
         )}
       </Tabs>
+      <ItemComments project={project} type="dataset" item={dataset.id} about="this dataset" />
     </Page>
   );
 }

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { deleteModel, lineageQuery, modelQuery } from "../../api/models/models";
+import { ItemComments } from "../../shared/comments/ItemComments";
 import { Loaded, LoadedPage } from "../../shared/Feedback";
 import { bytes, count, result, signed, counted } from "../../shared/format/format";
 import { Graph, type GraphNode } from "../../shared/charts/Graph";
@@ -125,6 +126,7 @@ export function ModelPage() {
               {(graph) => <LineageGraph project={project} lineage={graph} />}
             </Loaded>
           </section>
+          <ItemComments project={project} type="model" item={found.id} about="this model" />
         </Page>
       )}
     </LoadedPage>

@@ -8,6 +8,7 @@ import { cancelPipeline, pipelineQuery, resumePipeline } from "../../api/runs/pi
 import { changeRuns } from "../../api/runs/list";
 import { useMay } from "../../api/accounts/session";
 import { useNow } from "../../shared/format/clock";
+import { ItemComments } from "../../shared/comments/ItemComments";
 import { Costs } from "../../shared/costs/Costs";
 import { LoadedPage } from "../../shared/Feedback";
 import { seconds } from "../../shared/format/format";
@@ -211,6 +212,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
           <Recipe pipeline={pipeline} />
         </Tabs.Panel>
       </Tabs>
+      <ItemComments project={project} type="pipeline" item={pipeline.id} about="this pipeline" />
     </Page>
   );
 }

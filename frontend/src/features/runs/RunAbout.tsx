@@ -10,7 +10,8 @@ export function RunAbout({ run }: { run: RunDetail }) {
   const live = !ENDED.includes(run.state);
   return (
     <>
-      {run.method ?? run.kind} in pool {run.pool}
+      {run.method ?? run.kind}
+      {run.kind !== "history" && ` in pool ${run.pool}`}
       {run.pipeline && (
         <>
           , part of{" "}

@@ -10,6 +10,9 @@ import { LinkButton, useProject } from "../../shared/links";
 import { ChangeSettings } from "./ChangeSettings";
 import { Confirm } from "../../shared/Confirm";
 
+/** Kinds that no launch form starts. */
+const ASKED_FOR = ["push", "history"];
+
 /** The settings that the failed run's error suggests. */
 type Fix = { changes: Record<string, unknown>; says: string };
 
@@ -47,7 +50,7 @@ export function RunActions({ run }: { run: RunDetail }) {
   const active = ["pending", "queued", "running", "paused"].includes(run.state);
   return (
     <Group gap="xs">
-      {!("evaluation" in run.config) && (
+      {!("evaluation" in run.config) && !ASKED_FOR.includes(run.kind) && (
         <LinkButton
           component="a"
           variant="default"

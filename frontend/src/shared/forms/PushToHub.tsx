@@ -129,10 +129,13 @@ function PushForm({ project, kind, name, adapter }: Properties) {
           </Text>
           <Loaded query={card} rows={6}>
             {(found) => (
-              <ScrollArea.Autosize mah={320} type="auto" offsetScrollbars>
-                <Code block aria-label="Preview of the card">
-                  {found.text}
-                </Code>
+              <ScrollArea.Autosize
+                mah={320}
+                type="auto"
+                offsetScrollbars
+                viewportProps={{ tabIndex: 0, role: "group", "aria-label": "Preview of the card" }}
+              >
+                <Code block>{found.text}</Code>
               </ScrollArea.Autosize>
             )}
           </Loaded>
@@ -146,7 +149,7 @@ function TokenNote({ project }: { project: string }) {
   const token = useQuery(hubTokenQuery(project));
   if (!token.data) return null;
   const settings = (
-    <Link size="sm" underline="always" to="/p/$project/settings/project" params={{ project }}>
+    <Link c="inherit" size="sm" underline="always" to="/p/$project/settings/project" params={{ project }}>
       settings
     </Link>
   );

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import type { Schemas } from "../../../api/client";
 import { type Evaluation, evaluationKeys } from "../../../api/evaluation/evaluations";
-import type { Fields } from "../../../api/evaluation/form";
+import type { Fields } from "../../../api/form";
 import { SendForm } from "../../../shared/forms/SendForm";
 import { FileChoice } from "../parts";
 import { type FileField, fieldsSent } from "./fields";

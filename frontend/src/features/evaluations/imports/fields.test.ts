@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { form } from "../../../api/evaluation/form";
+import { form } from "../../../api/form";
 import { ANSWERS } from "./answers";
 import { fieldsSent } from "./fields";
 import { JUDGMENTS } from "./judgments";

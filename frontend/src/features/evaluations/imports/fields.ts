@@ -1,4 +1,4 @@
-import type { Fields } from "../../../api/evaluation/form";
+import type { Fields } from "../../../api/form";
 
 /** A field that only one sort of file has: a text, the name of an entrant, or a switch. */
 export interface FileField {

@@ -15,6 +15,7 @@ import { Page } from "../../../shared/Page";
 import type { RunsSearch } from "../../../shared/search";
 import { ColumnsButton } from "./ColumnsButton";
 import { FilterBox } from "./FilterBox";
+import { ImportHistory } from "./ImportHistory";
 import { RunRows } from "./RunRows";
 import { SelectionBar } from "./SelectionBar";
 import { ViewsMenu } from "../../../shared/views/ViewsMenu";
@@ -56,7 +57,7 @@ export function RunsPage() {
   const view: RunViewQuery = { filter: search.filter ?? "", sort: search.sort ?? NEWEST, columns };
 
   return (
-    <Page title="Runs">
+    <Page title="Runs" actions={mayRun && <ImportHistory project={project} />}>
       {!none && (
         <>
           <FilterBox

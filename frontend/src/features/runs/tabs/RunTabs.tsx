@@ -69,7 +69,7 @@ export function RunTabs({
       ? tabs[0]![0]
       : run.state === "failed"
         ? "life"
-        : trains
+        : trains || run.kind === "history"
           ? "charts"
           : "log";
   const open = tabs.some(([name]) => name === chosen) ? chosen! : first;

@@ -182,5 +182,5 @@ function describe(kind: TrackerKind, field: Field, project: string): string {
       : "Only for a server of your own, which the operator has to allow.";
   if (field === "user") return "Only where the server wants a user and a password.";
   if (field === "entity") return "By default that of the key.";
-  return `By default ${project}.`;
+  return `By default the name of this project, ${project}.`;
 }

@@ -42,7 +42,7 @@ function Trackers() {
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={620}>
           Runs of {project} are exported to each tracker while they run: metrics, settings, results and links.
-          A run never waits for a tracker, and never fails by it.
+          A run never waits for a tracker, and never fails because of one.
         </Text>
         {!!trackers.data?.length && create}
       </Group>

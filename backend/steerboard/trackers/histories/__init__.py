@@ -1,0 +1,1 @@
+"""Metrics of runs that other trainers made, brought in to compare with."""
