@@ -75,8 +75,8 @@ def test_a_table_becomes_a_run(world: TrackerWorld, name: str, content: str) -> 
     ("name", "content", "says"),
     [
         ("a.csv", "when,loss\n1,2\n", "no metric at any step"),
-        ("a.csv", "step,loss\n1.5,2\n", "no whole number"),
-        ("a.csv", "step,loss\n-1,2\n", "no whole number"),
+        ("a.csv", "step,loss\n1.5,2\n", "instead of a whole number"),
+        ("a.csv", "step,loss\n-1,2\n", "instead of a whole number"),
         ("a.csv", "step,a - loss,b - loss\n1,2,3\n", "export one run at a time"),
         ("a.jsonl", '{"step": 1, "loss": 2}\n{"step": 2,\n', "line 2"),
         ("a.jsonl", '{"step": 1, "lo\\u0000ss": 2}\n', "cannot be the name"),

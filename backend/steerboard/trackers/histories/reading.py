@@ -25,7 +25,7 @@ _STEPS = ("step", "_step", "Step", "global_step", "train/global_step", "trainer/
 _NO_METRICS = frozenset(
     {*_STEPS, "epoch", "train/epoch", "_runtime", "_timestamp", "timestamp", "wall_time", "Wall time"}
 )
-# W&B's export of a chart has the bounds of each point beside it.
+# W&B's export of a chart has the bounds of each point in columns of their own.
 _BOUNDS = ("__MIN", "__MAX")
 # Same quantity, other name; all others keep theirs.
 _OURS = {"learning_rate": "lr", "rewards/accuracies": "pair_accuracy"}
@@ -136,18 +136,18 @@ def _read(history: History, rows: Iterable[tuple[int, dict[str, Any]]], label: s
 
 
 def _step(row: Mapping[str, Any], number: int) -> int | None:
-    """None for a row of none, such as one of the system's."""
+    """The row's step. A row without one, such as one of the system's, gives None."""
     given = next((row[name] for name in _STEPS if row.get(name) not in (None, "")), None)
     if given is None:
         return None
     step = _number(given)
     if step is None or not math.isfinite(step) or step != int(step) or not 0 <= step <= _LAST_STEP:
-        raise _fault(f"row {number}", f"has {str(given)[:40]!r} as its step, which is no whole number from 0")
+        raise _fault(f"row {number}", f"has {str(given)[:40]!r} as its step instead of a whole number from 0")
     return int(step)
 
 
 def _number(given: object) -> float | None:
-    """None for what is no number, such as an empty cell or a text."""
+    """The value as a number. An empty cell, a text and a truth value give None."""
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         return None
     try:
