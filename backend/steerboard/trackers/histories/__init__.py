@@ -1,1 +1,1 @@
-"""Metrics of runs that other trainers made, brought in to compare with."""
+"""Metrics of runs that other trainers made, imported to compare with."""
