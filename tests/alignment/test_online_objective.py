@@ -110,6 +110,10 @@ def test_the_weights_of_tokens_are_of_the_kl_in_the_loss_too():
         ("grpo", {"scaling": "none", "reducer": "constant", "kl_estimator": "k2"}),
         ("reinforce_pp", {}),
         ("reinforce_pp", {"baseline": True}),
+        *(
+            (method, {"scaling": "none", "reducer": "constant", "kl_weight": 0.5})
+            for method in ("gspo", "cispo", "dapo", "sapo")
+        ),
     ],
 )
 def test_a_tabular_policy_becomes_the_reference_times_the_exponential_of_its_rewards(method, changes):
@@ -120,7 +124,7 @@ def test_a_tabular_policy_becomes_the_reference_times_the_exponential_of_its_rew
     reference = torch.tensor([0.4, 0.3, 0.1, 0.2], dtype=torch.float64)
     wanted = reference * (rewards / beta).exp()
     wanted /= wanted.sum()
-    config = config_of(method, answers=256, kl_weight=beta, **changes)
+    config = config_of(method, **{"answers": 256, "kl_weight": beta, **changes})
     of, objective = training_of(config), PolicyGradientObjective(config, Turn(), 1)
     logits = reference.log().clone().requires_grad_()
     for step in range(120):

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.policy_gradient import advantages as adv
-from steerboard_workers.alignment.policy_gradient import kl, losses
+from steerboard_workers.alignment.policy_gradient import clipping, kl, losses
 
 NAN = float("nan")
 THREE_OF_EIGHT = [[1, 1, 1, 0, 0, 0, 0, 0]]
@@ -211,23 +211,23 @@ def reinforce(log_probs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor
 
 def test_hand_worked_losses():
     ratio = losses.ratios(NEW, OLD)
-    assert losses.clipped_surrogate(ratio, A).mean().item() == pytest.approx(-0.6333, abs=1e-4)
+    assert clipping.clipped_surrogate(ratio, A).mean().item() == pytest.approx(-0.6333, abs=1e-4)
     assert reinforce(torch.tensor([-0.5, -1, -1.5]), A).mean().item() == pytest.approx(0.8333, abs=1e-4)
     steep, weights = torch.tensor([1.0, -1, -4]), torch.tensor([0.5, 1, 10])
-    assert losses.clipped_surrogate(weights, steep, dual=3.0).mean().item() == pytest.approx(4.1667, abs=1e-4)
-    assert losses.clipped_surrogate(weights, steep).mean().item() == pytest.approx(40.5 / 3)
+    assert clipping.clipped_surrogate(weights, steep, dual=3.0).mean().item() == pytest.approx(4.1667, abs=1e-4)
+    assert clipping.clipped_surrogate(weights, steep).mean().item() == pytest.approx(40.5 / 3)
     whole = losses.sequence_ratios(NEW, OLD, torch.tensor([3.0]))
-    assert losses.clipped_surrogate(whole, A).mean().item() == pytest.approx(-0.6057, abs=1e-4)
+    assert clipping.clipped_surrogate(whole, A).mean().item() == pytest.approx(-0.6057, abs=1e-4)
     with pytest.raises(ValueError, match="above 1"):
-        losses.clipped_surrogate(ratio, A, dual=1.0)
+        clipping.clipped_surrogate(ratio, A, dual=1.0)
 
 
 def test_the_first_pass_over_new_answers_has_ratio_1_and_the_gradient_of_reinforce():
     log_probs = NEW.clone().requires_grad_()
     ratio = losses.ratios(log_probs, log_probs.detach())
     assert ratio.tolist() == [1, 1, 1]
-    assert not losses.clipped_tokens(ratio, A).any()
-    (ours,) = torch.autograd.grad(losses.clipped_surrogate(ratio, A).sum(), log_probs)
+    assert not clipping.clipped_tokens(ratio, A).any()
+    (ours,) = torch.autograd.grad(clipping.clipped_surrogate(ratio, A).sum(), log_probs)
     (theirs,) = torch.autograd.grad(reinforce(log_probs, A).sum(), log_probs)
     torch.testing.assert_close(ours, theirs)
 
@@ -236,9 +236,9 @@ def test_the_first_pass_over_new_answers_has_ratio_1_and_the_gradient_of_reinfor
 def test_clipped_tokens_are_those_without_a_gradient(low, high):
     ratio = torch.tensor([0.5, 0.85, 1.25, 1.5] * 2, requires_grad=True)
     a = torch.tensor([1.0] * 4 + [-1.0] * 4)
-    (gradient,) = torch.autograd.grad(losses.clipped_surrogate(ratio, a, low, high).sum(), ratio)
-    assert losses.clipped_tokens(ratio, a, low, high).tolist() == (gradient == 0).tolist()
-    assert losses.clipped_tokens(ratio, a, low, high).tolist()[2] == (high == 0.2)
+    (gradient,) = torch.autograd.grad(clipping.clipped_surrogate(ratio, a, low, high).sum(), ratio)
+    assert clipping.clipped_tokens(ratio, a, low, high).tolist() == (gradient == 0).tolist()
+    assert clipping.clipped_tokens(ratio, a, low, high).tolist()[2] == (high == 0.2)
 
 
 def test_a_critic_gains_nothing_by_leaving_the_clip_towards_the_return():
@@ -270,7 +270,7 @@ def test_splitting_a_batch_changes_neither_loss_nor_gradient(lengths, data):
         part = slice(start, start + int(counts.sum()))
         of = losses.sequence_ratios(log_probs[part], old[part], counts) if whole_sequences else None
         of = losses.ratios(log_probs[part], old[part]) if of is None else of
-        surrogate = losses.clipped_surrogate(of, a[part])
+        surrogate = clipping.clipped_surrogate(of, a[part])
         return losses.reduced(surrogate, counts, reducer, 5) / losses.reduced_count(lengths, reducer)
 
     for reducer, whole in itertools.product(("token", "sequence", "constant"), (False, True)):

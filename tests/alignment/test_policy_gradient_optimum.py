@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from steerboard_workers.alignment.policy_gradient import advantages as adv
-from steerboard_workers.alignment.policy_gradient import kl, losses
+from steerboard_workers.alignment.policy_gradient import clipping, kl, losses
 
 REWARDS = torch.tensor([1.0, 0.3, -0.2, 0.6])
 REFERENCE = torch.tensor([0.1, 0.9, -0.4, 0.0]).log_softmax(0)
@@ -62,7 +62,7 @@ def test_the_clipped_loss_with_a_critic_finds_the_best_policy(inner, dual):
         (chance * losses.value_loss(value.expand(4), returns, before.expand(4), 0.2)).sum().backward()
         critic.step()
         before.copy_(value.detach())
-        return (chance * losses.clipped_surrogate(losses.ratios(log_pi, old), a, dual=dual)).sum()
+        return (chance * clipping.clipped_surrogate(losses.ratios(log_pi, old), a, dual=dual)).sum()
 
     torch.testing.assert_close(learned(loss, inner=inner), best(), atol=0.01, rtol=0)
     assert value.item() == pytest.approx(float(rewards_less_kl(best().log()) @ best()), abs=0.05)
@@ -76,7 +76,7 @@ def of_groups(weigh: Callable[[np.ndarray], np.ndarray], in_reward: bool, n: int
         given = rewards_less_kl(old) if in_reward else REWARDS
         a = torch.from_numpy(weigh(given[drawn].numpy())).float()
         chance = old[drawn].sum(1).exp()
-        total = (chance * losses.clipped_surrogate(losses.ratios(log_pi, old)[drawn], a).mean(1)).sum()
+        total = (chance * clipping.clipped_surrogate(losses.ratios(log_pi, old)[drawn], a).mean(1)).sum()
         if not in_reward:
             total = total + BETA * (old.exp() * kl.penalty(log_pi, REFERENCE, "k2")).sum()
         return total

@@ -1,7 +1,7 @@
 """Losses and gradients of policy gradients equal those of TRL 1.16's trainers, where the formula is the same.
 
-GRPO's three reducers with k3 in the loss and clipped ratios (TRL's own default multiplies the KL by the ratio, which is
-turned off). RLOO's trainer clips the ratio of a whole answer, and ours
+GRPO's three reducers, ratios of sequences, bounded weights and gates, with k3 in the loss (TRL's own default multiplies
+the KL by the ratio, which is turned off). RLOO's trainer clips the ratio of a whole answer, and ours
 that of each token, so these agree where all ratios are 1: in gradients, and up to the longest answer, by which ours is
 divided. Advantages have another constant that keeps their division finite (1e-4 there).
 """
@@ -114,10 +114,7 @@ def theirs(name: str, model, batch: list[Example], tokenizer, folder, **config):
         per_device_train_batch_size=4,
         num_generations=4,
         max_completion_length=LONGEST,
-        epsilon=LOW,
-        epsilon_high=HIGH,
-        beta=0.0,
-        **config,
+        **{"epsilon": LOW, "epsilon_high": HIGH, "beta": 0.0, **config},
     )
     trained = copy.deepcopy(model)
     trainer = getattr(trl, f"{name}Trainer")(
@@ -149,6 +146,31 @@ def test_grpos_loss_and_gradient_equal_trls(model, own_tokenizer, tmp_path, redu
         torch.testing.assert_close(gradient, others[name], rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("method", "changes", "named"),
+    [
+        ("gspo", {}, {"loss_type": "grpo", "importance_sampling_level": "sequence"}),
+        ("gspo", {"clip_low": 0.02, "clip_high": 0.03}, {"loss_type": "grpo", "importance_sampling_level": "sequence"}),
+        ("cispo", {"clip_high": 0.4}, {"loss_type": "cispo", "epsilon_high": 1.4}),
+        ("cispo", {}, {"loss_type": "cispo", "epsilon_high": 5.0}),
+        ("dapo", {}, {"loss_type": "dapo"}),
+        ("sapo", {}, {"loss_type": "sapo"}),
+    ],
+)
+def test_policy_losses_and_their_gradients_equal_trls(model, own_tokenizer, tmp_path, method, changes, named):
+    """With the KL that TRL adds, which these methods leave out."""
+    batch = answered(len(own_tokenizer), False, model)
+    config = needed_method(method).config(method=method, **changes)
+    loss, gradients = ours(model, batch, method=method, kl_weight=KL, kl_estimator="k3", **changes)
+    bounds = {"epsilon": config.clip_low or LOW, "epsilon_high": config.clip_high or HIGH}
+    expected, others = theirs(
+        "GRPO", model, batch, own_tokenizer, tmp_path, use_bias_correction_kl=False, **{**bounds, **named}
+    )
+    assert loss == pytest.approx(expected, rel=1e-5)
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, others[name], rtol=1e-3, atol=1e-6)
+
+
 def test_rloos_gradient_equals_trls_before_the_first_update(model, own_tokenizer, tmp_path):
     batch = answered(len(own_tokenizer), True, model)
     _, gradients = ours(model, batch, method="rloo", kl_weight=0.0, clip_low=LOW, clip_high=HIGH)
@@ -168,4 +190,7 @@ def test_advantages_are_those_of_trls_formulas_but_for_what_keeps_a_division_fin
     )
     mean, std = rewards.mean(1, keepdims=True), rewards.std(1, ddof=1, keepdims=True)
     np.testing.assert_allclose(grpo, (rewards - mean) / (std + 1e-4), rtol=1e-3)
+    step = training_of(needed_method("grpo").config.model_validate({"method": "grpo", "scaling": "batch"}))
+    whole = np.concatenate(step.advantages(answers)).reshape(2, 4)
+    np.testing.assert_allclose(whole, (rewards - mean) / (rewards.std(ddof=1) + 1e-4), rtol=1e-3)
     np.testing.assert_allclose(rloo, rewards - (rewards.sum(1, keepdims=True) - rewards) / 3)

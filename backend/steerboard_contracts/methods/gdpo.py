@@ -43,8 +43,15 @@ class GdpoConfig(GroupedConfig):
         Field(description="Whether the KL is subtracted from the reward or added to the loss; here only the latter."),
     ] = "loss"
 
+    @property
+    def compared_with(self) -> str:
+        return (
+            "several rewards, each the mean of its prompt's answers, over their standard deviation; their weighted sum "
+            "all answers of the step"
+        )
+
     def reward_fault(self, given: Collection[str]) -> str | None:
-        rewards = self.sources(given) + (self.overlong_tokens is not None) + (self.cut_penalty > 0)
+        rewards = self.sources(given) + self.shapes_length + (self.cut_penalty > 0)
         if not self.sources(given) or rewards > 1:
             return super().reward_fault(given)
         return "there is one reward, and several are to be normalised apart: give another one, or take another method"

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
 from steerboard_contracts.metric_order import ONLINE_METRICS
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, KlPlace, Reducer
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, KlPlace, Reducer, ScaledConfig
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.specs.tuning import TuningName
@@ -17,7 +17,7 @@ PAPERS = {"source": "arXiv 2402.03300, Section 4.2"}
 WITHOUT_BIAS = {"source": "std and sequence: arXiv 2402.03300, Eq. 3; none and constant: arXiv 2503.20783 (Dr. GRPO)"}
 
 
-class GrpoConfig(GroupedConfig):
+class GrpoConfig(ScaledConfig):
     """Eq. 3 of arXiv 2402.03300: rewards less their group's mean, over its standard deviation.
 
     `scaling: none` with `reducer: constant` is Dr. GRPO, arXiv 2503.20783.
@@ -25,15 +25,6 @@ class GrpoConfig(GroupedConfig):
 
     method: Annotated[Literal["grpo"], Field(description="The training method.")]
     lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPERS)] = 1e-6
-    answers: Annotated[
-        int,
-        Field(
-            ge=2,
-            le=256,
-            description="Answers sampled per prompt.",
-            json_schema_extra={"source": "GRPOConfig of TRL 1.16; 64 in arXiv 2402.03300"},
-        ),
-    ] = 8
     kl_weight: Annotated[
         NonNegative,
         Field(
@@ -47,14 +38,6 @@ class GrpoConfig(GroupedConfig):
             description="Whether the KL is subtracted from the reward or added to the loss.", json_schema_extra=PAPERS
         ),
     ] = "loss"
-    scaling: Annotated[
-        Literal["std", "none"],
-        Field(
-            description="Divide by the standard deviation of a prompt's rewards, which favours prompts that are "
-            "nearly always or nearly never solved.",
-            json_schema_extra=WITHOUT_BIAS,
-        ),
-    ] = "std"
     reducer: Annotated[
         Reducer,
         Field(

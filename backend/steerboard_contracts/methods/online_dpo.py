@@ -48,7 +48,7 @@ class OnlineDpoConfig(RewardedOnlineConfig):
             le=64,
             description="Ask further prompts, at most this often in a step, until as many as a batch has are answered "
             "with unequal rewards.",
-            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Section 3.2, for groups; the paper does without"},
+            json_schema_extra={"source": "arXiv 2503.14476, Section 3.2, for groups; the paper does without"},
         ),
     ] = 4
     share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
@@ -77,5 +77,5 @@ SPEC = MethodSpec(
     changeable=("lr", "beta"),
     form=("rules", "answers", "beta", "max_new_tokens"),
     first_metrics=("eval_pair_accuracy", "pair_accuracy", *ONLINE_METRICS),
-    place=114,
+    place=120,
 )

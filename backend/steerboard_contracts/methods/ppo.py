@@ -84,6 +84,10 @@ class PpoConfig(PolicyGradientConfig):
         ),
     ] = 0
 
+    @property
+    def compared_with(self) -> str:
+        return "what a critic expects at each token (GAE), then all tokens of the sampling"
+
 
 SPEC = MethodSpec(
     name="ppo",

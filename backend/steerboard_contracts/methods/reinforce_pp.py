@@ -35,6 +35,11 @@ class ReinforcePpConfig(PolicyGradientConfig):
         Field(description="Subtract the mean reward of the answers to the same prompt; needs 2 answers or more."),
     ] = False
 
+    @property
+    def compared_with(self) -> str:
+        of_group = "the mean of its prompt's answers, then " if self.baseline else ""
+        return f"{of_group}all tokens of the step"
+
     @model_validator(mode="after")
     def _has_a_baseline(self) -> ReinforcePpConfig:
         if self.baseline and self.answers < 2:

@@ -38,6 +38,10 @@ class RlooConfig(GroupedConfig):
         ),
     ] = "constant"
 
+    @property
+    def compared_with(self) -> str:
+        return "the mean of the other answers to its prompt"
+
 
 SPEC = MethodSpec(
     name="rloo",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Annotated, Literal
 
@@ -13,11 +14,18 @@ from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen, FurtherData
 
+Ratio = Literal["token", "sequence"]
+Clip = Literal["surrogate", "weight", "gate"]
 Reducer = Literal["token", "sequence", "constant"]
+Scaling = Literal["std", "batch", "none"]
 KlPlace = Literal["reward", "loss"]
 KlEstimator = Literal["k1", "k2", "k3"]
 
-CLIP = {"source": "arXiv 1707.06347: 0.2; asymmetric: arXiv 2503.14476 (DAPO), 0.2 and 0.28"}
+CLIP = {
+    "source": "arXiv 1707.06347: 0.2; asymmetric: arXiv 2503.14476, 0.2 and 0.28; of sequences: arXiv 2507.18071, "
+    "0.0003 and 0.0004; of weights: arXiv 2510.13786, none and 4"
+}
+GATE = {"source": "arXiv 2511.20347: 1 and 1.05"}
 KL_REFERENCE = Frozen(
     "reference",
     POLICIES,
@@ -35,7 +43,11 @@ PRETRAINING = FurtherData(
 
 
 class PolicyGradientConfig(RewardedOnlineConfig):
-    """The config of methods that learn by the clipped policy gradient, near a reference."""
+    """The config of methods that learn by the clipped policy gradient, near a reference.
+
+    A policy loss is one value of each of `ratio`, `clip`, `reducer`, and of what advantages are: methods are names for
+    combinations.
+    """
 
     kl_weight: Annotated[
         NonNegative, Field(description="Weight of the KL from the reference; 0 turns it off, and needs no reference.")
@@ -54,18 +66,59 @@ class PolicyGradientConfig(RewardedOnlineConfig):
             json_schema_extra={"source": "k2: arXiv 2501.03262; k3: arXiv 2402.03300, Eq. 4"},
         ),
     ] = None
+    ratio: Annotated[
+        Ratio,
+        Field(
+            description="Whether each token has its own ratio to the policy that sampled, or all tokens of an answer "
+            "the geometric mean of these, so that an answer is clipped as a whole.",
+            json_schema_extra={"source": "token: arXiv 1707.06347; sequence: arXiv 2507.18071, Eq. 7 and 14"},
+        ),
+    ] = "token"
+    clip: Annotated[
+        Clip,
+        Field(
+            description="surrogate: beyond clip_low and clip_high a ratio gains nothing, and has no gradient; weight: "
+            "every token is learned, by a ratio that is bounded by them; gate: the further a ratio is from 1, the less "
+            "it counts, by gate_positive and gate_negative.",
+            json_schema_extra={
+                "source": "surrogate: arXiv 1707.06347, Eq. 7; weight: arXiv 2506.13585, Eq. 4; gate: arXiv 2511.20347"
+            },
+        ),
+    ] = "surrogate"
     clip_low: Annotated[
-        Finite, Field(gt=0, lt=1, description="Ratios below 1 minus this teach nothing more.", json_schema_extra=CLIP)
+        Finite | None,
+        Field(
+            gt=0,
+            lt=1,
+            description="Ratios below 1 minus this teach nothing more, or have that weight; null for no bound below. "
+            "Without effect on a gate.",
+            json_schema_extra=CLIP,
+        ),
     ] = 0.2
     clip_high: Annotated[
         Positive | None,
-        Field(description="Ratios above 1 plus this teach nothing more; clip_low by default.", json_schema_extra=CLIP),
+        Field(
+            description="Ratios above 1 plus this teach nothing more, or have that weight; clip_low by default. "
+            "Without effect on a gate.",
+            json_schema_extra=CLIP,
+        ),
     ] = None
+    gate_positive: Annotated[
+        Positive,
+        Field(
+            description="With clip gate: how soon tokens with a positive advantage count less as their ratio leaves 1.",
+            json_schema_extra=GATE,
+        ),
+    ] = 1.0
+    gate_negative: Annotated[
+        Positive, Field(description="gate_positive for the other tokens.", json_schema_extra=GATE)
+    ] = 1.05
     dual_clip: Annotated[
         Finite | None,
         Field(
             gt=1,
-            description="The loss of a token with a negative advantage is at most this times the advantage's size.",
+            description="The loss of a token with a negative advantage is at most this times the advantage's size; "
+            "with clip surrogate only.",
             json_schema_extra={"source": "arXiv 1912.09729, Eq. 5: 3"},
         ),
     ] = None
@@ -74,7 +127,7 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         Field(
             description="The loss is the mean over all tokens, the mean over answers of the mean over their tokens, or "
             "the sum over tokens divided by answers times the longest answer that is allowed.",
-            json_schema_extra={"source": "token: arXiv 2503.14476 (DAPO), Eq. 12"},
+            json_schema_extra={"source": "token: arXiv 2503.14476, Eq. 12"},
         ),
     ] = "token"
     minibatches: Annotated[
@@ -98,7 +151,7 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         bool,
         Field(
             description="Leave out prompts whose answers all have the same reward.",
-            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Section 3.2; `refill` samples others for them"},
+            json_schema_extra={"source": "arXiv 2503.14476, Section 3.2; `refill` samples others for them"},
         ),
     ] = False
     entropy_weight: Annotated[
@@ -152,8 +205,15 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         return self.kl_estimator or ("k1" if self.kl_in == "reward" else "k2")
 
     @property
+    def compared_with(self) -> str:
+        """What the reward of an answer is compared with, in words: the table in docs/training.md."""
+        return ""
+
+    @property
     def clip_range(self) -> tuple[float, float]:
-        return self.clip_low, self.clip_low if self.clip_high is None else self.clip_high
+        """Distances of the bounds from 1: below, where 1 is none, and above."""
+        high = self.clip_low if self.clip_high is None else self.clip_high
+        return 1.0 if self.clip_low is None else self.clip_low, math.inf if high is None else high
 
     @model_validator(mode="after")
     def _kl_has_an_effect(self) -> PolicyGradientConfig:
@@ -163,6 +223,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
             )
         if self.kl_in == "reward" and self.kl_form != "k1":
             raise ValueError(f"kl_estimator {self.kl_form} belongs in the loss; in the reward, use k1")
+        if self.dual_clip is not None and self.clip != "surrogate":
+            raise ValueError(f"dual_clip bounds the surrogate, and clip is {self.clip}: leave it out")
         if self.ptx_batch is not None and not self.ptx_coefficient:
             raise ValueError("ptx_batch has no effect with ptx_coefficient 0")
         if self.drop_equal and self.answers < 2:
@@ -174,3 +236,38 @@ class GroupedConfig(PolicyGradientConfig):
     """The config of methods whose answers are compared with the others to the same prompt."""
 
     answers: Annotated[int, Field(ge=2, le=256, description="Answers sampled per prompt.")] = 4
+
+
+class ScaledConfig(GroupedConfig):
+    """The config of methods whose rewards are those less their group's mean, over a standard deviation."""
+
+    answers: Annotated[
+        int,
+        Field(
+            ge=2,
+            le=256,
+            description="Answers sampled per prompt.",
+            json_schema_extra={"source": "TRL 1.16; 64 in arXiv 2402.03300, 16 in arXiv 2503.14476"},
+        ),
+    ] = 8
+    scaling: Annotated[
+        Scaling,
+        Field(
+            description="Divide by the standard deviation of a prompt's rewards, which favours prompts that are "
+            "nearly always or nearly never solved, by that of all rewards of the step, or by none.",
+            json_schema_extra={
+                "source": "std: arXiv 2402.03300, Eq. 3; none: arXiv 2503.20783; batch: arXiv 2508.08221"
+            },
+        ),
+    ] = "std"
+
+    @property
+    def compared_with(self) -> str:
+        return (
+            "the mean of its prompt's answers"
+            + {
+                "std": ", over their standard deviation",
+                "batch": ", over the standard deviation of the step",
+                "none": "",
+            }[self.scaling]
+        )

@@ -84,12 +84,21 @@ class RewardedOnlineConfig(OnlineConfig):
         Field(
             description="An answer within this many tokens of its limit pays a share of overlong_penalty that grows "
             "with every token; null for none.",
-            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Eq. 13: 4096 of 20480"},
+            json_schema_extra={"source": "arXiv 2503.14476, Eq. 13: 4096 of 20480"},
+        ),
+    ] = None
+    overlong_share: Annotated[
+        Finite | None,
+        Field(
+            gt=0,
+            lt=1,
+            description="overlong_tokens as a share of the tokens that an answer may have.",
+            json_schema_extra={"source": "arXiv 2503.14476, Eq. 13: 4096 of 20480 are 0.2"},
         ),
     ] = None
     overlong_penalty: Annotated[
         NonNegative,
-        Field(description="Penalty of an answer that uses all allowed tokens, if overlong_tokens is set."),
+        Field(description="Penalty of an answer that uses all allowed tokens, with overlong_tokens or _share."),
     ] = 1.0
     refill: Annotated[
         int,
@@ -98,7 +107,7 @@ class RewardedOnlineConfig(OnlineConfig):
             le=64,
             description="Ask further prompts, at most this often in a step, until as many as a batch has are answered "
             "with unequal rewards. Prompts whose answers are all equal are left out.",
-            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Section 3.2: dynamic sampling"},
+            json_schema_extra={"source": "arXiv 2503.14476, Section 3.2: dynamic sampling"},
         ),
     ] = 0
     max_unscored: Annotated[
@@ -130,6 +139,17 @@ class RewardedOnlineConfig(OnlineConfig):
     def rewards_outside(self) -> bool:
         return any(isinstance(rule, OutsideReward) for rule in self.rules)
 
+    @property
+    def shapes_length(self) -> bool:
+        """Whether long answers pay."""
+        return self.overlong_tokens is not None or self.overlong_share is not None
+
+    def overlong_margin(self, longest: int) -> int | None:
+        """How many of an answer's `longest` tokens cost it something; None for none."""
+        if self.overlong_share is None:
+            return self.overlong_tokens
+        return min(math.ceil(self.overlong_share * longest), longest - 1) or None
+
     def input_fault(self, given: Collection[str]) -> str | None:
         return self.reward_fault(given)
 
@@ -145,6 +165,8 @@ class RewardedOnlineConfig(OnlineConfig):
     def _learns_what_it_sampled(self) -> RewardedOnlineConfig:
         if self.refill and self.answers < 2:
             raise ValueError("refill compares the answers to a prompt: it needs answers of 2 or more")
+        if self.overlong_tokens is not None and self.overlong_share is not None:
+            raise ValueError("overlong_tokens and overlong_share say the same: give one of them")
         if self.overlong_tokens is not None and self.overlong_tokens >= (self.max_new_tokens or math.inf):
             raise ValueError(
                 f"overlong_tokens {self.overlong_tokens} must be fewer than max_new_tokens {self.max_new_tokens}"

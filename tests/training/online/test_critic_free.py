@@ -47,6 +47,8 @@ QUICK = {
 }
 RULE = {"kind": "regex", "pattern": "s"}
 METHODS = ("rloo", "grpo", "reinforce_pp")
+# Methods that differ in their loss, which several minibatches of a sampling need to show.
+LOSSES = ("gspo", "cispo", "dapo", "sapo")
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +93,18 @@ def test_the_reward_of_what_is_sampled_rises(started, method):
     assert metrics[12]["eval_reward"] > rewards[0]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("method", LOSSES)
+def test_the_reward_of_what_is_sampled_rises_by_every_policy_loss(started, method):
+    """Also where a sampling is learned in two steps, of which the second has other ratios than 1."""
+    bounds = {"clip_low": 0.2, "clip_high": 0.2} if method == "gspo" else {}
+    metrics = ran(started(method, minibatches=2, max_steps=24, epochs=12, lr=5e-3, **bounds))
+    rewards = [values["reward"] for values in metrics.values() if "reward" in values]
+    assert len(rewards) == 12
+    assert np.mean(rewards[-4:]) > np.mean(rewards[:4]) + 0.15, rewards
+    assert max(values["update_kl"] for values in metrics.values()) > 1e-4
+
+
 def test_a_killed_run_resumes_bit_for_bit_within_the_minibatches_of_a_sampling(started):
     config = {"minibatches": 2, "updates": 2, "max_steps": 10, "checkpoint_every": 3, "lr": 1e-3, "kl_stop": 0.5}
     whole, stage, draw = started(**config), started(**config), random.Random(5)
@@ -105,6 +119,20 @@ def test_a_killed_run_resumes_bit_for_bit_within_the_minibatches_of_a_sampling(s
     assert [step for step, values in metrics.items() if "reward" in values] == [1, 5, 9]
     assert [step for step, values in metrics.items() if "ratio_error" in values] == [1, 5, 9]
     assert all((values["update_kl"] > 1e-7) == (step not in (1, 5, 9)) for step, values in metrics.items())
+
+
+@pytest.mark.parametrize("method", [pytest.param(name, marks=pytest.mark.long) for name in LOSSES])
+def test_a_killed_run_resumes_bit_for_bit_by_every_policy_loss(started, method):
+    config = {"minibatches": 3, "max_steps": 7, "checkpoint_every": 2, "lr": 1e-3, "batch": 4}
+    whole, stage, draw = started(method, **config), started(method, **config), random.Random(7)
+    metrics = metrics_of(forked(whole, 1, None, draw))
+    forked(stage, 1, 5, draw)
+    last = forked(stage, 2, None, draw)
+    assert any(e.type == "log" and "resumed from step" in e.message for e in last)
+    assert metrics_of(last) == metrics
+    weights = final_weights(whole)
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(stage).items())
+    assert max(values["update_kl"] for values in metrics.values()) > 1e-7
 
 
 def test_how_a_step_is_cut_into_passes_changes_its_loss_by_rounding_only(started):

@@ -15,7 +15,7 @@ from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.answers import distance_from_sampler
-from steerboard_workers.alignment.policy_gradient import kl, losses
+from steerboard_workers.alignment.policy_gradient import clipping, kl, losses
 
 # Names of `Example.token_values`. Without OLD the update is the first that reads the policy, and gets the SAMPLED
 # log-probs to compare with.
@@ -54,7 +54,8 @@ class PolicyGradientObjective:
 
     `entropy_weight` adds the exact entropy of each token's distribution, which the module has to give.
 
-    Its figures: the share of tokens whose gradient the clip takes away, `update_kl`, the estimate k3 of the KL a token
+    Its figures: the share of the tokens' gradients that the clip takes away (of weights: the share of tokens whose
+    weight it bounds), `update_kl`, the estimate k3 of the KL a token
     of the policy from the one that sampled, and of the first update after sampling `ratio_error`, the largest
     |ratio - 1|, of which rounding is the only cause. An update that is the first to read the policy finds how far
     it is from the sampler and from the reference, too.
@@ -79,9 +80,11 @@ class PolicyGradientObjective:
         config, log_probs = self.config, output[0]
         given = batch.token_values
         old, advantages = given.get(OLD, log_probs.detach()), given[ADVANTAGES]
-        low, high = config.clip_range
-        ratios = losses.ratios(log_probs, old)
-        of_tokens = losses.clipped_surrogate(ratios, advantages, low, high, config.dual_clip)
+        if config.ratio == "sequence":
+            ratios = losses.sequence_ratios(log_probs, old, batch.label_counts)
+        else:
+            ratios = losses.ratios(log_probs, old)
+        of_tokens, taken = self._clipped(ratios, advantages, log_probs)
         penalty = torch.zeros((), device=log_probs.device)
         if self._adds_kl:
             of_kl = kl.penalty(log_probs, given[REFERENCE], config.kl_form)
@@ -103,7 +106,7 @@ class PolicyGradientObjective:
                     loss.double(),
                     labels if config.reducer == "token" else sequences,
                     labels,
-                    losses.clipped_tokens(ratios, advantages, low, high, config.dual_clip).double().sum(),
+                    taken.double().sum(),
                     # The answers are of the old policy, so it is KL(old || new).
                     kl.estimate(old.double(), log_probs.double(), "k3", limit=None).sum(),
                     penalty.double(),
@@ -113,6 +116,20 @@ class PolicyGradientObjective:
                 ]
             )
         return loss, sums
+
+    def _clipped(self, ratios: Tensor, advantages: Tensor, log_probs: Tensor) -> tuple[Tensor, Tensor]:
+        """(losses, shares that the clip takes) of each token, both (N,)."""
+        config = self.config
+        low, high = config.clip_range
+        if config.clip == "gate":
+            temperatures = config.gate_positive, config.gate_negative
+            taken = clipping.gate_takes(ratios.detach(), advantages, *temperatures)
+            return clipping.gated(ratios, advantages, *temperatures), taken
+        if config.clip == "weight":
+            of_tokens = clipping.weighted_log_probs(ratios, advantages, log_probs, low, high)
+            return of_tokens, clipping.bounded_weights(ratios.detach(), low, high)
+        taken = clipping.clipped_tokens(ratios.detach(), advantages, low, high, config.dual_clip)
+        return clipping.clipped_surrogate(ratios, advantages, low, high, config.dual_clip), taken
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
         """Raises `RatioDiffers`."""

@@ -165,9 +165,10 @@ class RewardedSource(RolloutSource):
         """(n,) by answer: what those pay that were cut, and long ones."""
         config = self.config
         penalties: Floats = config.cut_penalty * np.array([float(not rollout.finished) for rollout in sampled.rollouts])
-        if config.overlong_tokens is not None:
+        margin = config.overlong_margin(self._longest)
+        if margin is not None:
             lengths = [len(rollout.ids) for rollout in sampled.rollouts]
-            penalties -= config.overlong_penalty * overlong(lengths, self._longest, config.overlong_tokens)
+            penalties -= config.overlong_penalty * overlong(lengths, self._longest, margin)
         return penalties
 
     def samplings(self) -> int:

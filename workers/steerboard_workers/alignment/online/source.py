@@ -130,7 +130,8 @@ class PolicyGradientSource(RewardedSource):
 
     def _sample(self, number: int, step: int) -> tuple[list[Example], dict[str, float], bool]:
         """(what to learn, metrics, whether that is nothing). Prompts with equal answers, where these are to be left
-        out, are not learned either where there are no others: DAPO draws on, and here `refill` ends that."""
+        out, are not learned either where there are no others: in arXiv 2503.14476 one draws on, and here `refill` ends
+        that."""
         context, config = self.context, self.config
         sampled, metrics = self.collected()
         rollouts, examples = sampled.rollouts, sampled.examples
@@ -223,7 +224,7 @@ class PolicyGradientSource(RewardedSource):
     def _answers(self, sampled: Sampled, rewards: Floats) -> Answers:
         """Without log-ratios. What answers pay for their length is a source, too."""
         sources = {name: sampled.grouped(values) for name, values in sampled.scores.sources.items()}
-        if self.config.cut_penalty or self.config.overlong_tokens is not None:
+        if self.config.cut_penalty or self.config.shapes_length:
             sources[LENGTH] = -sampled.grouped(self.penalties(sampled))
         return Answers(rewards, (), sources, {**sampled.scores.weights, LENGTH: 1.0})
 

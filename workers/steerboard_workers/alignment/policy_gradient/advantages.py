@@ -35,6 +35,15 @@ def standardised(rewards: ArrayLike, *, eps: float = EPS) -> Floats:
     return _standardised(_groups(rewards), eps)
 
 
+def batch_standardised(rewards: ArrayLike, *, eps: float = EPS) -> Floats:
+    """(r - mean) / (std + eps) of rewards (groups, n), with the mean of each group and the unbiased standard deviation
+    of all rewards: arXiv 2508.08221. 0 where all are equal. Raises `BadInput` (`one_answer`)."""
+    given = _groups(rewards)
+    known = given[~np.isnan(given)]
+    spread = float(known.std(ddof=1)) if len(known) > 1 else 0.0
+    return _centred(given) / (spread + eps)
+
+
 def leave_one_out(rewards: ArrayLike) -> Floats:
     """r less the mean of the other k - 1 scored answers = k / (k - 1) (r - mean), of rewards (groups, n):
     arXiv 2402.14740. Never divided by a standard deviation, or the gradient is no longer that of the expected reward.

@@ -17,9 +17,6 @@ from steerboard_workers.alignment.policy_gradient.kl import clamped
 
 Reducer = Literal["token", "sequence", "constant"]
 
-# On both sides of 1: arXiv 1707.06347, Sec. 6.1.
-CLIP = 0.2
-
 
 def ratios(log_probs: Tensor, old: Tensor) -> Tensor:
     """rho = pi / pi_old of each token (N,), its logarithm clamped to +-20."""
@@ -27,36 +24,14 @@ def ratios(log_probs: Tensor, old: Tensor) -> Tensor:
 
 
 def sequence_ratios(log_probs: Tensor, old: Tensor, counts: Tensor) -> Tensor:
-    """(N,) exp(mean log-ratio of the sequence that a token is in): Eq. 7 of GSPO, arXiv 2507.18071, with the gradient
-    of the whole sequence on each token. counts (S,): tokens of each sequence, which follow each other."""
+    """(N,) s = exp(mean log-ratio of the sequence that a token is in), Eq. 7 of arXiv 2507.18071, with the gradient of
+    the token alone, Eq. 14: sg(s) pi / sg(pi). Where the advantages of a sequence's tokens are equal, objective, clip
+    and gradient are those of Eq. 5; where they differ, each token still has its own. counts (S,): tokens of each
+    sequence, which follow each other."""
     lengths = counts.long()
-    means = sequence_sums(log_probs - old, counts) / counts.clamp(min=1)
-    return clamped(means).exp().repeat_interleave(lengths, output_size=len(log_probs))
-
-
-def clipped_surrogate(
-    ratio: Tensor, advantages: Tensor, low: float = CLIP, high: float = CLIP, dual: float | None = None
-) -> Tensor:
-    """-min(rho A, clip(rho, 1 - low, 1 + high) A) of each token (N,): Eq. 7 of arXiv 1707.06347, for `low` != `high`
-    as DAPO does (arXiv 2503.14476). `dual` = c > 1: where A < 0 at most -c A, dual clip of arXiv 1912.09729."""
-    loss = -torch.minimum(ratio * advantages, ratio.clamp(1 - low, 1 + high) * advantages)
-    if dual is None:
-        return loss
-    if dual <= 1:
-        raise ValueError(f"the bound of dual clip is {dual}, and must be above 1")
-    return torch.where(advantages < 0, torch.minimum(loss, -dual * advantages), loss)
-
-
-def clipped_tokens(
-    ratio: Tensor, advantages: Tensor, low: float = CLIP, high: float = CLIP, dual: float | None = None
-) -> Tensor:
-    """(N,) bool: tokens whose gradient the clip, or with `dual` the dual clip, takes away. Their share is the clip
-    share."""
-    beyond = ratio < 1 - low
-    if dual is not None:
-        # The surrogate there is max(rho, 1 - low), which the bound cuts.
-        beyond = beyond | (ratio > dual)
-    return ((ratio > 1 + high) & (advantages > 0)) | (beyond & (advantages < 0))
+    means = sequence_sums((log_probs - old).detach(), counts) / counts.clamp(min=1)
+    of_sequences = clamped(means).exp().repeat_interleave(lengths, output_size=len(log_probs))
+    return of_sequences * (log_probs - log_probs.detach()).exp()
 
 
 def value_loss(values: Tensor, returns: Tensor, old: Tensor | None = None, clip: float | None = None) -> Tensor:
