@@ -201,12 +201,20 @@ def test_a_wrong_run_is_refused_with_every_field_at_fault(world: ApiWorld) -> No
 
 
 def test_runs_without_kind_or_inputs_are_refused(world: ApiWorld) -> None:
+    world.dataset("answers", "instructions")
     for body, location in [
         ({"config": {}}, "config.run"),
         ({"config": {"run": "train", "method": "magic"}}, "config.method"),
         ({"config": {"run": "score"}, "inputs": {"data": "hh"}}, "inputs.reward"),
         ({"config": {"run": "generate"}, "inputs": {"model": "tiny"}}, "inputs.data"),
         ({"config": {"run": "mix", "parts": [{}, {}]}, "inputs": {"parts.0": "hh"}}, "config.parts"),
+        (
+            {
+                "config": {"run": "mix", "makes": "preferences", "parts": [{}, {}]},
+                "inputs": {"parts.0": "hh", "parts.1": "answers"},
+            },
+            "inputs.parts.1",
+        ),
         ({"config": {"run": "select", "weights": [1, 2]}, "inputs": {"data.0": "hh"}}, "config.weights"),
         ({"config": {"run": "select"}, "inputs": {"data.0": "hh"}}, "inputs.data.0"),
         ({"config": {"run": "train", "method": "rloo"}, "inputs": {"model": "tiny", "data": "hh"}}, "inputs"),

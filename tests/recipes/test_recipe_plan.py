@@ -307,6 +307,25 @@ def test_several_rewards_of_the_same_answers_are_combined_for_training(shelf: Sh
     assert any("`kept` (combine) makes a dataset of kind" in line for line in pairs)
 
 
+def test_a_mixture_makes_pairs_where_it_says_so(shelf: Shelf) -> None:
+    recipe = """\
+name: mixed
+inputs: {policy: {type: model}, pairs: {type: dataset, kind: preferences}, others: {type: dataset, kind: preferences}}
+stages:
+  mixture: {run: mix, makes: preferences, parts: [{data: $pairs, share: 0.7}, {data: $others}], size: 100}
+  tuned: {run: train, method: dpo, model: $policy, data: mixture}
+"""
+    given = ["policy=tuned", "pairs=hh", "others=hh"]
+    assert stage(make_plan(recipe, given, shelf), "tuned").needs == ["mixture"]
+    taken_apart = refused(shelf, recipe.replace("makes: preferences, ", ""), *given)
+    assert any("`mixture` (mix) makes a dataset of kind instructions" in line for line in taken_apart)
+    written = recipe.replace(
+        "others: {type: dataset, kind: preferences}", "others: {type: dataset, kind: instructions}"
+    )
+    (no_pairs,) = refused(shelf, written, "policy=tuned", "pairs=hh", "others=graded")
+    assert "parts.1" in no_pairs and "kind instructions" in no_pairs
+
+
 def test_the_recipe_raft_fits_and_learns_the_selected_answers(shelf: Shelf) -> None:
     made = make_plan(SHIPPED.with_name("raft.yaml").read_text(), ["base=tiny", "preferences=hh"], shelf)
     assert stage(made, "raft").needs == ["sft", "best"]

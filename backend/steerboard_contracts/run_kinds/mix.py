@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 from steerboard_contracts.fields import Config, Count
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.run_kind import RunKindSpec
-from steerboard_contracts.specs.slots import datasets
+from steerboard_contracts.specs.slots import Slot, datasets
+
+MIXED = ("instructions", "preferences", "labelled")
 
 
 class MixPart(Config):
@@ -21,6 +23,13 @@ class MixPart(Config):
 
 class MixConfig(Config):
     run: Literal["mix"] = "mix"
+    makes: Annotated[
+        Literal["instructions", "preferences"],
+        Field(
+            description="What the rows become: instructions, for which pairs are taken apart, or preferences, which "
+            "keep their pairs and take datasets of preferences only."
+        ),
+    ] = "instructions"
     parts: Annotated[list[MixPart], Field(min_length=1)]
     size: Count = 100_000
     seed: int = 0
@@ -30,7 +39,14 @@ class MixConfig(Config):
         fixed = sum(p.share for p in self.parts if p.share != "auto")
         if fixed > 1 + 1e-9:
             raise ValueError(f"the shares add up to {fixed:g}, which is more than 1")
+        if self.makes == "preferences" and any(part.side != "both" for part in self.parts):
+            raise ValueError("a mixture of preferences keeps both sides of its pairs; leave `side` out")
         return self
+
+    @property
+    def parts_slot(self) -> Slot:
+        """The datasets that this mixture can be made from."""
+        return datasets(*(["preferences"] if self.makes == "preferences" else MIXED), many=True)
 
 
 SPEC = RunKindSpec(
@@ -38,8 +54,9 @@ SPEC = RunKindSpec(
     title="Mix",
     about="A mixture of rows from several datasets.",
     config=MixConfig,
-    slots={"parts": datasets("instructions", "preferences", "labelled", many=True)},
+    slots={"parts": datasets(*MIXED, many=True)},
     makes="instructions",
+    makes_by=("makes", {"instructions": "instructions", "preferences": "preferences"}),
     lists={"parts": "parts"},
-    form=("parts", "size"),
+    form=("makes", "parts", "size"),
 )

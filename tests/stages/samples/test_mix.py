@@ -84,3 +84,24 @@ def test_prompts_alone_cannot_be_mixed(pipeline):
 def test_quotas_add_up_to_the_size(size):
     config = MixConfig.model_validate({"parts": PAPER, "size": size})
     assert sum(quotas(config, [10_000, 313, 77])) == size
+
+
+def test_a_mixture_of_preferences_keeps_its_pairs_and_says_where_each_is_from(pipeline, parts):
+    pipeline.dataset(
+        "others",
+        "preferences",
+        [{"prompt": f"other {i}", "chosen": "yes", "rejected": "no", "source": "hh"} for i in range(90)],
+    )
+    shares = [{"share": 0.4}, {"share": 0.6}]
+    mix(pipeline, {"parts.0": "pairs", "parts.1": "others"}, parts=shares, size=100, makes="preferences")
+    rows = pipeline.rows("mixture")
+    assert Counter(row["source"] for row in rows) == {"pairs": 40, "hh": 60}
+    assert all(row["chosen"].replace("c", "r") == row["rejected"] for row in rows if row["source"] == "pairs")
+
+
+def test_a_mixture_of_preferences_takes_pairs_alone_and_both_of_their_sides(pipeline, parts):
+    result = mix(pipeline, {"parts.0": "pairs", "parts.1": "written"}, parts=[{}, {}], makes="preferences")
+    assert isinstance(result.last, Failed)
+    assert result.last.code == "wrong_dataset_kind"
+    with pytest.raises(ValueError, match="leave `side` out"):
+        MixConfig.model_validate({"makes": "preferences", "parts": [{"side": "chosen"}]})

@@ -1,4 +1,5 @@
-"""The mix stage: the paper's mixture of generated answers, instructions and both sides of preferences.
+"""The mix stage: the paper's mixture of generated answers, instructions and both sides of preferences, or a mixture of
+pairs as they are.
 
 Each part gives its share of `size`, drawn without replacement; `auto` parts divide what is left by their row counts.
 Held-out prompts stay held out, because the split goes by the prompt's hash and not by the row. Rows are drawn, not
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from steerboard_contracts.run_kinds.mix import MixConfig, MixPart
 from steerboard_contracts.samples import GROUP_FIELDS
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import DatasetOutput
+from steerboard_contracts.wording import listed
 from steerboard_workers.stages.runtime import Stage
 
 
@@ -28,7 +30,7 @@ def run(stage: Stage) -> Succeeded:
     names = stage.input_names("parts")
     if len(names) != len(config.parts):
         raise BadInput(f"{len(config.parts)} parts are configured, but {len(names)} inputs given", code="missing_input")
-    available = [stage.dataset(n).rows * _sides(stage, n, p) for n, p in zip(names, config.parts, strict=True)]
+    available = [stage.dataset(n).rows * _sides(stage, n, p, config) for n, p in zip(names, config.parts, strict=True)]
     wanted = quotas(config, available)
     sources: Counter[str] = Counter()
     groups: dict[tuple[int, int], int] = {}
@@ -39,7 +41,8 @@ def run(stage: Stage) -> Succeeded:
         path.open("w", encoding="utf-8") as file,
     ):
         for index, (name, part) in enumerate(zip(names, config.parts, strict=True)):
-            for row in _draw(stage, name, part, index, config.seed, wanted[index], available[index]):
+            candidates = _pairs(stage, name) if config.makes == "preferences" else _candidates(stage, name, part)
+            for row in _drawn(candidates, [config.seed, index], wanted[index], available[index]):
                 if "group" in row:
                     row["group"] = groups.setdefault((index, row["group"]), len(groups))
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -55,7 +58,7 @@ def run(stage: Stage) -> Succeeded:
             for n, w, a in zip(names, wanted, available, strict=True)
         )
         stage.log(f"the mixture has {total} of the {config.size} rows asked for: {parts}", "warning")
-    output = DatasetOutput(path=stage.output_path("mixture.jsonl"), kind="instructions", rows=total)
+    output = DatasetOutput(path=stage.output_path("mixture.jsonl"), kind=config.makes, rows=total)
     summary = {"rows": total, "rows_asked_for": config.size, "missing_rows": max(0, short)}
     return Succeeded(outputs=[output], summary=summary | {f"rows.{s}": n for s, n in sorted(sources.items())})
 
@@ -80,38 +83,43 @@ def quotas(config: MixConfig, available: Sequence[int]) -> list[int]:
     return wanted
 
 
-def _sides(stage: Stage, name: str, part: MixPart) -> int:
+def _sides(stage: Stage, name: str, part: MixPart, config: MixConfig) -> int:
     """Candidates that one row of a part gives."""
     kind = stage.dataset(name).kind
-    if kind == "preferences":
-        return 2 if part.side == "both" else 1
-    if kind in ("instructions", "labelled"):
-        return 1
-    raise BadInput(
-        f"{name} is a dataset of {kind}, which has no responses to mix",
-        code="wrong_dataset_kind",
-        hint="Mix instructions, preferences, labelled or generated data.",
-    )
+    slot = config.parts_slot
+    if kind not in slot.allowed:
+        raise BadInput(
+            f"{name} is a dataset of {kind}, of which no mixture of {config.makes} can be made",
+            code="wrong_dataset_kind",
+            hint=f"Datasets of {listed(sorted(slot.allowed))} can be mixed.",
+        )
+    return 2 if kind == "preferences" and config.makes == "instructions" and part.side == "both" else 1
 
 
-def _draw(
-    stage: Stage, name: str, part: MixPart, index: int, seed: int, wanted: int, available: int
+def _drawn(
+    candidates: Iterable[dict[str, Any]], seed: list[int], wanted: int, available: int
 ) -> Iterator[dict[str, Any]]:
-    """`wanted` candidates of a part (all, where it has fewer), in the order of their rows, each at most once."""
+    """`wanted` of a part's candidates (all, where it has fewer), in the order of their rows, each at most once."""
     if wanted >= available:
         chosen = np.arange(available)
     else:
-        random = np.random.Generator(np.random.PCG64([seed, index]))
+        random = np.random.Generator(np.random.PCG64(seed))
         chosen = np.sort(random.choice(available, size=wanted, replace=False))
-    candidates = enumerate(_candidates(stage, name, part))
     picks = iter(chosen.tolist())
     pick = next(picks, None)
-    for place, row in candidates:
+    for place, row in enumerate(candidates):
         if pick is None:
             return
         if place == pick:
             yield row
             pick = next(picks, None)
+
+
+def _pairs(stage: Stage, name: str) -> Iterator[dict[str, Any]]:
+    """The pairs of a part, each with the dataset's name for a source where it has none."""
+    dataset = stage.dataset(name).name
+    for row in stage.rows(name):
+        yield {**row, "source": row.get("source") or dataset}
 
 
 def _candidates(stage: Stage, name: str, part: MixPart) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ from steerboard.runs.texts import all_held_out
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RunConfig
+from steerboard_contracts.run_kinds.mix import MixConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import Slot, Thing
 from steerboard_contracts.training import TrainingConfig
@@ -66,6 +67,8 @@ class StageFault:
 def stage_faults(stage: ResolvedStage, catalogue: Catalogue) -> Iterator[StageFault]:
     """Everything that is known against a start, in no order that matters."""
     slots = stage.kind.slots_of(stage.inputs)
+    if isinstance(stage.config, MixConfig):
+        slots["parts"] = stage.config.parts_slot
     for name, given in stage.inputs.items():
         slot = name.partition(".")[0]
         fault = None if given is None else _input_fault(stage, slot, slots[slot], given, catalogue)

@@ -3,6 +3,8 @@ import type { Schemas } from "../../api/client";
 type Kind = Schemas["RunKindOut"];
 type Slot = Kind["inputs"][number];
 
+/** Where the rows go that a method learns from. */
+export const DATA = "data";
 /** Where a run's policy goes, and the field of its config that names an endpoint in its place. */
 export const MODEL = "model";
 export const ENDPOINT = "endpoint";
