@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import struct
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
-from fastapi import FastAPI
+from commands import run
 from sqlalchemy.orm import Session, sessionmaker
 from typer.testing import CliRunner
 
@@ -25,33 +22,7 @@ from steerboard.registry import service as registry
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
-from support.patience import wait_until
 from support.processes.terminal import on_terminal
-
-
-@pytest.fixture
-def server(app: FastAPI, token: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The API on a port of its own; the environment leads the CLI there."""
-    running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-    thread = threading.Thread(target=running.run)
-    thread.start()
-    wait_until(lambda: running.started or not thread.is_alive(), pause=0.01)
-    assert running.started
-    url = f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
-    monkeypatch.setenv("STEERBOARD_URL", url)
-    monkeypatch.setenv("STEERBOARD_TOKEN", token)
-    yield url
-    running.should_exit = True
-    thread.join()
-
-
-def run(app: object, *arguments: str) -> str:
-    """What the command prints; its error is raised as `main` would meet it."""
-    result = CliRunner().invoke(app, list(arguments))  # type: ignore[arg-type]
-    if isinstance(result.exception, SteerboardError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture

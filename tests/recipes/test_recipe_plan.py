@@ -323,7 +323,8 @@ stages:
         "others: {type: dataset, kind: preferences}", "others: {type: dataset, kind: instructions}"
     )
     (no_pairs,) = refused(shelf, written, "policy=tuned", "pairs=hh", "others=graded")
-    assert "parts.1" in no_pairs and "kind instructions" in no_pairs
+    assert "parts.1" in no_pairs
+    assert "kind instructions" in no_pairs
 
 
 def test_the_recipe_raft_fits_and_learns_the_selected_answers(shelf: Shelf) -> None:

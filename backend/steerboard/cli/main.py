@@ -14,8 +14,10 @@ import typer
 
 from steerboard.cli import (
     agents,
+    comments,
     demo,
     generate,
+    links,
     maintenance,
     methods,
     pipelines,
@@ -58,6 +60,8 @@ for _name, _group in {
     "models": models.app,
     "evaluations": evaluations.app,
     "arena": arena.app,
+    "comments": comments.app,
+    "links": links.app,
     "tokens": tokens.app,
     "hub-token": pushing.token_app,
     "secrets": secrets.app,

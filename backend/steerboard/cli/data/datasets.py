@@ -14,7 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, Te
 from rich.text import Text
 
 from steerboard.cli.client import ApiError, Client, path_of
-from steerboard.cli.data import cleaning, conversions
+from steerboard.cli.data import cleaning, conversions, versions
 from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.listing import Column, moment, plain, print_table
@@ -29,6 +29,7 @@ from steerboard_files.known import IN_WORDS, without_ending
 app = typer.Typer(no_args_is_help=True, help="Import, inspect, clean, convert and export datasets.")
 app.add_typer(cleaning.app)
 app.add_typer(conversions.app)
+app.add_typer(versions.app)
 
 Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, id or the end of an id.")]
 Out = dict[str, Any]
