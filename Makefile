@@ -19,6 +19,11 @@ VLLM_PIP := $(VLLM)/bin/python -m pip --disable-pip-version-check
 BENCHMARKS := .venv-lm-eval
 BENCHMARKS_STAMP := $(BENCHMARKS)/.installed
 BENCHMARKS_PIP := $(BENCHMARKS)/bin/python -m pip --disable-pip-version-check
+# llama.cpp, which GGUF exports are checked by, and its converter: both from the source release of its Python package.
+GGUF := .venv-gguf
+LLAMA_CPP := llama-cpp-python==0.3.36
+GGUF_STAMP := $(GGUF)/.installed-$(subst ==,-,$(LLAMA_CPP))
+GGUF_PIP := $(GGUF)/bin/python -m pip --disable-pip-version-check
 # The MLflow server that `make test-all` exports to: a server of its own, with pins of its own.
 MLFLOW := .venv-mlflow
 MLFLOW_STAMP := $(MLFLOW)/.installed
@@ -157,6 +162,25 @@ $(BENCHMARKS_STAMP): pyproject.toml constraints.txt
 .PHONY: setup-benchmarks
 setup-benchmarks: $(BENCHMARKS_STAMP) ## lm-evaluation-harness in .venv-lm-eval, for academic runs
 
+# Without the parts of llama.cpp that only its own programs use; also for other CPUs than this one. The converter runs by
+# the Python of a worker, which has torch and transformers, so only what that lacks is put next to it.
+$(GGUF_STAMP):
+	@echo "Building $(LLAMA_CPP) into $(GGUF) (some 15 minutes on two cores) ..."
+	@! ls $(GGUF)/.installed-* > /dev/null 2>&1 || rm -rf $(GGUF) # another version
+	@test -x $(GGUF)/bin/python || $(PYTHON) -m venv $(GGUF)
+	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF' CMAKE_BUILD_PARALLEL_LEVEL=2 nice -n 15 \
+	  $(GGUF_PIP) install -q --no-binary llama-cpp-python '$(LLAMA_CPP)' 2> >(grep -v 'WARNING: Location' >&2)
+	@rm -rf $(GGUF)/source $(GGUF)/llama.cpp && mkdir $(GGUF)/source $(GGUF)/llama.cpp
+	$(GGUF_PIP) download -q --no-deps --no-binary llama-cpp-python -d $(GGUF)/source '$(LLAMA_CPP)' 2> >(grep -v 'WARNING: Location' >&2)
+	@tar -xzf $(GGUF)/source/*.tar.gz -C $(GGUF)/source --strip-components 1
+	@cd $(GGUF)/source/vendor/llama.cpp && cp -r convert_hf_to_gguf.py conversion gguf-py LICENSE ../../../llama.cpp/
+	$(GGUF_PIP) install -q --target $(GGUF)/llama.cpp sentencepiece==0.2.1 2> >(grep -v 'WARNING: Location' >&2)
+	@rm -rf $(GGUF)/source
+	@touch $@
+
+.PHONY: setup-gguf
+setup-gguf: $(GGUF_STAMP) ## llama.cpp and its converter in .venv-gguf, for exports as GGUF
+
 $(MLFLOW_STAMP): Makefile
 	@echo "Installing the MLflow server into $(MLFLOW) ..."
 	@test -x $(MLFLOW)/bin/python || $(PYTHON) -m venv $(MLFLOW)
@@ -196,7 +220,7 @@ test: $(DEV_STAMP) $(WEB_BUILD) browser ## Lint and the test suite
 	$(PYTEST) -m 'not long' --durations=10 $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(DEV_STAMP) $(VLLM_STAMP) $(BENCHMARKS_STAMP) $(MLFLOW_STAMP) $(WEB_BUILD) browser compiler ## Everything, with the long fault, scale and oracle runs
+test-all: $(DEV_STAMP) $(VLLM_STAMP) $(BENCHMARKS_STAMP) $(MLFLOW_STAMP) $(WEB_BUILD) browser compiler $(GGUF_STAMP) ## Everything, with the long fault, scale and oracle runs
 	@$(MAKE) $(SIDE_BY_SIDE) lint-python lint-web test-web
 	$(PYTEST) --hypothesis-profile=explore $(PYTEST_ARGS)
 

@@ -26,6 +26,7 @@ RunKind = Literal[
     "compare",
     "check_rows",
     "push",
+    "gguf",
     "history",
 ]
 # auto: bf16 on a GPU, fp32 on a CPU. fast: bf16 on a CPU, too, if it multiplies in it natively (AVX512-BF16, AMX).

@@ -17,6 +17,7 @@ from steerboard_contracts.run_kinds.combine import CombineConfig
 from steerboard_contracts.run_kinds.compare import CompareConfig
 from steerboard_contracts.run_kinds.evaluate import EvaluateConfig
 from steerboard_contracts.run_kinds.generate import GenerateConfig
+from steerboard_contracts.run_kinds.gguf import GgufConfig
 from steerboard_contracts.run_kinds.grade import GradeConfig
 from steerboard_contracts.run_kinds.history import HistoryConfig
 from steerboard_contracts.run_kinds.judge import JudgeConfig
@@ -51,6 +52,7 @@ RunConfig = Annotated[
     | Annotated[CompareConfig, Tag("compare")]
     | Annotated[CheckRowsConfig, Tag("check_rows")]
     | Annotated[PushConfig, Tag("push")]
+    | Annotated[GgufConfig, Tag("gguf")]
     | Annotated[HistoryConfig, Tag("history")],
     Discriminator(_kind_of),
 ]

@@ -1498,6 +1498,59 @@ class GateVerdict(Schema):
     why: list[str]
 
 
+class GgufDifference(Schema):
+    """
+    One point in which llama.cpp does otherwise than transformers. `template`: the prompt's text; `tokens`: the ids of an equal
+    text; `answer`: the likeliest tokens after equal ids. `asked`: which prompt. `at`: the first character or token
+    that differs. `margin`: by how many nats transformers prefers its own token to the other.
+    """
+
+    asked: str
+    at: int
+    llama_cpp: str
+    margin: float | None = None
+    transformers: str
+    what: Literal["template", "tokens", "answer"]
+
+
+class GgufFile(Schema):
+    path: str
+    sha256: str
+    size: int
+
+
+class GgufResult(Schema):
+    """
+    `file`: its name in the export. `merged`: it was made of an adapter and its base. `prompts`: how many were
+    compared, each with the first `tokens` tokens of its likeliest answer; 0 where llama.cpp did not run the file, with
+    the reason in `unchecked`.
+    """
+
+    architecture: str
+    differences: Annotated[list[GgufDifference], Field(validate_default=True)] = []
+    file: str
+    merged: bool
+    precision: Annotated[
+        Literal["f16", "q8_0"],
+        Field(description="`f16`: 16 bits for each weight. `q8_0`: blocks of 8 bits, about half the size."),
+    ]
+    prompts: int = 0
+    size: int
+    tokens: int = 0
+    unchecked: str | None = None
+
+
+class GgufStart(Schema):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    pool: Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = "default"
+    precision: Annotated[
+        Literal["f16", "q8_0"],
+        Field(description="`f16`: 16 bits for each weight. `q8_0`: blocks of 8 bits, about half the size."),
+    ] = "f16"
+
+
 class GoldItem(Schema):
     position: int
     ranks: dict[str, int]
@@ -4934,6 +4987,7 @@ class RunKinds(
                 "compare",
                 "check_rows",
                 "push",
+                "gguf",
                 "history",
             ]
         ]
@@ -4959,6 +5013,7 @@ class RunKinds(
                 "compare",
                 "check_rows",
                 "push",
+                "gguf",
                 "history",
             ]
         ],
@@ -6284,6 +6339,18 @@ class Frontier(Schema):
     ] = []
     entrants: list[Divergence]
     kl_to: str
+
+
+class GgufExport(Schema):
+    """
+    A finished export. `found`: what the comparison with transformers found, in a sentence.
+    """
+
+    files: list[GgufFile]
+    found: str
+    made_at: Annotated[AwareDatetime | None, Field(description="When the run ended.")]
+    result: GgufResult
+    run: UUID
 
 
 class Headline(Schema):
@@ -7768,6 +7835,7 @@ class TrackerCreate(Schema):
                 "compare",
                 "check_rows",
                 "push",
+                "gguf",
                 "history",
             ]
         ],
@@ -7820,6 +7888,7 @@ class TrackerOut(Schema):
             "compare",
             "check_rows",
             "push",
+            "gguf",
             "history",
         ]
     ]

@@ -25,9 +25,18 @@ ELSEWHERE = {
     Named(
         "maintenance.md", "steerboard "
     ): "tests/maintenance/test_maintenance_commands.py::test_the_documented_commands_do_what_they_say",
-    Named(
-        "take-your-model.md", kind="sh"
-    ): "tests/publishing/test_take_your_model.py::test_the_commands_of_the_page_push_and_pull_a_model_and_a_dataset",
+    **{
+        Named(
+            "take-your-model.md", begin
+        ): "tests/publishing/test_gguf_exports.py::test_the_commands_of_the_page_write_what_it_says"
+        for begin in ("steerboard models export dt dt ", "steerboard models export dt dt-gguf")
+    },
+    **{
+        Named(
+            "take-your-model.md", begin
+        ): "tests/publishing/test_take_your_model.py::test_the_commands_of_the_page_push_and_pull_a_model_and_a_dataset"
+        for begin in ("steerboard hub-token set", "steerboard models fit")
+    },
     Named(
         "methods.md", kind="indented"
     ): "tests/methods/test_own_method.py::test_the_commands_of_the_page_install_it_and_train_by_it",

@@ -1,5 +1,5 @@
-"""The page of a project's trackers, the dialogs that push to a hub and import a history, and comments on what a
-pipeline made."""
+"""The page of a project's trackers, the dialogs that push to a hub, export as GGUF or import a history, and comments
+on what a pipeline made."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
+from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
+from steerboard.platform.database import transaction
+from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.runs.results import outputs
+from steerboard.runs.tables import Run
+from steerboard_contracts.files.gguf_export import GgufResult
+from steerboard_contracts.stage.outputs import GgufOutput
 from support.rows.evaluation_rows import Evaluated
 from support.rows.pipeline_models import pipeline_with_models
 
@@ -92,4 +99,40 @@ def test_a_run_of_another_trainer_is_imported_and_shown(rows_page: Page, tmp_pat
     expect(page.get_by_role("heading", name="trl-dpo")).to_be_visible()
     expect(page.get_by_text("eval_loss").first).to_be_visible()
     faults |= faults_of(page, "history")
+    assert not faults, told(faults)
+
+
+def test_a_model_is_exported_as_gguf_by_a_run_and_downloaded_from_its_page(
+    rows_page: Page,
+    models: None,
+    sessions: sessionmaker[Session],
+    project: Project,
+    store: ArtifactStore,
+    tmp_path: Path,
+) -> None:
+    page = rows_page
+    page.goto("/p/default/models/talk.dt")
+    page.get_by_role("button", name="Export as GGUF").click()
+    dialog = page.get_by_role("dialog", name="Export talk.dt as GGUF")
+    dialog.get_by_label("Q8_0").check()
+    faults = faults_of(page, "gguf-form")
+    dialog.get_by_role("button", name="Export", exact=True).click()
+    expect(page.get_by_role("heading", name="gguf-talk.dt")).to_be_visible()
+    with transaction(sessions) as session:
+        run = session.scalars(select(Run).where(Run.kind == "gguf", Run.project_id == project.id)).one()
+        (tmp_path / "gguf").mkdir()
+        (tmp_path / "gguf" / "talk.dt-q8_0.gguf").write_bytes(b"GGUF")
+        result = GgufResult(
+            file="talk.dt-q8_0.gguf", precision="q8_0", size=4, architecture="x", merged=False, prompts=3, tokens=16
+        )
+        outputs.register(session, store, run, {}, [GgufOutput(path="gguf", result=result)], tmp_path)
+        run.state = "succeeded"
+    page.goto("/p/default/models/talk.dt")
+    page.get_by_role("button", name="Export as GGUF").click()
+    finished = dialog.get_by_role("table", name="Finished exports")
+    expect(finished).to_contain_text("llama.cpp renders, tokenises and answers as transformers does")
+    faults |= faults_of(page, "gguf-finished")
+    with page.expect_download() as download:
+        finished.get_by_role("link", name="talk.dt-q8_0.gguf").click()
+    assert Path(download.value.path()).read_bytes() == b"GGUF"
     assert not faults, told(faults)

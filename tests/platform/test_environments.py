@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from steerboard.cli.server import doctor
-from steerboard.platform.processes import lm_eval, vllm
+from steerboard.platform.processes import llama_cpp, lm_eval, vllm
 from steerboard.platform.processes.environments import version_in
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import EngineMissing
@@ -55,6 +55,7 @@ def test_a_link_to_an_older_checkout_is_put_right(tmp_path: Path) -> None:
     [
         (vllm, doctor._vllm, "vllm", "vllm_python", "setup-vllm"),
         (lm_eval, doctor._benchmarks, "lm_eval", "benchmarks_python", "setup-benchmarks"),
+        (llama_cpp, doctor._gguf, "llama_cpp_python", "gguf_python", "setup-gguf"),
     ],
 )
 def test_the_doctor_finds_what_is_there(

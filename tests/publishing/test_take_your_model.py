@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
+from page_shell import blocks, shell
 from pushed_things import PushWorld
 
-from support.patience import PATIENCE
 from support.servers.push_hub import WRITES, PushHub
-
-PAGE = Path(__file__).parents[2] / "docs" / "take-your-model.md"
 
 
 @pytest.fixture
@@ -35,32 +30,6 @@ def worker(world: PushWorld) -> Iterator[None]:
     yield
     ended.set()
     thread.join()
-
-
-def blocks(*begins: str) -> str:
-    found = PAGE.read_text().split("```sh\n")[1:]
-    texts = [text.split("```")[0] for text in found]
-    return "\n".join(next(text for text in texts if text.startswith(begin)) for begin in begins)
-
-
-def shell(script: str, url: str, token: str, folder: Path) -> str:
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "STEERBOARD_URL": url,
-        "STEERBOARD_TOKEN": token,
-    }
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.long

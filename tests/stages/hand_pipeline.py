@@ -21,7 +21,7 @@ from steerboard_contracts.samples import Message, half_of, is_held_out, prompt_h
 from steerboard_contracts.stage.events import STAGE_EVENT, Failed, StageEvent, Succeeded
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput, StageInput
 from steerboard_contracts.stage.outputs import DatasetOutput, RewardsOutput
-from steerboard_contracts.stage.spec import Shard, StageSpec
+from steerboard_contracts.stage.spec import EngineProcess, Shard, StageSpec
 from steerboard_workers.stages.__main__ import MODULES, failure_of
 from steerboard_workers.stages.runtime import EventWriter, Stage
 from support.patience import PATIENCE
@@ -50,6 +50,7 @@ class HandPipeline:
     held_out: float = 0.1
     threads: int | None = 1
     here: bool = False
+    llama_cpp: EngineProcess | None = None
     things: dict[str, StageInput] = field(default_factory=dict)
 
     def dataset(self, name: str, kind: str, rows: list[dict[str, Any]], normaliser: Normaliser | None = None) -> None:
@@ -85,6 +86,7 @@ class HandPipeline:
             inputs={key: self.things[thing] for key, thing in inputs.items()},
             shard=shard or Shard(),
             threads=self.threads,
+            llama_cpp=self.llama_cpp,
         )
         (folder / "stage.json").write_text(spec.model_dump_json())
         return folder

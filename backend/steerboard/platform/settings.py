@@ -92,6 +92,9 @@ class Settings(BaseSettings):
     # Python of the environment that has lm-evaluation-harness; by default that of `make setup-benchmarks`
     # (`platform.processes.lm_eval`).
     benchmarks_python: Path | None = None
+    # Python of the environment that has llama.cpp and its converter; by default that of `make setup-gguf`
+    # (`platform.processes.llama_cpp`).
+    gguf_python: Path | None = None
     # The size of inputs that a worker keeps on its disk; by default half of what is free there
     # (`platform.storage.local_cache`).
     cache_mb: Annotated[int | None, Field(ge=1)] = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
+from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
 from steerboard.accounts.access import Access, AccessTo, Db, audit
@@ -12,7 +14,9 @@ from steerboard.accounts.http.routes import Router
 from steerboard.accounts.hub_tokens_api import hub_token_out
 from steerboard.datasets.lookup import get_dataset
 from steerboard.platform.http.errors import InvalidRequest, problems
-from steerboard.publishing import service
+from steerboard.platform.http.stored_file import stored_file
+from steerboard.publishing import gguf, service
+from steerboard.publishing.gguf import GgufExport, GgufStart
 from steerboard.publishing.schemas import CardOut, DatasetPush, HubBaseName, Licence, ModelPush, SnippetOut
 from steerboard.publishing.snippets import SnippetFor, needs_of, snippet
 from steerboard.registry.service import get_model
@@ -28,6 +32,7 @@ datasets_router = Router(prefix="/datasets", tags=["datasets"])
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
 # It speaks with the token of the project or the server.
+MayRun = Annotated[Access, Depends(AccessTo("run"))]
 Write = Annotated[Access, Depends(AccessTo("write"))]
 Repo = Annotated[Repository, Query(description="Repository that the card is for.")]
 
@@ -86,6 +91,30 @@ def push_model(session: Db, access: Write, model: str, body: ModelPush) -> RunDe
     run = service.push_model(session, access.project, row, body, access.actor)
     audit(session, access, "model.push", f"model {row.name} {row.id}", {"repo": body.repo, "private": body.private})
     return queries.detail(session, run, access.owner)
+
+
+@models_router.get("/{model}/gguf", responses=problems(404))
+def gguf_exports(session: Db, access: Read, model: str) -> list[GgufExport]:
+    """Finished exports as GGUF, newest first, each with what the comparison with transformers found."""
+    return gguf.gguf_exports(session, get_model(session, access.project, model))
+
+
+@models_router.post("/{model}/gguf", status_code=201, responses=problems(404, 409))
+def export_gguf(session: Db, access: MayRun, model: str, body: GgufStart) -> RunDetail:
+    """Start a run that converts a model, merged if it is an adapter, to one GGUF file with a Modelfile, and compares
+    what llama.cpp makes of prompts with what transformers does. Error codes of a 422: `wrong_role`."""
+    row = get_model(session, access.project, model)
+    run = gguf.start_gguf(session, access.project, row, body, access.actor)
+    return queries.detail(session, run, access.owner)
+
+
+@models_router.get("/{model}/gguf/{run}/{path:path}", response_class=StreamingResponse, responses=problems(404))
+def download_gguf_file(
+    request: Request, session: Db, access: Read, model: str, run: uuid.UUID, path: str
+) -> StreamingResponse:
+    """A file of an export, as it is stored. Its SHA-256 is the ETag; a damaged blob ends the answer early."""
+    file = gguf.gguf_file(session, get_model(session, access.project, model), run, path)
+    return stored_file(request.app.state.store, file.model_dump())
 
 
 @datasets_router.get("/{dataset}/card", responses=problems(404))

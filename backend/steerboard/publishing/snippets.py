@@ -127,7 +127,8 @@ def _openai(name: str, tokens: int, server: str, project: str, condition: Condit
 def _ollama(name: str, template: dict[str, str]) -> str:
     """Its own templates take no arguments, so the prompt is written here and sent as it is."""
     return _lines(
-        f"# Once: echo 'FROM ./{name}' > Modelfile && ollama create {name} -f Modelfile",
+        f"# Once: steerboard models export {name} {name}-gguf --gguf q8_0",
+        f"#       (cd {name}-gguf && ollama create {name} -f Modelfile)",
         "import httpx",
         "from transformers import AutoTokenizer",
         "",

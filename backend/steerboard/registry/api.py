@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
@@ -15,7 +14,7 @@ from steerboard.accounts.http.routes import Router
 from steerboard.marks.listing import MarksFilter
 from steerboard.platform.http.errors import NotFound, problems
 from steerboard.platform.http.paging import Page, named, paginate
-from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.platform.http.stored_file import stored_file
 from steerboard.registry import promotions_api, service
 from steerboard.registry.endpoints import api as endpoints_api
 from steerboard.registry.schemas import ModelOut, ModelStage
@@ -106,11 +105,4 @@ def download_model_file(request: Request, session: Db, access: Read, model: str,
     file = next((file for file in service.manifest_of(session, row).files if file["path"] == path), None)
     if file is None:
         raise NotFound(f"{row.name} has no file {path!r}", hint="Its files are listed at models/{model}.")
-    store: ArtifactStore = request.app.state.store
-    store.open(file["sha256"]).close()  # a missing blob is an error document, not a broken download
-
-    def content() -> Iterator[bytes]:
-        yield from store.read(file["sha256"])
-
-    headers = {"Content-Length": str(file["size"]), "ETag": f'"{file["sha256"]}"'}
-    return StreamingResponse(content(), media_type="application/octet-stream", headers=headers)
+    return stored_file(request.app.state.store, file)

@@ -21,7 +21,7 @@ EVALUATION_PARTS: tuple[RunKind, ...] = ("answer", "compare", "judge", "reward")
 """Kinds of the runs that an evaluation starts, never a recipe or a launch form."""
 UNLISTED: RunKind = "check_rows"
 """What the platform's own pages and commands ask for. It is in no list, and needs no device."""
-ASKED_FOR: tuple[RunKind, ...] = ("push", "history")
+ASKED_FOR: tuple[RunKind, ...] = ("push", "gguf", "history")
 """Kinds of runs that only an endpoint of their own starts, which knows more than a launch form or a recipe."""
 
 _STAGES = "steerboard_workers.stages"

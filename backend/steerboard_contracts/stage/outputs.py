@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.files.gguf_export import GgufResult
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind
@@ -159,6 +160,15 @@ class VerdictsOutput(BaseModel):
     rows: int
 
 
+class GgufOutput(BaseModel):
+    """A finished folder with the GGUF file and its Modelfile."""
+
+    type: Literal["gguf"] = "gguf"
+    name: str = "gguf"
+    path: str
+    result: GgufResult
+
+
 StageOutput = Annotated[
     ModelOutput
     | DatasetOutput
@@ -171,6 +181,7 @@ StageOutput = Annotated[
     | CombinationOutput
     | ResponsesOutput
     | ResponseRewardsOutput
-    | VerdictsOutput,
+    | VerdictsOutput
+    | GgufOutput,
     Field(discriminator="type"),
 ]

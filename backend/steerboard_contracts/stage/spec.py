@@ -27,8 +27,8 @@ class Shard(BaseModel):
 
 
 class EngineProcess(BaseModel):
-    """How a stage starts a process that has vLLM, where it does not run by that Python itself: with its own environment
-    and these `variables`."""
+    """How a stage starts a process that has vLLM or llama.cpp, where it does not run by that Python itself: with its
+    own environment and these `variables`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -58,6 +58,7 @@ class StageSpec(BaseModel):
     caches: dict[str, str] = {}
     reward_access: RewardAccess = RewardAccess()
     vllm: EngineProcess | None = None
+    llama_cpp: EngineProcess | None = None
     roles: RoleNodes | None = None
 
     @property

@@ -2680,6 +2680,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/models/{model}/gguf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Gguf Exports
+         * @description Finished exports as GGUF, newest first, each with what the comparison with transformers found.
+         */
+        get: operations["gguf_exports"];
+        put?: never;
+        /**
+         * Export Gguf
+         * @description Start a run that converts a model, merged if it is an adapter, to one GGUF file with a Modelfile, and compares
+         *     what llama.cpp makes of prompts with what transformers does. Error codes of a 422: `wrong_role`.
+         */
+        post: operations["export_gguf"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/models/{model}/gguf/{run}/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Gguf File
+         * @description A file of an export, as it is stored. Its SHA-256 is the ETag; a damaged blob ends the answer early.
+         */
+        get: operations["download_gguf_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/models/{model}/lineage": {
         parameters: {
             query?: never;
@@ -8339,6 +8384,113 @@ export interface components {
             verdict: "pass" | "fail" | "invalid";
             /** Why */
             why: string[];
+        };
+        /**
+         * GgufDifference
+         * @description One point in which llama.cpp does otherwise than transformers. `template`: the prompt's text; `tokens`: the ids of an equal
+         *     text; `answer`: the likeliest tokens after equal ids. `asked`: which prompt. `at`: the first character or token
+         *     that differs. `margin`: by how many nats transformers prefers its own token to the other.
+         */
+        GgufDifference: {
+            /** Asked */
+            asked: string;
+            /** At */
+            at: number;
+            /** Llama Cpp */
+            llama_cpp: string;
+            /** Margin */
+            margin?: number | null;
+            /** Transformers */
+            transformers: string;
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "template" | "tokens" | "answer";
+        };
+        /**
+         * GgufExport
+         * @description A finished export. `found`: what the comparison with transformers found, in a sentence.
+         */
+        GgufExport: {
+            /** Files */
+            files: components["schemas"]["GgufFile"][];
+            /** Found */
+            found: string;
+            /**
+             * Made At
+             * @description When the run ended.
+             */
+            made_at: string | null;
+            result: components["schemas"]["GgufResult"];
+            /**
+             * Run
+             * Format: uuid
+             */
+            run: string;
+        };
+        /** GgufFile */
+        GgufFile: {
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+            /** Size */
+            size: number;
+        };
+        /**
+         * GgufResult
+         * @description `file`: its name in the export. `merged`: it was made of an adapter and its base. `prompts`: how many were
+         *     compared, each with the first `tokens` tokens of its likeliest answer; 0 where llama.cpp did not run the file, with
+         *     the reason in `unchecked`.
+         */
+        GgufResult: {
+            /** Architecture */
+            architecture: string;
+            /**
+             * Differences
+             * @default []
+             */
+            differences: components["schemas"]["GgufDifference"][];
+            /** File */
+            file: string;
+            /** Merged */
+            merged: boolean;
+            /**
+             * Precision
+             * @description `f16`: 16 bits for each weight. `q8_0`: blocks of 8 bits, about half the size.
+             * @enum {string}
+             */
+            precision: "f16" | "q8_0";
+            /**
+             * Prompts
+             * @default 0
+             */
+            prompts: number;
+            /** Size */
+            size: number;
+            /**
+             * Tokens
+             * @default 0
+             */
+            tokens: number;
+            /** Unchecked */
+            unchecked?: string | null;
+        };
+        /** GgufStart */
+        GgufStart: {
+            /**
+             * Pool
+             * @default default
+             */
+            pool: string;
+            /**
+             * Precision
+             * @description `f16`: 16 bits for each weight. `q8_0`: blocks of 8 bits, about half the size.
+             * @default f16
+             * @enum {string}
+             */
+            precision: "f16" | "q8_0";
         };
         /** GoldItem */
         GoldItem: {
@@ -15749,7 +15901,7 @@ export interface components {
             /** Active */
             active?: boolean | null;
             /** Run Kinds */
-            run_kinds?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history")[] | null;
+            run_kinds?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "gguf" | "history")[] | null;
             /** Secret */
             secret?: string | null;
             /** Settings */
@@ -15769,7 +15921,7 @@ export interface components {
              *       "train"
              *     ]
              */
-            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history")[];
+            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "gguf" | "history")[];
             /** Secret */
             secret?: string | null;
             /** Settings */
@@ -15813,7 +15965,7 @@ export interface components {
             /** Next Look At */
             next_look_at: string | null;
             /** Run Kinds */
-            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history")[];
+            run_kinds: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "gguf" | "history")[];
             /** Runs */
             runs: number;
             /** Settings */
@@ -27198,6 +27350,196 @@ export interface operations {
             };
         };
     };
+    gguf_exports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GgufExport"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_gguf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GgufStart"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDetail"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_gguf_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                run: string;
+                path: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_lineage: {
         parameters: {
             query?: never;
@@ -31343,7 +31685,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "gguf" | "history")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 /** @description Such as `state:failed eval_loss < 1.2 tag:good -judge`; docs/runs.md describes it. */
@@ -33131,7 +33473,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "history";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "grade" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare" | "check_rows" | "push" | "gguf" | "history";
                 project: string;
             };
             cookie?: never;

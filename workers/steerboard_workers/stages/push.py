@@ -122,7 +122,9 @@ def _model_files(stage: Stage, config: PushConfig) -> dict[str, Content]:
     folder = stage.model_path("model")
     whole = not (folder / _ADAPTER).is_file()
     if not whole and config.weights == "merged":
-        folder, whole = _merged(stage, folder), True
+        from steerboard_workers.stages.models.merging import whole_folder
+
+        (folder, _), whole = whole_folder(stage, "model"), True
     files: dict[str, Content] = {
         path.relative_to(folder).as_posix(): path
         for path in sorted(folder.rglob("*"))
@@ -135,15 +137,3 @@ def _model_files(stage: Stage, config: PushConfig) -> dict[str, Content]:
     settings |= {"base_model_name_or_path": name, "revision": revision or None}
     files = {path: content for path, content in files.items() if not path.startswith(_BASE)}
     return files | {_ADAPTER: (json.dumps(settings, indent=2, sort_keys=True) + "\n").encode()}
-
-
-def _merged(stage: Stage, folder: Path) -> Path:
-    """The whole model, in the dtype that its base came in."""
-    from steerboard_workers.stages.models.merging import write_merged
-
-    stage.progress(0, 1, "models", "merging")
-    with stage.phases.measure("load"), stage.using_model("model", "merging the adapter of"):
-        target = stage.directory / "merged"
-        write_merged(folder, target)
-    stage.progress(1, 1, "models", "merging")
-    return target

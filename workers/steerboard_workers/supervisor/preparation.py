@@ -16,7 +16,7 @@ from steerboard.datasets.schemas import ExportSplit
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation import stage_files
 from steerboard.platform.database import patiently, transaction
-from steerboard.platform.processes import vllm
+from steerboard.platform.processes import llama_cpp, vllm
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
 from steerboard.platform.storage.disk import create_file
@@ -33,6 +33,7 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.run_config import RunConfig, stored_config
 from steerboard_contracts.run_kinds.base import BaseModelConfig
+from steerboard_contracts.run_kinds.gguf import GgufConfig
 from steerboard_contracts.run_kinds.push import PushConfig
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput, StageInput
@@ -88,6 +89,7 @@ def prepare(
         caches=_log_prob_caches(run, config, things, cache, holds),
         reward_access=_reward_access(settings, config),
         vllm=_vllm_process(settings, home, config),
+        llama_cpp=_llama_cpp_process(settings, config),
     )
 
 
@@ -125,6 +127,14 @@ def _vllm_process(settings: Settings, home: Path, config: RunConfig) -> EnginePr
         return None
     python = vllm.require_python(settings)
     return EngineProcess(python=str(python), variables=vllm.variables(python, home))
+
+
+def _llama_cpp_process(settings: Settings, config: RunConfig) -> EngineProcess | None:
+    """Raises `EngineMissing`."""
+    if not isinstance(config, GgufConfig):
+        return None
+    python = llama_cpp.require_python(settings)
+    return EngineProcess(python=str(python), variables={"PYTHONPATH": str(llama_cpp.converter_of(python))})
 
 
 def _folders(settings: Settings, config: RunConfig) -> LocalFolders:

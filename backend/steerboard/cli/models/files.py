@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,13 +21,19 @@ GUIDED_SCRIPT = Path(__file__).with_name("sample_guided.py")
 
 def download_model(client: Client, model: dict[str, Any], folder: Path) -> None:
     """`model` as the API describes it. Every file's hash is verified; raises `CorruptArtifact`."""
+    download_files(client, f"models/{model['id']}/files", model["files"], folder, model["name"])
+
+
+def download_files(client: Client, url: str, files: Sequence[Mapping[str, Any]], folder: Path, name: str) -> None:
+    """`files` (path, size, sha256) from below `url` into `folder`. Every file's hash is verified; raises
+    `CorruptArtifact`."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"Exporting {model['name']}", total=model["size"])
-        for file in model["files"]:
+        task = progress.add_task(f"Exporting {name}", total=sum(file["size"] for file in files))
+        for file in files:
             target = folder / safe_member(file["path"])
             target.parent.mkdir(parents=True, exist_ok=True)
-            progress.advance(task, client.download(f"models/{model['id']}/files/{quote(file['path'])}", target))
+            progress.advance(task, client.download(f"{url}/{quote(file['path'])}", target))
             with target.open("rb") as content:
                 if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
                     raise CorruptArtifact(f"{file['path']} did not arrive as it was stored", hint="Try again.")

@@ -16,6 +16,7 @@ from rich.text import Text
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.models.files import add_guided_script, download_model
 from steerboard.cli.models.fit import fit
+from steerboard.cli.models.gguf import download_gguf, made_gguf, tell_of_gguf
 from steerboard.cli.models.importing import import_
 from steerboard.cli.models.serving import serve
 from steerboard.cli.models.snippets import snippet
@@ -187,6 +188,11 @@ def _sources(
 def export(
     model: Name,
     folder: Annotated[Path, typer.Argument(help="Folder to write; it must be empty or not exist yet.")],
+    gguf: Annotated[
+        Literal["f16", "q8_0"] | None,
+        typer.Option(help="One GGUF file for llama.cpp and Ollama, of 16 or 8 bits a weight, made by a worker."),
+    ] = None,
+    pool: Annotated[str, typer.Option(help="Worker pool that makes the GGUF file.")] = "default",
     json: JsonOption = False,
 ) -> None:
     """Export a model to a folder that transformers and vLLM load; every file's hash is verified. Policies that take
@@ -196,13 +202,20 @@ def export(
     client = Client()
     details: Out = client.get(path_of("models", model))
     temporary = folder.absolute().with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
+    exported = None if gguf is None else made_gguf(client, details, gguf, pool)
     try:
-        download_model(client, details, temporary)
-        script = add_guided_script(details, temporary)
+        if exported is not None:
+            download_gguf(client, details, exported, temporary)
+        else:
+            download_model(client, details, temporary)
+            script = add_guided_script(details, temporary)
         folder.parent.mkdir(parents=True, exist_ok=True)
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+    if exported is not None:
+        tell_of_gguf(details, exported, folder, json=json)
+        return
     words = f"Wrote {details['name']} to {folder} ({counted(len(details['files']), 'file')}, {details['size']:,} bytes)"
     if script is not None:
         words += f"; {script.name} in it samples with guidance"

@@ -24,7 +24,7 @@ from sqlalchemy.pool import NullPool
 from steerboard.cli.client import client_file, known_server
 from steerboard.platform import migrations
 from steerboard.platform.events.redis_url import connect
-from steerboard.platform.processes import lm_eval, vllm
+from steerboard.platform.processes import llama_cpp, lm_eval, vllm
 from steerboard.platform.processes.embedded import EmbeddedServers, postgres_binary, socket_folder, valkey_binary
 from steerboard.platform.processes.environments import version_in
 from steerboard.platform.settings import Settings
@@ -84,6 +84,7 @@ def examine(home: Path) -> list[Check]:
         _guarded("workers", _workers),
         _guarded("vllm", lambda: _vllm(settings)),
         _guarded("benchmarks", lambda: _benchmarks(settings)),
+        _guarded("gguf", lambda: _gguf(settings)),
     ]
     if settings.redis_url:
         checks.append(_guarded("redis", lambda: _redis(settings.redis_url)))
@@ -216,6 +217,13 @@ def _benchmarks(settings: Settings) -> Check:
     unused = "only runs of kind academic need it (`make setup-benchmarks`)"
     mend = "Build it again (`make setup-benchmarks`), or correct STEERBOARD_BENCHMARKS_PYTHON."
     return _environment("benchmarks", python, ("lm_eval",), unused, mend)
+
+
+def _gguf(settings: Settings) -> Check:
+    python = llama_cpp.find_python(settings)
+    unused = "only exports as GGUF need it (`make setup-gguf`)"
+    mend = "Build it again (`make setup-gguf`), or correct STEERBOARD_GGUF_PYTHON."
+    return _environment("gguf", python, ("llama_cpp_python",), unused, mend)
 
 
 def _environment(name: str, python: Path | None, distributions: tuple[str, ...], unused: str, mend: str) -> Check:

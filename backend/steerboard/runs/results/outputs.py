@@ -29,6 +29,7 @@ from steerboard_contracts.stage.outputs import (
     BenchmarkOutput,
     CombinationOutput,
     DatasetOutput,
+    GgufOutput,
     ModelOutput,
     PairsOutput,
     ResponseRewardsOutput,
@@ -48,7 +49,7 @@ def upload(store: ArtifactStore, outputs: list[StageOutput], folder: Path) -> No
     for output in outputs:
         if isinstance(output, ModelOutput):
             check_folder(inside(folder, output.path))
-        if isinstance(output, ModelOutput | PairsOutput):
+        if isinstance(output, ModelOutput | PairsOutput | GgufOutput):
             store.put_folder(inside(folder, output.path))
 
 
@@ -94,6 +95,9 @@ def register(
             row.artifact_hash = registry.store_folder(session, store, path).hash
             row.document = {"pairs": output.pairs, "steps": output.steps}
             session.execute(delete(LivePairRow).where(LivePairRow.run_id == run.id))
+        elif isinstance(output, GgufOutput):
+            row.artifact_hash = registry.store_folder(session, store, path).hash
+            row.document = output.result.model_dump(mode="json")
         elif isinstance(output, ResponsesOutput):
             row.document = {"responses": hooks.store_responses(session, run, path)}
         elif isinstance(output, ResponseRewardsOutput):

@@ -4,6 +4,7 @@ import { runKindsQuery } from "../../api/runs/runKinds";
 import { useMay } from "../../api/accounts/session";
 import { PushToHub } from "../../shared/forms/PushToHub";
 import { LinkButton } from "../../shared/links";
+import { ExportGguf } from "./ExportGguf";
 import { PromoteButton } from "./Promotion";
 
 export function ModelActions({ project, model }: { project: string; model: Schemas["ModelDetail"] }) {
@@ -35,6 +36,7 @@ export function ModelActions({ project, model }: { project: string; model: Schem
           Try it
         </LinkButton>
       )}
+      {model.answers && <ExportGguf project={project} model={model.name} />}
       <PushToHub project={project} kind="models" name={model.name} adapter={!!model.info.lora} />
       <PromoteButton project={project} model={model} />
     </>

@@ -38,7 +38,7 @@ export function UseElsewhere({ project, model }: { project: string; model: strin
             <Group justify="space-between" wrap="nowrap" mb={4}>
               <Text size="xs" c="dimmed">
                 Needs {needs.join(", ")}.
-                {where !== "openai" && " Export the model first: steerboard models export."}
+                {where !== "openai" && " Export the model first, as its comments say."}
               </Text>
               <Tooltip label={clipboard.copied ? "Copied" : "Copy"}>
                 <ActionIcon

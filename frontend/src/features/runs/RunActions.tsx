@@ -11,7 +11,7 @@ import { ChangeSettings } from "./ChangeSettings";
 import { Confirm } from "../../shared/Confirm";
 
 /** Kinds that no launch form starts. */
-const ASKED_FOR = ["push", "history"];
+const ASKED_FOR = ["push", "gguf", "history"];
 
 /** The settings that the failed run's error suggests. */
 type Fix = { changes: Record<string, unknown>; says: string };

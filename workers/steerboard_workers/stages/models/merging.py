@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from steerboard_contracts.models import SCALARS
-from steerboard_workers.stages.models.adapters import load_weights, merge
+from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
 from steerboard_workers.stages.models.model_io import (
     check_safe,
     dtype_of_weights,
@@ -17,6 +17,21 @@ from steerboard_workers.stages.models.model_io import (
     read_info,
     save_model,
 )
+from steerboard_workers.stages.runtime import Stage
+
+
+def whole_folder(stage: Stage, name: str) -> tuple[Path, bool]:
+    """(the folder of input `name` as a whole model's, whether an adapter was merged for it). Raises like
+    `write_merged`."""
+    folder = stage.model_path(name)
+    if not is_adapter(folder):
+        return folder, False
+    stage.progress(0, 1, "models", "merging")
+    with stage.phases.measure("load"), stage.using_model(name, "merging the adapter of"):
+        target = stage.directory / "merged"
+        write_merged(folder, target)
+    stage.progress(1, 1, "models", "merging")
+    return target, True
 
 
 def write_merged(folder: Path, target: Path) -> None:
