@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from steerboard_statistics.benchmarks.arena_fit import design_of, drawn, features_of, fit, wins
+from steerboard_statistics.benchmarks.arena_fit import Beaten, design_of, drawn, features_of, fit
 from steerboard_statistics.benchmarks.battles import Floats, PairedComparison, by_battle, outcomes, weights
 from steerboard_statistics.bootstrap import MIN_ITEMS
 from steerboard_statistics.bradley_terry import MOST_UNFITTED, comparable
@@ -67,7 +67,7 @@ def leaderboard(
     """
     used = [pair for pair in pairs if pair.a != pair.b and (pair.style is not None or not styled)]
     names = sorted({name for pair in used for name in (pair.a, pair.b)})
-    rated = [names[index] for index in comparable(_wins(used, names))] if used else []
+    rated = [names[index] for index in comparable(_beaten(used, names))] if used else []
     if len(rated) < 2:
         raise ValueError("no two models have won and lost against each other, directly or via others")
     weight, members = weights(used), set(rated)
@@ -130,11 +130,11 @@ def _weighted_mean(values: Sequence[tuple[float, float]]) -> float:
     return math.fsum(value * weight for value, weight in values) / math.fsum(weight for _, weight in values)
 
 
-def _wins(pairs: Sequence[PairedComparison], names: Sequence[str]) -> Any:
+def _beaten(pairs: Sequence[PairedComparison], names: Sequence[str]) -> Any:
     place = {name: index for index, name in enumerate(names)}
     table = np.array([(place[pair.a], place[pair.b], pair.value) for pair in pairs])
     a, b = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
-    return wins(a, b, table[:, 2], np.ones(len(table)), len(names))
+    return Beaten.by(a, b, table[:, 2], len(names)).of(np.ones(len(table)))
 
 
 def _ends(ratings: Floats, battles: int) -> list[tuple[float, float] | tuple[None, None]]:
