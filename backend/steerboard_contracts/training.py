@@ -162,6 +162,10 @@ class TrainingConfig(Config):
         """What the inputs of the names `given` lack, beyond what each slot asks for itself."""
         return None
 
+    def kind_fault(self, kind: str) -> str | None:
+        """Why rows of a kind that the method takes do not do with these settings, and what to do."""
+        return None
+
     def most_steps(self, rows: int) -> int:
         """Optimiser steps of all epochs, where none of so many training rows is left out."""
         return math.ceil(rows * self.epochs / self.batch)

@@ -57,9 +57,9 @@ def thumbs(*desirable: bool, prompts: int = 100) -> list[dict[str, Any]]:
     ]
 
 
-def fault_of(world: ApiWorld, config: dict[str, Any], **inputs: str) -> tuple[str, str]:
+def fault_of(world: ApiWorld, config: dict[str, Any], code: str = "invalid_run", **inputs: str) -> tuple[str, str]:
     problem = world.post("runs", {"config": config, "inputs": inputs}, status=422)
-    assert problem["code"] == "invalid_run"
+    assert problem["code"] == code
     (fault,) = problem["errors"]
     assert world.get("runs")["items"] == []
     return fault["location"], fault["message"]
@@ -188,7 +188,8 @@ def test_a_reference_of_another_vocabulary_is_refused(shelf: Shelf, other: dict[
     shelf.model("start", bpe("a", "b", end=2))
     shelf.model("strange", other)
     world = shelf.world
-    place, message = fault_of(world, {"run": "train", "method": "dpo"}, model="start", data="hh", reference="strange")
+    dpo, inputs = {"run": "train", "method": "dpo"}, {"model": "start", "data": "hh", "reference": "strange"}
+    place, message = fault_of(world, dpo, code="tokenizer_differs", **inputs)
     assert place == "inputs.reference"
     assert message.startswith(f"`strange` has another tokenizer than `start`: {words}")
     assert message.endswith("Take a model of the same family, such as the one that training starts from")
@@ -196,6 +197,31 @@ def test_a_reference_of_another_vocabulary_is_refused(shelf: Shelf, other: dict[
     recipe += "stages:\n  dpo: {run: train, method: dpo, model: $base, reference: $ref, data: $data}\n"
     body = {"text": recipe, "set": ["base=start", "ref=strange", "data=hh"]}
     assert words in json.dumps(world.post("recipes/check", body, status=422), ensure_ascii=False)
+
+
+def test_a_teacher_of_another_vocabulary_is_refused_with_what_can_be_done_instead(shelf: Shelf) -> None:
+    shelf.model("student", bpe("a", "b"))
+    shelf.model("strange", bpe("b", "a"))
+    given = {"model": "student", "data": "hh", "teacher": "strange"}
+    method = {"run": "train", "method": "distillation"}
+    place, message = fault_of(shelf.world, method, code="tokenizer_differs", **given)
+    assert place == "inputs.teacher"
+    assert "`strange` has another tokenizer than `student`: token 'a', number 0 of `student`, is number 1" in message
+    assert message.endswith("`generate` with it, then train `sft` on them")
+
+
+def test_answers_to_distil_off_the_policy_need_rows_that_have_one(shelf: Shelf) -> None:
+    shelf.model("student", bpe("a", "b"))
+    world, half = shelf.world, {"run": "train", "method": "distillation", "on_policy": 0.5}
+    place, message = fault_of(world, half, model="student", data="hh", teacher="student")
+    assert place == "inputs.data"
+    assert message.startswith("on_policy 0.5 learns answers of the dataset, and preferences have no single one")
+    recipe = "name: d\ninputs: {base: {type: model}, hh: {type: dataset, kind: preferences}}\nstages:\n"
+    recipe += "  answers: {run: generate, model: $base, data: $hh}\n"
+    recipe += "  distil: {run: train, method: distillation, model: $base, teacher: $base, data: DATA, on_policy: 0.5}\n"
+    settings = ["base=student", "hh=hh"]
+    for data, status in (("answers", 200), ("$hh", 422)):
+        world.post("recipes/check", {"text": recipe.replace("DATA", data), "set": settings}, status=status)
 
 
 def test_a_reference_with_more_tokens_or_another_padding_is_taken(shelf: Shelf) -> None:

@@ -17,6 +17,7 @@ from running import data_of, metrics_of, recorded
 
 from steerboard_contracts.methods import methods, needed_method
 from steerboard_contracts.result_version import RESULT_VERSION
+from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_workers.stages import generate, train
 
 FILE = Path(__file__).with_name("golden_results.json")
@@ -30,7 +31,14 @@ TOLERANCE = 2e-3
 def config_of(method: str) -> dict[str, Any]:
     spec = needed_method(method)
     config = {**QUICK, "method": method}
-    return {**config, **ONLINE, "rules": RULES} if spec.online else {**config, "evaluate_rows": 16}
+    if not spec.online:
+        return {**config, "evaluate_rows": 16}
+    # What learns from a further model needs no reward.
+    return {**config, **ONLINE} if needed_models(method) else {**config, **ONLINE, "rules": RULES}
+
+
+def needed_models(method: str) -> list[str]:
+    return [model.name for model in needed_method(method).frozen if model.required]
 
 
 def golden() -> dict[str, Any]:
@@ -52,10 +60,12 @@ def hold(name: str, versions: list[int], figures: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("method", sorted(methods()))
-def test_a_method_makes_what_it_made(method: str, make_stage, base_model) -> None:
+def test_a_method_makes_what_it_made(method: str, make_stage, base_model, other_model) -> None:
     AcceleratorState._reset_state(True)
     data = data_of(method)
     stage = make_stage(config_of(method), model=base_model, data="labelled" if data == "prompts" else data)
+    further = {name: ModelInput(name=name, path=str(other_model), content_hash="o") for name in needed_models(method)}
+    stage.spec = stage.spec.model_copy(update={"inputs": {**stage.spec.inputs, **further}})
     train.run(stage)
     steps = metrics_of(recorded(stage, "metrics"))
     figures = {

@@ -41,6 +41,23 @@ class Phases:
             finally:
                 self._spent, self._open = self.so_far(), None
 
+    @contextmanager
+    def apart(self, name: Phase, *, within: Phase) -> Iterator[PhaseTime]:
+        """`measure` of what happens inside the phase `within` and is no part of it. Inside any other one it is."""
+        if self._open is None or self._open[0] != within:
+            with self.measure(name) as mine:
+                yield mine
+            return
+        outer = self._open
+        self.settle()
+        self._spent, self._open = self.so_far(), None
+        outer[1].tokens = 0  # these are counted
+        try:
+            with self.measure(name) as mine:
+                yield mine
+        finally:
+            self._open, self._since = outer, self._clock()
+
     def so_far(self) -> dict[Phase, PhaseTime]:
         """All phases since the process began, with what has passed of the open one."""
         spent = {name: phase.model_copy() for name, phase in self._spent.items()}

@@ -58,6 +58,7 @@ class Frozen:
     One that `reads` labels and is not `required` may be left out: the model that training starts from replaces it.
     `when`: a field of the config; where that is 0, false or none, the model is not loaded. `by_text`: one that reads
     ends may have another tokenizer than the model to train; then it has to be given its own tokens (`Passes.renderer`).
+    `instead`: what can be done with one of another tokenizer, besides taking one of the same family.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Frozen:
     reads: Reads = "labels"
     when: str | None = None
     by_text: bool = False
+    instead: str = ""
 
     def used_by(self, config: TrainingConfig) -> bool:
         return self.when is None or bool(getattr(config, self.when))
@@ -295,6 +297,10 @@ class MethodSpec:
             f"{listed(unused)} would get dedicated devices but no model to hold: {self.name} with these "
             f"inputs and fields does not need one. Leave placement.{unused[0]} at 0"
         )
+
+    def instead_of(self, name: str) -> str:
+        """What can be done with a model of another tokenizer than its input `name` needs; empty where nothing can."""
+        return next((model.instead for model in self.frozen if model.name == name), "")
 
     def given_tokens(self, config: TrainingConfig) -> list[str]:
         """Inputs, where they are given, that read the very token ids of the model to train."""

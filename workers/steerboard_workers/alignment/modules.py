@@ -11,12 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from steerboard_workers.alignment.divergence import Comparison, compare
 from steerboard_workers.alignment.head import chunk_rows, is_plain, read_head, read_logits
 from steerboard_workers.alignment.segments import Segments
 
-# What a forward returns instead, to see whether two ways to compute the same agree: the hidden states (N, hidden), or
-# log-probs by the model's own full forward. Asked of the wrapped module, since ZeRO-3 gathers weights from outside.
-Probe = Literal["hidden", "whole_head"]
+# What a forward returns instead: to see whether two ways to compute the same agree, the hidden states (N, hidden), or
+# log-probs by the model's own full forward; or `states`, of which `PolicyModule.logits` makes logits. Asked of the
+# wrapped module, since ZeRO-3 gathers weights from outside.
+Probe = Literal["hidden", "whole_head", "states"]
 
 
 class PolicyModule(nn.Module):
@@ -27,6 +29,7 @@ class PolicyModule(nn.Module):
     `whole_head`: read logits from the model's own full forward, for architectures that do more to them than one
     linear layer (soft caps, scales). `own_attention`: the model's implementation before batching chose another.
     `temperature`: log-probs are of softmax(logits / temperature); a forward may ask for another one.
+    `comparison`: returned is how the distributions differ from a frozen model's, log-probs and `correct` first.
     """
 
     def __init__(self, model: Any, whole_head: bool = False) -> None:
@@ -48,12 +51,17 @@ class PolicyModule(nn.Module):
         segments: Segments | None = None,
         probe: Probe | None = None,
         temperature: float | None = None,
+        comparison: Comparison | None = None,
     ) -> tuple[Tensor, ...] | Tensor:
         inputs = model_inputs(input_ids, position_ids, attention_mask, segments)
         if probe == "hidden":
             return read_hidden(self.model, inputs, read)
+        if probe == "states":
+            return self._states(inputs, read)
         entropic = self.entropies and torch.is_grad_enabled()
         divisor = self.temperature if temperature is None else temperature
+        if comparison is not None:
+            return compare(self.logits, self._states(inputs, read), labels, comparison, divisor, self.vocabulary)
         if self.whole_head or probe == "whole_head":
             logits = self.model(**inputs).logits.flatten(0, 1).index_select(0, read)
             return read_logits(logits, labels, divisor, entropic)
@@ -73,6 +81,18 @@ class PolicyModule(nn.Module):
             for some, theirs in zip(torch.split(hidden, rows), torch.split(labels, rows), strict=True)
         ]
         return tuple(torch.cat(values) for values in zip(*parts, strict=True))
+
+    def logits(self, states: Tensor) -> Tensor:
+        """(n, V) of some rows of what the probe `states` gave."""
+        logits: Tensor = states if self.whole_head else self.model.get_output_embeddings()(states)
+        return logits
+
+    def _states(self, inputs: dict[str, Any], read: Tensor) -> Tensor:
+        """(N, hidden) at the places to read; where more than one linear layer makes logits of these, logits (N, V)."""
+        if not self.whole_head:
+            return read_hidden(self.model, inputs, read)
+        logits: Tensor = self.model(**inputs).logits
+        return logits.flatten(0, 1).index_select(0, read)
 
 
 class RewardModule(nn.Module):

@@ -9,7 +9,7 @@ training loop assumes one response.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.batches.batching import MicroBatch
+from steerboard_workers.alignment.divergence import Comparison
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import effective_sample_size, sequence_sums, weighted_nll
 from steerboard_workers.alignment.rendering.render import Renderer
@@ -80,6 +81,19 @@ class Passes(Protocol):
         """For each example, (labels,) of each response: log pi of every supervised token, or what a critic gives before
         it. `temperature`: of the softmax, where it is not the method's; of the model that training is for only."""
         ...
+
+    def states(self, examples: Sequence[Example], model: str) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """(states (N, width) of a frozen model at all labels of the examples, what makes logits (n, V) of some of their
+        rows), on the device. Of this process alone: its micro-batches are other ones than those of others."""
+        ...
+
+
+@runtime_checkable
+class ComparingObjective(Objective, Protocol):
+    """An objective whose forward pass compares whole distributions with a frozen model's. `comparison` is asked for
+    each micro-batch, just before its forward pass."""
+
+    def comparison(self, examples: Sequence[Example], passes: Passes) -> Comparison | None: ...
 
 
 @runtime_checkable

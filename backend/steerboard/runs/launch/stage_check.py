@@ -136,13 +136,23 @@ def _training_faults(stage: ResolvedStage, config: TrainingConfig, catalogue: Ca
             other = stage.inputs.get(name)
             fault = catalogue.tokenizer_fault(start, other) if isinstance(other, KnownModel) else None
             if fault is not None:
-                yield StageFault(("inputs", name), fault)
+                instead = method.instead_of(name)
+                yield StageFault(("inputs", name), f"{fault}. {instead}" if instead else fault, "tokenizer_differs")
+    kind = _kind_of(stage.inputs.get("data"))
+    unfit = None if kind is None else config.kind_fault(kind)
+    if unfit is not None:
+        yield StageFault(("inputs", "data"), unfit)
     lacking = config.input_fault(stage.inputs)
     if lacking is not None:
         yield StageFault((), lacking)
     misplaced = method.placement_fault(config, stage.inputs)
     if misplaced is not None:
         yield StageFault(("config", "placement"), misplaced)
+
+
+def _kind_of(given: Given | None) -> str | None:
+    """The kind of a dataset, also of one that is yet to be made."""
+    return given.kind if isinstance(given, KnownDataset) else given.makes if isinstance(given, Made) else None
 
 
 def _missing(stage: ResolvedStage) -> Iterator[StageFault]:

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.batches.rows import Places, Row, position_ids, segments, visible
+from steerboard_workers.alignment.divergence import Comparison
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.segments import Segments
 
@@ -48,7 +49,8 @@ class MicroBatch:
     S sequences a read belongs to; weights (S,); margins (S / 2,) for pairs; lengths (S,) real tokens; label_counts (S,)
     supervised ones, of which the last response_lengths (S,) are the response's. frozen_log_probs: by name of a frozen
     model, (S,) float32 sums over the labels of a sequence. token_values: by name, (N,) float32 of the labels.
-    prepared: what the objective's `prepare` found of the global batch that this is a part of.
+    prepared: what the objective's `prepare` found of the global batch that this is a part of. comparison: the frozen
+    model's distributions at the places to read, already on the device, that the forward pass compares its own with.
     """
 
     input_ids: Tensor
@@ -66,14 +68,17 @@ class MicroBatch:
     frozen_log_probs: Mapping[str, Tensor] = field(default_factory=dict)
     token_values: Mapping[str, Tensor] = field(default_factory=dict)
     prepared: Mapping[str, Tensor] = field(default_factory=dict)
+    comparison: Comparison | None = None
 
     def to(self, device: torch.device) -> MicroBatch:
         if device.type == "cpu":
             return self
         return MicroBatch(**{name: _moved(value, device) for name, value in vars(self).items()})
 
-    def model_inputs(self) -> dict[str, Tensor | Segments | None]:
+    def model_inputs(self) -> dict[str, Tensor | Segments | Comparison | None]:
+        compared = {} if self.comparison is None else {"comparison": self.comparison}
         return {
+            **compared,
             "input_ids": self.input_ids,
             "read": self.read,
             "labels": self.labels,
@@ -271,6 +276,8 @@ class _Size(NamedTuple):
 def _moved(value: Any, device: torch.device) -> Any:
     if isinstance(value, Mapping):
         return {name: tensor.to(device) for name, tensor in value.items()}
+    if isinstance(value, Comparison):
+        return value
     return None if value is None else value.to(device)
 
 

@@ -118,7 +118,7 @@ class RewardedSource(RolloutSource):
             return Batch([])
         groups = self.context.policy.sample(step, prompts, temperature=0, max_new_tokens=config.max_new_tokens)
         rollouts = [group[0] for group in groups]
-        scores = self.rewards.score(rollouts, _examples(prompts, groups))
+        scores = self.rewards.score(rollouts, answered(prompts, groups))
         return Batch([], scores.metrics() | length_metrics(rollouts, [np.zeros(1)] * len(rollouts)))
 
     def state(self) -> dict[str, Any]:
@@ -176,6 +176,13 @@ class RewardedSource(RolloutSource):
         steps = self.config.max_steps or self.steps
         return min(self._lists, math.ceil(steps * self._lists / self.steps))
 
+    def is_kept(self, number: int) -> bool:
+        """Whether answers of this sampling are kept to be read."""
+        config = self.config
+        every = math.ceil(self.samplings() / config.inspect_group_steps)
+        # `kl_stop` makes more samplings than there are lists of prompts.
+        return number % every == 0 and number < every * config.inspect_group_steps
+
     def _draw(self) -> Sampled:
         prompts = self._listed(self._drawn)
         groups = self._ahead.take() or self.sample(self._drawn, prompts)
@@ -183,7 +190,7 @@ class RewardedSource(RolloutSource):
         if self.config.staleness and self._drawn < self.samplings():
             self._ahead.begin(self.context.policy, self.begin(self._drawn, self._listed(self._drawn)))
         rollouts = [rollout for group in groups for rollout in group]
-        examples = _examples(prompts, groups)
+        examples = answered(prompts, groups)
         with self.context.phases.measure("score") as phase:
             scores = self.rewards.score(rollouts, examples)
             phase.tokens += sum(e.tokens for e in examples)
@@ -194,7 +201,7 @@ class RewardedSource(RolloutSource):
         return self.prompts(number % self._lists)
 
 
-def _examples(prompts: Sequence[Example], groups: Sequence[Sequence[Rollout]]) -> list[Example]:
+def answered(prompts: Sequence[Example], groups: Sequence[Sequence[Rollout]]) -> list[Example]:
     """One of each answer, with the ids that were sampled."""
     return [
         replace(prompt, responses=(rollout.ids,))

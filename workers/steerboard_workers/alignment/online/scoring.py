@@ -55,8 +55,12 @@ class Scores:
         return float(np.isnan(self.total).mean())
 
     def metrics(self) -> dict[str, float]:
-        """Means over the answers with a reward: `reward` of all, and `reward_NAME` of each source."""
-        named = {"reward": self.total} | {f"reward_{name}": values for name, values in self.sources.items()}
+        """Means over the answers with a reward: `reward` of all that count, and `reward_NAME` of each source.
+        Empty without any."""
+        if not self.sources:
+            return {}
+        total = {"reward": self.total} if any(self.weights.values()) else {}
+        named = total | {f"reward_{name}": values for name, values in self.sources.items()}
         known = {name: values[~np.isnan(values)] for name, values in named.items()}
         return {name: float(values.mean()) for name, values in known.items() if len(values)} | {
             "unscored": self.unscored
@@ -79,6 +83,11 @@ class AnswerRewards:
             for place, rule in enumerate(config.rules)
             if isinstance(rule, PythonReward | HttpReward)
         }
+
+    @property
+    def sources(self) -> int:
+        """How many there are, whatever their weights."""
+        return len(self._models) + len(self._config.rules)
 
     def check_given(self) -> None:
         """Before anything is sampled: raises `BadInput` without any source of rewards."""

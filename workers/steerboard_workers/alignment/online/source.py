@@ -156,7 +156,7 @@ class PolicyGradientSource(RewardedSource):
         answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0}, moments)
         judgement = self._judge(number, answers, examples, context)
         advantages = judgement.advantages
-        if context.keep_group is not None and self._is_kept(number):
+        if context.keep_group is not None and self.is_kept(number):
             sampling = Sampling(rollouts, sampled.scores.sources, rewards, advantages, apart, equal)
             for place, prompt in enumerate(sampled.prompts[: config.inspect_groups]):
                 context.keep_group(step + 1, answer_group(place, prompt, sampling, context.renderer.tokenizer))
@@ -196,13 +196,6 @@ class PolicyGradientSource(RewardedSource):
         with self.context.phases.measure("reference") as phase:
             phase.tokens += sum(e.tokens for e in examples)
             return [log_probs[0] for log_probs in self.context.passes.per_label(examples, model)]
-
-    def _is_kept(self, number: int) -> bool:
-        """Whether answers of this sampling are kept to be read."""
-        config = self.config
-        every = math.ceil(self.samplings() / config.inspect_group_steps)
-        # `kl_stop` makes more samplings than there are lists of prompts.
-        return number % every == 0 and number < every * config.inspect_group_steps
 
     def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
         """By the rewards that the step learns from, so that no prompt is kept which it finds tied, and none is left

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import torch
 
@@ -70,8 +69,7 @@ class Evaluation:
         self._sharing.module.eval()
         mine = self._batcher.cut(examples, self._processes)[accelerator.process_index]
         for place, part in enumerate(mine):
-            micro = self._batcher.collate(part or examples[:1])
-            micro = replace(micro, prepared=prepared).to(accelerator.device)
+            micro = self._update.collated(part or examples[:1], self._objective, prepared).to(accelerator.device)
             _, measured = self._objective.forward(self._sharing.module(**micro.model_inputs()), micro)
             if part:
                 sums = added(sums, measured, self._objective)

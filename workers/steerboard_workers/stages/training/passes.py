@@ -16,7 +16,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.batches.batching import Batcher, MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
-from steerboard_workers.alignment.modules import JointModule
+from steerboard_workers.alignment.modules import JointModule, PolicyModule
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.distributed.strategies import Strategy
 
@@ -110,6 +110,21 @@ class ForwardPasses:
             pieces = iter(np.split(values, np.cumsum(counts)[:-1]))
             known |= {id(example): [next(pieces) for _ in example.responses] for example in part}
         return [known[id(example)] for example in examples]
+
+    @torch.no_grad()
+    def states(
+        self, examples: Sequence[Example], model: str
+    ) -> tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]:
+        reader = self._reader(model)
+        module = reader.module
+        if not isinstance(module, PolicyModule):
+            raise BadInput(
+                f"frozen model {model} has its weights elsewhere, and gives no distributions here", code="bad_config"
+            )
+        batch = reader.batcher.collate(examples).to(self._sharing.accelerator.device)
+        with _evaluating(module), self._sharing.forwards():
+            states: torch.Tensor = module(**batch.model_inputs(), probe="states")
+        return states, module.logits
 
     def _reader(self, model: str | None) -> Reader:
         if model is None:

@@ -14,7 +14,12 @@ from steerboard_workers.alignment.batches.batch_source import BatchSource, Besid
 from steerboard_workers.alignment.batches.batching import Batcher, MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import JointModule
-from steerboard_workers.alignment.objectives import BatchObjective, LanguageObjective, Objective
+from steerboard_workers.alignment.objectives import (
+    BatchObjective,
+    ComparingObjective,
+    LanguageObjective,
+    Objective,
+)
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.training.passes import ForwardPasses
 
@@ -73,7 +78,7 @@ class Update:
                     longest = batcher.collate(batcher.cut(besides.examples)[0][0])
                     self._add(longest, self._likelihood, 0.0, last=False, of_besides=True)
                 for place, part in enumerate(passes):
-                    batch = replace(batcher.collate(part), prepared=prepared)
+                    batch = self.collated(part, self._objective, prepared, batcher)
                     self._add(batch, self._objective, 0.0, last=place == len(passes) - 1)
             sharing.step(0.0)
         finally:
@@ -85,6 +90,20 @@ class Update:
         that it casts without gradient would be those of the step."""
         objective = self._objective
         return objective.prepare(examples, self._passes) if isinstance(objective, BatchObjective) else {}
+
+    def collated(
+        self,
+        examples: Sequence[Example],
+        objective: Objective,
+        prepared: Mapping[str, Tensor],
+        batcher: Batcher | None = None,
+    ) -> MicroBatch:
+        """A micro-batch with what its objective needs for its forward pass."""
+        comparison = None
+        if isinstance(objective, ComparingObjective):
+            comparison = objective.comparison(examples, self._passes)
+        batch = (batcher or self._batcher).collate(examples)
+        return replace(batch, prepared=prepared, comparison=comparison)
 
     def named(self, sums: Tensor, objective: Objective) -> dict[str, float]:
         """The sums (len(objective.measures),) of all processes, by name."""
@@ -111,7 +130,7 @@ class Update:
         sums = torch.zeros(len(objective.measures), dtype=torch.float64, device=device)
         for place, part in enumerate(mine):
             # A rank with fewer micro-batches runs one of zero weight, so that collectives find everyone.
-            batch = replace(self._batcher.collate(part or examples[:1]), prepared=prepared or {})
+            batch = self.collated(part or examples[:1], objective, prepared or {})
             last = place == len(mine) - 1 and not of_besides
             measured = self._add(batch, objective, scale if part else 0.0, last=last, of_besides=of_besides)
             if part:

@@ -132,14 +132,23 @@ class FrozenModels:
             check_tokenizer(self._stage, source, self._start.tokenizer)
             differs = None
         except BadInput as error:
+            if error.code == "tokenizer_differs" and frozen.instead:
+                error.hint = f"{error.hint} {frozen.instead}."
             if not frozen.by_text or error.code != "tokenizer_differs":
                 raise
             differs = error.detail
-        if not frozen.by_text:
-            return None, None
         folder = self._stage.model_path(source)
         info = read_info(folder)
         own = renderer_of(load_tokenizer(folder), info)
+        if not frozen.by_text:
+            how = reads_otherwise(own, self._start.renderer)
+            if how is not None:
+                self._stage.log(
+                    f"{self._stage.model(source).name}, the input {source}, {how}: it reads what the latter reads, "
+                    "which it may not have learned",
+                    "warning",
+                )
+            return None, None
         if differs is None:
             how = reads_otherwise(own, self._start.renderer)
             differs = how and f"{self._stage.model(source).name}, the input {source}, {how}"
