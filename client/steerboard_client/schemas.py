@@ -1500,9 +1500,9 @@ class GateVerdict(Schema):
 
 class GgufDifference(Schema):
     """
-    One point in which llama.cpp does otherwise than transformers. `template`: the prompt's text; `tokens`: the ids of an equal
-    text; `answer`: the likeliest tokens after equal ids. `asked`: which prompt. `at`: the first character or token
-    that differs. `margin`: by how many nats transformers prefers its own token to the other.
+    One point in which llama.cpp does otherwise than transformers. `template`: the prompt's text; `tokens`: the ids
+    of an equal text; `answer`: the likeliest tokens after equal ids. `asked`: which prompt. `at`: the first character
+    or token that differs. `margin`: by how many nats transformers prefers its own token to the other.
     """
 
     asked: str

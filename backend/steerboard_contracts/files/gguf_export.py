@@ -13,9 +13,9 @@ GgufPrecision = Annotated[
 
 
 class GgufDifference(BaseModel):
-    """One point in which llama.cpp does otherwise than transformers. `template`: the prompt's text; `tokens`: the ids of an equal
-    text; `answer`: the likeliest tokens after equal ids. `asked`: which prompt. `at`: the first character or token
-    that differs. `margin`: by how many nats transformers prefers its own token to the other."""
+    """One point in which llama.cpp does otherwise than transformers. `template`: the prompt's text; `tokens`: the ids
+    of an equal text; `answer`: the likeliest tokens after equal ids. `asked`: which prompt. `at`: the first character
+    or token that differs. `margin`: by how many nats transformers prefers its own token to the other."""
 
     what: Literal["template", "tokens", "answer"]
     asked: str

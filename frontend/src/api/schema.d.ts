@@ -8387,9 +8387,9 @@ export interface components {
         };
         /**
          * GgufDifference
-         * @description One point in which llama.cpp does otherwise than transformers. `template`: the prompt's text; `tokens`: the ids of an equal
-         *     text; `answer`: the likeliest tokens after equal ids. `asked`: which prompt. `at`: the first character or token
-         *     that differs. `margin`: by how many nats transformers prefers its own token to the other.
+         * @description One point in which llama.cpp does otherwise than transformers. `template`: the prompt's text; `tokens`: the ids
+         *     of an equal text; `answer`: the likeliest tokens after equal ids. `asked`: which prompt. `at`: the first character
+         *     or token that differs. `margin`: by how many nats transformers prefers its own token to the other.
          */
         GgufDifference: {
             /** Asked */
