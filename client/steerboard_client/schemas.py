@@ -178,16 +178,22 @@ class AnnotatorQuality(Schema):
     """
     `hours` at work, as browsers count them. `agreement` with the other annotators of the shared items, and with the
     reviewer of the adjudicated ones: 1 less the disagreement. `gold`: share of the pairs of gold items in the known
-    order. `qualification`: null where the campaign asks for none.
+    order. Ends of intervals are at 95%, over items. `qualification`: null where the campaign asks for none.
     """
 
     adjudicated_items: int
     agreement: float | None
+    agreement_high: float | None
+    agreement_low: float | None
     agreement_with_reviewers: float | None
+    agreement_with_reviewers_high: float | None
+    agreement_with_reviewers_low: float | None
     annotator: str
     done: int
     flagged: int
     gold: float | None
+    gold_high: float | None
+    gold_low: float | None
     gold_pairs: int
     hours: float
     items_per_hour: float | None
@@ -1872,10 +1878,12 @@ class ItemVerdict(Schema):
 class JudgeAgreement(Schema):
     """
     How far submissions agree with the judge. `agreement`: the share of the `pairs` of answers that the judge orders
-    that are in its order, a tie counting 1/2; null without any.
+    that are in its order, a tie counting 1/2; null without any. Ends of intervals are at 95%, over items.
     """
 
     agreement: float | None
+    agreement_high: float | None
+    agreement_low: float | None
     pairs: int
     submissions: int
 

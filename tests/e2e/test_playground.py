@@ -41,6 +41,20 @@ def test_three_scores_give_three_answers_with_falling_rewards(
     assert columns_of(other) == [high, middle, low]
     other.close()
 
+    # A link shows them to someone without an account.
+    page.get_by_role("button", name="Share").click()
+    sharing = page.get_by_role("dialog", name="Share the answers")
+    sharing.get_by_role("button", name="Create a link").click()
+    expect(sharing.get_by_role("list", name="Active links").get_by_role("listitem")).to_have_count(1)
+    assert context.browser is not None
+    visitor = context.browser.new_context().new_page()
+    visitor.goto(sharing.get_by_label("Link", exact=True).input_value())
+    for text in ("Tell of a blue lake.", high[0], middle[0], low[0]):
+        expect(visitor.locator("body")).to_contain_text(" ".join(text.split()))
+    visitor.context.close()
+    page.keyboard.press("Escape")
+    expect(sharing).to_be_hidden()
+
     # The slider asks again for its own column alone.
     slider = page.get_by_role("article").first.get_by_role("slider", name="Requested reward")
     before = page.url

@@ -8,6 +8,8 @@ import pytest
 from preference_rows import make, rank, rows
 from ranking_world import PROJECT, Annotator, RankingWorld
 
+from steerboard_statistics.proportions import proportion_interval
+
 GOLD = {"zebra-raw": 1, "walrus-sft": 2, "heron-dt": 3}
 RIGHT, WRONG = {"0": 1, "1": 2, "2": 3}, {"0": 3, "1": 2, "2": 1}
 
@@ -116,5 +118,13 @@ def test_the_quality_of_each_annotator_and_day_is_shown(world: RankingWorld) -> 
     assert (by["ann"]["agreement"], by["ann"]["shared_items"]) == (pytest.approx((0.5 + 0.5 + 0) / 3), 3)
     assert (by["eve"]["agreement"], by["eve"]["gold"], by["eve"]["gold_pairs"]) == (0.0, 0.0, 6)
     assert [by[name]["agreement_with_reviewers"] for name in ("ann", "bob", "eve")] == [1.0, 0.0, None]
+    # Eve put six pairs of two prompts in the wrong order, which are no more evidence than two.
+    wilson = proportion_interval(0, 6)
+    assert by["eve"]["gold_low"] == 0
+    assert wilson.high is not None
+    assert by["eve"]["gold_high"] > wilson.high + 0.2
+    share = proportion_interval(1, 3)
+    assert [by["ann"][f"agreement_{end}"] for end in ("low", "high")] == pytest.approx([share.low, share.high])
+    assert by["eve"]["agreement_with_reviewers_low"] is None
     (day,) = found.json()["days"]
     assert (day["submissions"], day["annotators"]) == (8, 3)

@@ -5236,15 +5236,23 @@ export interface components {
          * AnnotatorQuality
          * @description `hours` at work, as browsers count them. `agreement` with the other annotators of the shared items, and with the
          *     reviewer of the adjudicated ones: 1 less the disagreement. `gold`: share of the pairs of gold items in the known
-         *     order. `qualification`: null where the campaign asks for none.
+         *     order. Ends of intervals are at 95%, over items. `qualification`: null where the campaign asks for none.
          */
         AnnotatorQuality: {
             /** Adjudicated Items */
             adjudicated_items: number;
             /** Agreement */
             agreement: number | null;
+            /** Agreement High */
+            agreement_high: number | null;
+            /** Agreement Low */
+            agreement_low: number | null;
             /** Agreement With Reviewers */
             agreement_with_reviewers: number | null;
+            /** Agreement With Reviewers High */
+            agreement_with_reviewers_high: number | null;
+            /** Agreement With Reviewers Low */
+            agreement_with_reviewers_low: number | null;
             /** Annotator */
             annotator: string;
             /** Done */
@@ -5253,6 +5261,10 @@ export interface components {
             flagged: number;
             /** Gold */
             gold: number | null;
+            /** Gold High */
+            gold_high: number | null;
+            /** Gold Low */
+            gold_low: number | null;
             /** Gold Pairs */
             gold_pairs: number;
             /** Hours */
@@ -9370,11 +9382,15 @@ export interface components {
         /**
          * JudgeAgreement
          * @description How far submissions agree with the judge. `agreement`: the share of the `pairs` of answers that the judge orders
-         *     that are in its order, a tie counting 1/2; null without any.
+         *     that are in its order, a tie counting 1/2; null without any. Ends of intervals are at 95%, over items.
          */
         JudgeAgreement: {
             /** Agreement */
             agreement: number | null;
+            /** Agreement High */
+            agreement_high: number | null;
+            /** Agreement Low */
+            agreement_low: number | null;
             /** Pairs */
             pairs: number;
             /** Submissions */

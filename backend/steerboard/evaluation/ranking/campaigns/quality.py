@@ -6,17 +6,20 @@ import uuid
 from collections import defaultdict
 from itertools import combinations
 from statistics import fmean
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
 from steerboard.evaluation.ranking.campaigns.schemas import AnnotatorQuality, CampaignDay, CampaignQuality
+from steerboard.evaluation.ranking.campaigns.shares import fields, share_of_pairs
 from steerboard.evaluation.ranking.campaigns.span_rows import span_counts
 from steerboard.evaluation.ranking.campaigns.suggestion_quality import suggestion_quality
 from steerboard.evaluation.ranking.disagreement import between, opinion_of
 from steerboard.evaluation.ranking.qualification import Qualification, qualifications, right_pairs
 from steerboard.evaluation.ranking.tables import Campaign, RankingDecision, RankingItem, RankingTask
+from steerboard_statistics.proportions import proportion_interval
 
 _SAID = ("shown", "ranks", "criteria_ranks", "scores", "correction")
 _DAYS = 60
@@ -53,12 +56,7 @@ def quality(session: Session, campaign: Campaign) -> CampaignQuality:
                 hours=round((row.seconds or 0.0) / 3600, 4),
                 items_per_hour=row.done * 3600 / row.seconds if row.seconds else None,
                 median_seconds=row.median,
-                agreement=_mean(others[row.user_id]),
-                shared_items=len(others[row.user_id]),
-                agreement_with_reviewers=_mean(rulings[row.user_id]),
-                adjudicated_items=len(rulings[row.user_id]),
-                gold=_mean(gold[row.user_id]),
-                gold_pairs=len(gold[row.user_id]),
+                **_shares(others[row.user_id], rulings[row.user_id], gold[row.user_id]),
                 qualification=passed.get(row.user_id, Qualification(needed=campaign.qualify_items)).state
                 if campaign.qualify_items
                 else None,
@@ -74,9 +72,11 @@ def quality(session: Session, campaign: Campaign) -> CampaignQuality:
 
 def _agreements(
     session: Session, campaign: Campaign
-) -> tuple[dict[uuid.UUID, list[float]], dict[uuid.UUID, list[float]], dict[uuid.UUID, list[float]]]:
+) -> tuple[
+    dict[uuid.UUID, list[float]], dict[uuid.UUID, list[float]], dict[uuid.UUID, list[tuple[uuid.UUID, list[float]]]]
+]:
     """Agreement by annotator with the others on each shared item, with the reviewer on each adjudicated item, and the
-    pairs of gold items."""
+    pairs of each gold item."""
     points = {criterion["name"]: criterion.get("points") for criterion in campaign.criteria}
     tasks = session.execute(
         select(RankingTask.item_id, RankingTask.user_id, RankingItem.gold, *(getattr(RankingTask, c) for c in _SAID))
@@ -93,14 +93,14 @@ def _agreements(
     }
     by_item = defaultdict(list)
     with_reviewers: dict[uuid.UUID, list[float]] = defaultdict(list)
-    gold: dict[uuid.UUID, list[float]] = defaultdict(list)
+    gold: dict[uuid.UUID, list[tuple[uuid.UUID, list[float]]]] = defaultdict(list)
     for task in tasks:
         opinion = opinion_of(task)
         by_item[task.item_id].append((task.user_id, opinion))
         if task.item_id in rulings:
             with_reviewers[task.user_id].append(1 - between(opinion, rulings[task.item_id], points))
         if task.gold:
-            gold[task.user_id] += right_pairs(task, task.gold)
+            gold[task.user_id].append((task.item_id, [*right_pairs(task, task.gold)]))
     with_others: dict[uuid.UUID, list[float]] = defaultdict(list)
     for opinions in by_item.values():
         shares: dict[uuid.UUID, list[float]] = defaultdict(list)
@@ -133,5 +133,15 @@ def _days(session: Session, campaign: Campaign) -> list[CampaignDay]:
     ]
 
 
-def _mean(values: list[float]) -> float | None:
-    return fmean(values) if values else None
+def _shares(others: list[float], rulings: list[float], gold: list[tuple[uuid.UUID, list[float]]]) -> dict[str, Any]:
+    """The shares of one annotator."""
+    with_others, with_reviewers = (proportion_interval(sum(values), len(values)) for values in (others, rulings))
+    pairs = share_of_pairs(gold)
+    return {
+        **fields("agreement", with_others),
+        "shared_items": len(others),
+        **fields("agreement_with_reviewers", with_reviewers),
+        "adjudicated_items": len(rulings),
+        **fields("gold", pairs),
+        "gold_pairs": pairs.n,
+    }

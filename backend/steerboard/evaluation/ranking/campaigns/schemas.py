@@ -250,7 +250,7 @@ class RankingOut(BaseModel):
 class AnnotatorQuality(BaseModel):
     """`hours` at work, as browsers count them. `agreement` with the other annotators of the shared items, and with the
     reviewer of the adjudicated ones: 1 less the disagreement. `gold`: share of the pairs of gold items in the known
-    order. `qualification`: null where the campaign asks for none."""
+    order. Ends of intervals are at 95%, over items. `qualification`: null where the campaign asks for none."""
 
     annotator: str
     done: int
@@ -260,10 +260,16 @@ class AnnotatorQuality(BaseModel):
     items_per_hour: float | None
     median_seconds: float | None
     agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
     shared_items: int
     agreement_with_reviewers: float | None
+    agreement_with_reviewers_low: float | None
+    agreement_with_reviewers_high: float | None
     adjudicated_items: int
     gold: float | None
+    gold_low: float | None
+    gold_high: float | None
     gold_pairs: int
     qualification: Literal["open", "passed", "failed"] | None
     last_at: dt.datetime | None
@@ -289,11 +295,13 @@ class SpanCount(BaseModel):
 
 class JudgeAgreement(BaseModel):
     """How far submissions agree with the judge. `agreement`: the share of the `pairs` of answers that the judge orders
-    that are in its order, a tie counting 1/2; null without any."""
+    that are in its order, a tie counting 1/2; null without any. Ends of intervals are at 95%, over items."""
 
     submissions: int
     pairs: int
     agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
 
 
 class SuggestionQuality(BaseModel):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.ranking.campaigns.schemas import JudgeAgreement, SuggestionQuality
+from steerboard.evaluation.ranking.campaigns.shares import fields, share_of_pairs
 from steerboard.evaluation.ranking.qualification import right_pairs
 from steerboard.evaluation.ranking.suggestions import judge_views
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
@@ -32,13 +32,15 @@ def suggestion_quality(session: Session, campaign: Campaign) -> SuggestionQualit
         .where(RankingTask.campaign_id == campaign.id, RankingTask.state == "submitted")
     ).all()
     views = judge_views(session, judge.id, campaign.entrants, sorted({task.position for task in tasks}))
-    agreed: dict[bool, list[list[float]]] = {True: [], False: []}
+    agreed: dict[bool, list[tuple[int, list[float]]]] = {True: [], False: []}
     for task in tasks:
         if task.position in views:
-            agreed[bool(task.suggestion_visible)].append(list(right_pairs(task, views[task.position].ranks)))
+            agreed[bool(task.suggestion_visible)].append(
+                (task.position, [*right_pairs(task, views[task.position].ranks)])
+            )
     return SuggestionQuality(judge=judge.name, visible=_agreement(agreed[True]), hidden=_agreement(agreed[False]))
 
 
-def _agreement(submissions: Sequence[Sequence[float]]) -> JudgeAgreement:
-    pairs = [share for given in submissions for share in given]
-    return JudgeAgreement(submissions=len(submissions), pairs=len(pairs), agreement=fmean(pairs) if pairs else None)
+def _agreement(submissions: Sequence[tuple[int, Sequence[float]]]) -> JudgeAgreement:
+    share = share_of_pairs(submissions)
+    return JudgeAgreement(submissions=len(submissions), pairs=share.n, **fields("agreement", share))

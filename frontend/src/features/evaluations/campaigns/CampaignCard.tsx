@@ -11,6 +11,7 @@ import { Failure } from "../../../shared/Feedback";
 import { count, counted, percent, seconds } from "../../../shared/format/format";
 import { Link, LinkButton } from "../../../shared/links";
 import { When } from "../../../shared/When";
+import { EditCampaign } from "./EditCampaign";
 import { FlagList } from "./FlagList";
 import { GoldEditor } from "./GoldEditor";
 import { InviteAnnotator } from "./InviteAnnotator";
@@ -36,6 +37,7 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
   const [gold, golds] = useDisclosure();
   const [flags, flagged] = useDisclosure();
   const [correcting, corrections] = useDisclosure();
+  const [editing, edit] = useDisclosure();
   const correction = campaign.task_type === "correction";
   const change = useMutation({
     mutationFn: (body: Schemas["CampaignChange"]) =>
@@ -152,6 +154,11 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
             Flags and skips ({count(reports)})
           </Button>
           {mayWrite && campaign.state !== "closed" && (
+            <Button size="compact-sm" variant="default" onClick={edit.open}>
+              Settings
+            </Button>
+          )}
+          {mayWrite && campaign.state !== "closed" && (
             <Button
               size="compact-sm"
               variant="default"
@@ -182,6 +189,9 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
       </Modal>
       <Modal opened={correcting} onClose={corrections.close} title={`Corrections of ${campaign.name}`}>
         <MakeCorrections project={project} evaluation={evaluation} campaign={campaign} />
+      </Modal>
+      <Modal opened={editing} onClose={edit.close} title={`Settings of ${campaign.name}`} size="lg">
+        <EditCampaign project={project} evaluation={evaluation} campaign={campaign} onDone={edit.close} />
       </Modal>
       <Modal opened={flags} onClose={flagged.close} title={`Flags and skips in ${campaign.name}`} size="xl">
         <FlagList project={project} evaluation={evaluation} campaign={campaign} />

@@ -1,21 +1,11 @@
-import {
-  Input,
-  MultiSelect,
-  NumberInput,
-  SegmentedControl,
-  Select,
-  SimpleGrid,
-  TagsInput,
-  Text,
-  Textarea,
-  TextInput,
-} from "@mantine/core";
+import { Input, MultiSelect, NumberInput, SegmentedControl, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createCampaign, standingQuery } from "../../../api/evaluation/campaigns";
 import { type Evaluation, evaluationKeys, placeOf } from "../../../api/evaluation/evaluations";
 import { TASK_NAMES, type TaskType } from "../../../api/evaluation/ranking";
 import { SendForm } from "../../../shared/forms/SendForm";
+import { bodyOf, CampaignInstructions, CampaignSettings, NEW } from "./CampaignSettings";
 import { Criteria, type Criterion } from "./Criteria";
 
 /** What each task asks, and of how many entrants. */
@@ -45,7 +35,6 @@ const TASKS: Record<TaskType, { about: string; entrants: string; fewest: number;
     most: 1,
   },
 };
-const SPAN_LABELS = ["factual error", "unsafe", "repetition"];
 const QUALITY: Criterion = { name: "Quality", description: "", points: 5 };
 
 interface Properties {
@@ -60,17 +49,10 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
   const names = evaluation.entrants.map((one) => one.name);
   const [task, setTask] = useState<TaskType>("ranking");
   const [name, setName] = useState("");
-  const [instructions, setInstructions] = useState("");
   const [criteria, setCriteria] = useState<Criterion[]>([]);
   // None: the best ones.
   const [chosen, setChosen] = useState<string[] | null>(null);
-  const [overlap, setOverlap] = useState<number | string>(1);
-  const [minutes, setMinutes] = useState<number | string>(10);
-  const [goldEvery, setGoldEvery] = useState<number | string>(0);
-  const [qualify, setQualify] = useState<number | string>(0);
-  const [share, setShare] = useState<number | string>(70);
-  const [spanLabels, setSpanLabels] = useState(SPAN_LABELS);
-  const [judge, setJudge] = useState<string | null>(null);
+  const [settings, setSettings] = useState(NEW);
   const [limit, setLimit] = useState<number | string>("");
   const { about, fewest, most, entrants: number } = TASKS[task];
   const best = standing.data?.items.map((one) => one.entrant) ?? names;
@@ -83,16 +65,9 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
       createCampaign(project, evaluation.id, {
         name: name.trim() || null,
         task_type: task,
-        instructions,
         criteria: scored || task === "ranking" ? named : [],
         entrants,
-        overlap: Number(overlap),
-        lock_seconds: Math.round(60 * Number(minutes)),
-        gold_every: Number(goldEvery),
-        qualify_items: task === "correction" ? 0 : Number(qualify),
-        qualify_share: Number(share) / 100,
-        judge: task === "correction" ? null : judge,
-        span_labels: spanLabels,
+        ...bodyOf(task, settings),
         limit: limit === "" ? null : Number(limit),
       }),
     onSuccess: async () => {
@@ -130,15 +105,7 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
         error={error("name")}
         onChange={(event) => setName(event.currentTarget.value)}
       />
-      <Textarea
-        label="Instructions"
-        description="What a good answer is, in your words"
-        autosize
-        minRows={2}
-        value={instructions}
-        error={error("instructions")}
-        onChange={(event) => setInstructions(event.currentTarget.value)}
-      />
+      <CampaignInstructions settings={settings} failure={make.error} onChange={setSettings} />
       <MultiSelect
         label="Entrants"
         description={
@@ -155,93 +122,22 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
       {(scored || task === "ranking") && (
         <Criteria scored={scored} criteria={criteria} onChange={setCriteria} error={error("criteria")} />
       )}
-      {task !== "correction" && evaluation.judges.length > 0 && (
-        <Select
-          label="Judge's suggestion"
-          description="Annotators see this judge's order or scores, without its name, and can hide them"
-          placeholder="none"
-          clearable
-          data={evaluation.judges.map((one) => one.name)}
-          value={judge}
-          error={error("judge")}
-          onChange={setJudge}
-        />
-      )}
-      <TagsInput
-        label="Labels of flagged passages"
-        description="What annotators flag a part of an answer with; none: they flag no parts"
-        placeholder={spanLabels.length ? "" : "Type one and press Enter"}
-        value={spanLabels}
-        maxTags={9}
-        error={error("span_labels")}
-        onChange={setSpanLabels}
+      <CampaignSettings
+        task={task}
+        judges={evaluation.judges.map((one) => one.name)}
+        settings={settings}
+        failure={make.error}
+        onChange={setSettings}
       />
-      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-        <NumberInput
-          label="Annotators per prompt"
-          description="Two or more show whether they agree"
-          min={1}
-          max={100}
-          allowDecimal={false}
-          value={overlap}
-          error={error("overlap")}
-          onChange={setOverlap}
-        />
-        <NumberInput
-          label="Maximum number of prompts"
-          description="Drawn at random; all of them when empty"
-          min={1}
-          allowDecimal={false}
-          value={limit}
-          error={error("limit")}
-          onChange={setLimit}
-        />
-        <NumberInput
-          label="Time limit"
-          description="Minutes for which a prompt is reserved for one annotator"
-          min={1}
-          max={1440}
-          value={minutes}
-          error={error("lock_seconds")}
-          onChange={setMinutes}
-        />
-        {task !== "correction" && (
-          <>
-            <NumberInput
-              label="One gold prompt in every"
-              description="Prompts whose ranks are known, set later; 0: gold prompts come first"
-              min={0}
-              max={1000}
-              allowDecimal={false}
-              value={goldEvery}
-              error={error("gold_every")}
-              onChange={setGoldEvery}
-            />
-            <NumberInput
-              label="Gold prompts to qualify"
-              description="Come first; until they are passed, nothing else is handed out or counts"
-              min={0}
-              max={50}
-              allowDecimal={false}
-              value={qualify}
-              error={error("qualify_items")}
-              onChange={setQualify}
-            />
-            {Number(qualify) > 0 && (
-              <NumberInput
-                label="Needed to pass"
-                description="Pairs of answers in the known order"
-                suffix="%"
-                min={50}
-                max={100}
-                value={share}
-                error={error("qualify_share")}
-                onChange={setShare}
-              />
-            )}
-          </>
-        )}
-      </SimpleGrid>
+      <NumberInput
+        label="Maximum number of prompts"
+        description="Drawn at random; all of them when empty"
+        min={1}
+        allowDecimal={false}
+        value={limit}
+        error={error("limit")}
+        onChange={setLimit}
+      />
       {entrants.length < fewest && (
         <Text size="xs" c="dimmed">
           This task needs {fewest === 1 ? "an entrant" : "two entrants"}.

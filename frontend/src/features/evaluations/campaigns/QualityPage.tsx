@@ -61,14 +61,21 @@ export function QualityPage() {
   );
 }
 
-/** A share, and over how many it is. */
-function Share({ of, n }: { of: number | null; n: number }) {
+interface ShareProperties {
+  of: number | null;
+  low: number | null;
+  high: number | null;
+  n: number;
+}
+
+/** A share with its 95% interval, and over how many it is. */
+function Share({ of, low, high, n }: ShareProperties) {
   if (of === null) return "–";
   return (
     <>
       {percent(of, 0)}{" "}
       <Text span size="xs" c="dimmed">
-        of {count(n)}
+        {low !== null && high !== null && `[${percent(low, 0)}, ${percent(high, 0)}] `}of {count(n)}
       </Text>
     </>
   );
@@ -88,19 +95,28 @@ function Annotators({ rows }: { rows: Annotator[] }) {
     {
       title: "Agreement with others",
       right: true,
-      cell: (one) => <Share of={one.agreement} n={one.shared_items} />,
+      cell: (one) => (
+        <Share of={one.agreement} low={one.agreement_low} high={one.agreement_high} n={one.shared_items} />
+      ),
     },
     {
       title: "With reviewers",
       right: true,
       wide: true,
-      cell: (one) => <Share of={one.agreement_with_reviewers} n={one.adjudicated_items} />,
+      cell: (one) => (
+        <Share
+          of={one.agreement_with_reviewers}
+          low={one.agreement_with_reviewers_low}
+          high={one.agreement_with_reviewers_high}
+          n={one.adjudicated_items}
+        />
+      ),
     },
     {
       title: "Gold pairs correct",
       right: true,
       wide: true,
-      cell: (one) => <Share of={one.gold} n={one.gold_pairs} />,
+      cell: (one) => <Share of={one.gold} low={one.gold_low} high={one.gold_high} n={one.gold_pairs} />,
     },
     { title: "Skipped", right: true, wide: true, cell: (one) => count(one.skipped) },
     { title: "Flagged", right: true, wide: true, cell: (one) => count(one.flagged) },
@@ -142,7 +158,9 @@ function Suggestions({ of }: { of: Schemas["SuggestionQuality"] }) {
     {
       title: "Pairs in the judge's order",
       right: true,
-      cell: (one) => <Share of={one.agreement} n={one.pairs} />,
+      cell: (one) => (
+        <Share of={one.agreement} low={one.agreement_low} high={one.agreement_high} n={one.pairs} />
+      ),
     },
   ];
   return (
