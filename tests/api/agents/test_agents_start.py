@@ -84,3 +84,44 @@ def test_a_reader_reads_and_checks_and_is_refused_what_changes_something(world: 
     ask(reader, work)
     assert len(runs_of(world)) == 3
     assert world.get("pipelines/small-1")["state"] != "cancelled"
+
+
+def test_a_recipes_cost_is_told_stage_by_stage_from_its_last_pipeline(world: ApiWorld, inside: Where) -> None:
+    world.start()
+    for seconds in (2.0, 30.0, 4.0):
+        world.work(seconds=seconds)
+    took = {run["name"]: run["device_seconds"] for run in world.get("pipelines/small-1")["runs"]}
+    assert set(took.values()) == {2.0, 30.0, 4.0}
+
+    async def check(agent: Agent) -> None:
+        found = (await agent.call("check_recipe", **SMALL))["check"]
+        costs = {stage["name"]: stage["estimate"] for stage in found["stages"]}
+        for name in ("sft", "reward"):  # a model of this recipe is their input
+            assert (costs[name]["device_seconds"], costs[name]["by"]) == (took[name], ["small-1"])
+        assert costs["chosen"]["device_seconds"] > 0
+        whole = found["estimate"]
+        assert whole["device_seconds"] == pytest.approx(
+            sum(cost["device_seconds"] for cost in costs.values()), abs=0.01
+        )
+        budget = await agent.refused("start_recipe", **SMALL, accept=["no_worker"], max_device_hours=0.001)
+        assert budget["code"] == "over_budget"
+        started = await agent.call("start_recipe", **SMALL, accept=["no_worker"], max_device_hours=1)
+        assert started["started"]["name"] == "small-2"
+
+    ask(inside, check)
+
+
+def test_what_one_stage_costs_is_no_cost_of_the_whole(world: ApiWorld, inside: Where) -> None:
+    world.start()
+    world.work(seconds=3.0)
+
+    async def check(agent: Agent) -> None:
+        found = (await agent.call("check_recipe", **SMALL))["check"]
+        costs = {stage["name"]: stage["estimate"] for stage in found["stages"]}
+        assert "unknown" in costs["reward"]
+        assert found["estimate"]["unknown"] == "nothing is known of sft, reward"
+        assert found["estimate"]["known_device_seconds"] == pytest.approx(costs["chosen"]["device_seconds"], abs=0.01)
+        budget = await agent.refused("start_recipe", **SMALL, accept=["no_worker"], max_device_hours=1000)
+        assert budget["code"] == "over_budget"
+
+    ask(inside, check)

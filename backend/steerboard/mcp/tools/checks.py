@@ -12,6 +12,7 @@ import anyio
 from steerboard.mcp.answers import picked
 from steerboard.mcp.refusals import Refused
 from steerboard.mcp.tools.shapes import kind_card
+from steerboard.mcp.tools.stage_costs import costs_of_stages, whole_cost
 from steerboard_client import ApiError
 from steerboard_client.aio import Board
 from steerboard_client.wire import path_of
@@ -57,7 +58,7 @@ async def run_check(board: Board, work: Found, pool: str) -> Found:
 
 
 async def recipe_check(board: Board, body: Found) -> Found:
-    """The same of a recipe, stage by stage. Its cost is that of the newest pipeline that ran all of its stages."""
+    """The same of a recipe, stage by stage."""
     plan = await board.connection.post("recipes/check", body)
     pools = {stage["pool"]: await _workers(board, stage["pool"]) for stage in plan["stages"]}
     rows = await _rows(board, sum(pools.values()), lambda: _rows_of_stages(board, body))
@@ -65,6 +66,7 @@ async def recipe_check(board: Board, body: Found) -> Found:
         plan = await board.connection.post("recipes/check", body)  # knows what the rows' check has found
     warnings = [{"stage": stage["name"], **warning} for stage in plan["stages"] for warning in stage["warnings"]]
     problems = [_problem(warning) for warning in warnings if warning["level"] == "serious"]
+    costs = await costs_of_stages(board, plan)
     return {
         "recipe": plan["name"],
         "problems": [*problems, *(problem for pool, workers in pools.items() for problem in _no_worker(pool, workers))],
@@ -75,10 +77,11 @@ async def recipe_check(board: Board, body: Found) -> Found:
                 "name": stage["name"],
                 "does": stage["method"] or stage["kind"],
                 "from": list(dict.fromkeys(source["name"] for source in stage["inputs"].values())),
+                "estimate": costs[stage["name"]],
             }
             for stage in plan["stages"]
         ],
-        "estimate": await _last_time(board, plan["name"]),
+        "estimate": whole_cost(costs),
         "rows": rows,
     }
 
@@ -159,11 +162,3 @@ def _shown(reply: Any) -> Any:
     if isinstance(reply, dict) and "checks" in reply:
         return {"checks": [picked(check, names) for check in reply["checks"]], "by_their_runs": reply["not_checked"]}
     return picked(reply, names) if isinstance(reply, dict) else None
-
-
-async def _last_time(board: Board, recipe: str) -> Found:
-    page = await board.connection.get("pipelines", limit=100)
-    for pipeline in page["items"]:
-        if pipeline["recipe"] == recipe and pipeline["state"] == "succeeded" and pipeline["device_seconds"]:
-            return {**picked(pipeline, ("device_seconds", "started_at", "ended_at")), "by": [pipeline["name"]]}
-    return {"unknown": "no pipeline of this recipe has succeeded"}

@@ -48,6 +48,27 @@ async def read_report(
     return answer(marks.within({part: value, "next": following}, _BY_OTHERS), marks)
 
 
+async def gate(
+    ctx: Ctx,
+    of: Literal["evaluations", "pipelines"],
+    name: Annotated[str, Field(max_length=200)],
+    rules: Annotated[
+        list[dict[str, Any]],
+        Field(
+            description="Such as {'metric': 'win_rate', 'entrant': 'dt', 'op': '>', 'value': 0.5}; see docs/ci.md.",
+            min_length=1,
+            max_length=100,
+        ),
+    ],
+) -> CallToolResult:
+    """Whether an evaluation, or the one that ends a pipeline, meets rules: `pass`, `fail`, or `invalid` where a rule
+    cannot be decided. Those who asked for notices of gates are told."""
+    async with board_of(ctx) as board:
+        verdict: dict[str, Any] = await board.connection.post(f"{path_of(of, name)}/gate", {"rules": rules})
+    marks = Marks()
+    return answer(marks.within(verdict, WRITTEN_BY_OTHERS), marks)
+
+
 def _without_sources(headline: dict[str, Any]) -> dict[str, Any]:
     """`sources` repeats it for each source."""
     return {name: value for name, value in headline.items() if name != "sources"}

@@ -56,7 +56,7 @@ async def check_recipe(
     settings: RecipeSettings = {},  # noqa: B006
     from_stage: FromStage = None,
 ) -> CallToolResult:
-    """What a recipe would do, stage by stage, what it warns of, and what it cost last time. Starts nothing."""
+    """What a recipe would do and cost, stage by stage, and what it warns of. Starts nothing."""
     async with board_of(ctx) as board:
         return _checked(await recipe_check(board, _body(recipe, text, settings, from_stage)))
 
