@@ -62,7 +62,7 @@ async def gate(
     ],
 ) -> CallToolResult:
     """Whether an evaluation, or the one that ends a pipeline, meets rules: `pass`, `fail`, or `invalid` where a rule
-    cannot be decided. Those who asked for notices of gates are told."""
+    cannot be decided. Notices of gates are sent."""
     async with board_of(ctx) as board:
         verdict: dict[str, Any] = await board.connection.post(f"{path_of(of, name)}/gate", {"rules": rules})
     marks = Marks()

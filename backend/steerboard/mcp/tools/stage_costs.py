@@ -15,11 +15,11 @@ Found = dict[str, Any]
 _SECONDS = ("device_seconds_low", "device_seconds", "device_seconds_high")
 # So many of the newest pipelines of the recipe are looked through for stages that ran in them.
 _LOOKED_AT = 5
-_UNKNOWN = "no earlier run tells"
+_UNKNOWN = "no earlier run is like it"
 
 
 async def costs_of_stages(board: Board, plan: Mapping[str, Any]) -> dict[str, Found]:
-    """By stage: predicted by its own settings and data where its inputs are there already, else what it took in the
+    """By stage: predicted by its own settings and data where its inputs already exist, else what it took in the
     newest pipeline of the recipe in which it ran; or `unknown`."""
     before = await _took_before(board, plan["name"], {stage["name"] for stage in plan["stages"]})
     return {
@@ -63,7 +63,7 @@ async def _took_before(board: Board, recipe: str, wanted: set[str]) -> dict[str,
             break
         pipeline = await board.connection.get(path_of("pipelines", name))
         for run in pipeline["runs"]:
-            whole = run["state"] == "succeeded" and run["reused_from_id"] is None and run["device_seconds"]
-            if whole and run["name"] not in took:
+            whole = run["state"] == "succeeded" and run["reused_from_id"] is None
+            if whole and run["device_seconds"] and run["name"] not in took:
                 took[run["name"]] = {"device_seconds": run["device_seconds"], "by": [name]}
     return took
