@@ -33,7 +33,7 @@ def whole_cost(stages: Mapping[str, Found]) -> Found:
     `known_device_seconds` is what the others take."""
     missing = [name for name, cost in stages.items() if "unknown" in cost]
     known = [cost for cost in stages.values() if "unknown" not in cost]
-    sums = {name: round(sum(cost.get(name, cost["device_seconds"]) for cost in known), 3) for name in _SECONDS}
+    sums = {name: round(sum(float(cost.get(name) or cost["device_seconds"]) for cost in known), 3) for name in _SECONDS}
     if not missing:
         return sums
     return {
