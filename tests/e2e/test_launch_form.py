@@ -241,3 +241,15 @@ def test_a_press_counts_while_the_recipe_is_read(form: Page, window: tuple[int, 
     assert abs(middle(launch)[1] - before[1]) < 2  # pressed, it gives way by one pixel; layouts round
     form.mouse.up()
     expect(form.get_by_role("heading", name=re.compile("^pressed-"))).to_be_visible()
+
+
+def test_a_teacher_is_asked_for_next_to_the_student(page: Page, world: World) -> None:
+    page.goto("/p/default/launch/distillation")
+    main = page.get_by_role("main")
+    expect(main.get_by_role("heading", level=1)).to_contain_text("distillation")
+    for name in ("model", "teacher", "data"):
+        expect(main.get_by_role("combobox", name=re.compile(f"^{name}"))).to_be_visible()
+    expect(main.get_by_role("combobox", name=re.compile("^divergence"))).to_have_value("reverse_kl")
+    for name in ("on_policy", "alpha"):
+        expect(main.get_by_label(re.compile(f"^{name}"))).to_be_visible()
+    expect(main.get_by_role("button", name=re.compile("^Launch"))).to_be_disabled()

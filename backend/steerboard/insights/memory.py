@@ -107,12 +107,19 @@ def _processes(config: RunConfig, pool: _Pool) -> int:
 
 
 def _estimate(
-    config: RunConfig, given: Container[str], shape: ModelShape, window: int, on_gpu: bool, processes: int
+    config: RunConfig,
+    given: Mapping[str, Dataset | Model],
+    shape: ModelShape,
+    window: int,
+    on_gpu: bool,
+    processes: int,
 ) -> MemoryEstimate | None:
     precision: Precision = getattr(config, "precision", "auto")
     mixed = planned_bf16(precision, on_gpu)
     if isinstance(config, TrainingConfig):
-        load = training_load(config, shape, given, window, processes, on_gpu)
+        models = {name: thing for name, thing in given.items() if isinstance(thing, Model)}
+        sizes = {name: int(size) for name, model in models.items() if (size := model.info.get("parameters"))}
+        load = training_load(config, shape, given, window, processes, on_gpu, sizes)
         return training_memory(shape, load)
     if isinstance(config, GenerateConfig | AcademicConfig) and config.engine == "transformers":
         return generation_memory(shape, sequences=config.batch_size, tokens=window, mixed=mixed, on_gpu=on_gpu)

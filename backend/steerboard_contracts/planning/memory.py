@@ -116,6 +116,7 @@ class TrainingLoad(BaseModel):
     reads_logits: bool = True
     further: int = 0  # other models of the same shape that learn in the same steps
     frozen: int = 0  # others of which only the weights are loaded
+    frozen_beyond: int = 0  # parameters that these have together beyond as many models of the same shape
     sampled: int = 0
     window: int = 0
     samples_apart: bool = False  # by an engine that gets the weights through the host's memory
@@ -159,7 +160,8 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
     for name in ("weights", "gradients", "optimiser", "activations", "host"):
         setattr(estimate, name, getattr(estimate, name) * (1 + load.further))
     width = _BF16 if load.mixed else _FP32
-    estimate.weights += load.frozen * every * width // (n if load.strategy == "zero3" else 1)
+    others = load.frozen * every + load.frozen_beyond
+    estimate.weights += others * width // (n if load.strategy == "zero3" else 1)
     estimate.host += every * width if load.samples_apart else 0
     # One after the other: a step samples first, then it learns.
     sampling = _decoding(shape, load.sampled, load.window, load.mixed)

@@ -22,6 +22,7 @@ from steerboard_contracts.planning.memory import (
     scoring_memory,
     training_memory,
 )
+from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 # What an estimate may take of a device before it counts as too much.
@@ -73,10 +74,22 @@ class PlacementPlan(BaseModel):
         return self.problem is None and all(role.fits for role in self.roles)
 
 
+def beyond(method: MethodSpec, config: TrainingConfig, sizes: Mapping[str, int], own: int) -> int:
+    """Parameters that the frozen models have together beyond as many models of `own` parameters. sizes: parameters of
+    inputs by name, where they are known; others are taken to be as large as the model to train."""
+    return sum(sizes.get(name, own) - own for name in method.kept_names(config, sizes))
+
+
 def training_load(
-    config: TrainingConfig, shape: ModelShape, given: Container[str], window: int, processes: int, on_gpu: bool
+    config: TrainingConfig,
+    shape: ModelShape,
+    given: Container[str],
+    window: int,
+    processes: int,
+    on_gpu: bool,
+    sizes: Mapping[str, int] | None = None,
 ) -> TrainingLoad:
-    """`given`: names of the run's inputs; `window`: of the model, in tokens."""
+    """`given`: names of the run's inputs; `window`: of the model, in tokens; `sizes` as for `beyond`."""
     method = needed_method(config.method)
     return TrainingLoad(
         processes=processes,
@@ -96,6 +109,7 @@ def training_load(
         window=config.max_length or window,
         further=len(method.also_trains),
         frozen=method.kept(config, given),
+        frozen_beyond=beyond(method, config, sizes or {}, shape.parameters),
     )
 
 

@@ -283,7 +283,11 @@ class MethodSpec:
 
     def kept(self, config: TrainingConfig, given: Container[str]) -> int:
         """How many frozen models stay in the memory of devices that train, of a run with the inputs `given`."""
-        return sum(not _placed(model, config) for model in self._held(config, given))
+        return len(self.kept_names(config, given))
+
+    def kept_names(self, config: TrainingConfig, given: Container[str]) -> list[str]:
+        """The names of these."""
+        return [model.name for model in self._held(config, given) if not _placed(model, config)]
 
     def placement_fault(self, config: TrainingConfig, given: Container[str]) -> str | None:
         """Which role has devices of its own that a run with the inputs `given` has no model for."""

@@ -17,10 +17,10 @@ from steerboard_contracts.planning.memory import (
     scoring_memory,
     training_memory,
 )
-from steerboard_contracts.planning.placement_plan import Machines, plan
+from steerboard_contracts.planning.placement_plan import Machines, plan, training_load
 from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages.models.adapters import add_lora
-from steerboard_workers.stages.training.preflight import Way, smaller
+from steerboard_workers.stages.training.preflight import Way, _goes_together, smaller
 from support.models.llama_shapes import LLAMA_8B, LLAMA_70B
 
 GIB = 1 << 30
@@ -265,3 +265,26 @@ def test_a_critic_doubles_what_learns_and_a_frozen_model_adds_its_weights_where_
     assert spec.kept(config, {"model", "data", "reward"}) == 2
     assert spec.kept(config, {"model", "data"}) == 1
     assert spec.kept(config.model_copy(update={"kl_weight": 0.0}), {"reward", "reward_2"}) == 2
+
+
+def test_a_frozen_model_is_counted_by_its_own_size_where_that_is_known():
+    """A teacher is larger than its student; a size that nobody knows is the student's."""
+    shape, spec = ModelShape.of(LLAMA_8B), needed_method("distillation")
+    config = spec.config(method="distillation", precision="bf16")
+    given = {"model", "data", "teacher", "reward"}
+
+    def weights(sizes: dict[str, int]) -> int:
+        return training_memory(shape, training_load(config, shape, given, 2048, 1, True, sizes)).weights
+
+    assert spec.kept_names(config, given) == ["teacher", "reward"]
+    large = {"model": shape.parameters, "teacher": 70_000_000_000}
+    assert weights(large) - weights({}) == 2 * (70_000_000_000 - shape.parameters)
+    assert weights({**large, "reward": 1_000_000}) < weights(large)
+
+
+@pytest.mark.parametrize(("divergence", "possible"), [("reverse_kl", False), ("sampled_reverse_kl", True)])
+def test_no_strategy_is_proposed_that_the_method_refuses(divergence, possible):
+    spec = needed_method("distillation")
+    config = spec.config(method="distillation", divergence=divergence, engine="vllm")
+    assert _goes_together(config, Way(2048, False, "zero3", "none")) == possible
+    assert _goes_together(config, Way(2048, False, "zero2", "none"))

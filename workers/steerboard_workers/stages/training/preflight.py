@@ -13,14 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.planning.memory import ModelShape, TrainingLoad, training_memory
+from steerboard_contracts.planning.placement_plan import beyond
 from steerboard_contracts.stage.events import Fix
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.stages.models.adapters import is_adapter
+from steerboard_workers.stages.models.model_io import read_info
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.loop import Trainer
@@ -61,6 +64,8 @@ class Preflight:
         self._merges = is_adapter(stage.model_path("model"))
         shape = ModelShape.of(start.model.config.to_dict(), start.parameters)
         self._shape = None if shape is None else shape.model_copy(update={"bf16": start.kept_bf16})
+        frozen = [model.name for model in needed_method(config.method).frozen if stage.has_input(model.name)]
+        self._sizes = {name: read_info(stage.model_path(name)).parameters for name in frozen}
 
     def check(self) -> dict[str, float]:
         """Returns bytes: `memory_estimated` and `memory_measured` at the peak of the step.
@@ -113,6 +118,8 @@ class Preflight:
         if way.strategy == self._config.strategy:
             return True
         config = self._config
+        if not _goes_together(config, way):
+            return False
         if way.strategy == "zero3" and isinstance(config, OnlineConfig) and (not config.samples_apart or config.lora):
             return False
         return not self._quantised and not (way.strategy == "zero3" and self._merges)
@@ -149,6 +156,7 @@ class Preflight:
             window=self._start.renderer.max_length,
             further=len(method.also_trains),
             frozen=method.kept(self._config, self._stage.spec.inputs),
+            frozen_beyond=beyond(method, self._config, self._sizes, self._shape.parameters),
         )
         return training_memory(self._shape, load).total
 
@@ -162,6 +170,15 @@ class Preflight:
         says += [f"strategy {way.strategy}"] if "strategy" in changes else []
         says += [f"offload {way.offload}"] if "offload" in changes else []
         return Fix(changes=changes, says=", ".join(says))
+
+
+def _goes_together(config: TrainingConfig, way: Way) -> bool:
+    """Whether the method allows its strategy."""
+    try:
+        type(config).model_validate(config.model_dump() | {"strategy": way.strategy, "offload": way.offload})
+    except ValidationError:
+        return False
+    return True
 
 
 def smaller(tried: Way, least: int, processes: int) -> Iterator[Way]:
