@@ -25,11 +25,44 @@ Strategy = Literal["ddp", "zero2", "zero3"]
 PAPER = {"source": "arXiv 2308.12050, Hyperparameters"}
 
 
+_GUIDE = {"source": "LoRA Without Regret (Thinking Machines Lab, 2025)"}
+
+
 class LoraConfig(Config):
     """Low-rank adapters, arXiv 2106.09685: W + alpha / rank B A, of which A and B are learned."""
 
-    rank: Annotated[int, Field(ge=1, le=1024, description="Columns of A and B; the more, the more it can learn.")] = 16
-    alpha: Annotated[Positive, Field(description="The update is multiplied with alpha / rank.")] = 32.0
+    rank: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1024,
+            description="Columns of A and B; the more, the more it can learn. Online methods do with few, much data to "
+            "imitate needs many.",
+            json_schema_extra=_GUIDE,
+        ),
+    ] = 16
+    alpha: Annotated[
+        Positive,
+        Field(
+            description="The update is multiplied with alpha / rank, with rslora alpha / sqrt(rank).",
+            json_schema_extra=_GUIDE,
+        ),
+    ] = 32.0
+    rslora: Annotated[
+        bool,
+        Field(
+            description="Rank-stabilised: alpha / sqrt(rank), so that the update of a high rank is not too small.",
+            json_schema_extra={"source": "rsLoRA, arXiv 2312.03732"},
+        ),
+    ] = False
+    dora: Annotated[
+        bool,
+        Field(
+            description="Weight-decomposed: the norm of each row of the weights is learned apart from its direction. "
+            "Slower than plain adapters.",
+            json_schema_extra={"source": "DoRA, arXiv 2402.09353"},
+        ),
+    ] = False
     dropout: Annotated[
         Finite,
         Field(
@@ -40,7 +73,10 @@ class LoraConfig(Config):
         ),
     ] = 0.0
     targets: Annotated[
-        Literal["linear", "attention"], Field(description="All linear layers, or those of the attention only.")
+        Literal["linear", "attention"],
+        Field(
+            description="All linear layers, or those of the attention only, which learn less.", json_schema_extra=_GUIDE
+        ),
     ] = "linear"
     quantise: Annotated[
         Literal["none", "nf4"],
@@ -52,6 +88,11 @@ class LoraConfig(Config):
     merge: Annotated[
         bool, Field(description="Save a whole model with the adapters folded in; otherwise adapters over their base.")
     ] = True
+
+    @property
+    def scale(self) -> float:
+        """What B A is multiplied with."""
+        return self.alpha / (math.sqrt(self.rank) if self.rslora else self.rank)
 
 
 class TrainingConfig(Config):
@@ -182,6 +223,11 @@ class TrainingConfig(Config):
         """The config with what depends on the model to train: its template, and how it is asked already. Raises
         `BadInput` (`bad_config`) where that does not fit the other fields."""
         return self
+
+    @property
+    def keeps_full_rate(self) -> bool:
+        """Whether adapters are trained at the method's default rate, which is one for all weights."""
+        return self.lora is not None and self.lr == type(self).model_fields["lr"].default
 
     @property
     def score_tokens(self) -> Writing | None:

@@ -2294,7 +2294,16 @@ class LoraConfig(Schema):
     model_config = ConfigDict(
         extra="forbid",
     )
-    alpha: Annotated[float, Field(description="The update is multiplied with alpha / rank.")] = 32.0
+    alpha: Annotated[
+        float,
+        Field(description="The update is multiplied with alpha / rank, with rslora alpha / sqrt(rank)."),
+    ] = 32.0
+    dora: Annotated[
+        bool,
+        Field(
+            description="Weight-decomposed: the norm of each row of the weights is learned apart from its direction. Slower than plain adapters."
+        ),
+    ] = False
     dropout: Annotated[
         float,
         Field(
@@ -2314,14 +2323,18 @@ class LoraConfig(Schema):
     rank: Annotated[
         int,
         Field(
-            description="Columns of A and B; the more, the more it can learn.",
+            description="Columns of A and B; the more, the more it can learn. Online methods do with few, much data to imitate needs many.",
             ge=1,
             le=1024,
         ),
     ] = 16
+    rslora: Annotated[
+        bool,
+        Field(description="Rank-stabilised: alpha / sqrt(rank), so that the update of a high rank is not too small."),
+    ] = False
     targets: Annotated[
         Literal["linear", "attention"],
-        Field(description="All linear layers, or those of the attention only."),
+        Field(description="All linear layers, or those of the attention only, which learn less."),
     ] = "linear"
 
 

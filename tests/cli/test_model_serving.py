@@ -62,7 +62,7 @@ CREDENTIALS = {
     )
 }
 Serve = Callable[..., "subprocess.Popen[str]"]
-Register = Callable[[list[int]], None]
+Register = Callable[..., None]
 
 
 @pytest.fixture
@@ -201,13 +201,13 @@ def test_it_ends_when_it_is_told_to_while_the_weights_are_still_coming(serve: Se
 
 @pytest.fixture
 def adapted(sessions: sessionmaker[Session], project: Project, store: ArtifactStore, tmp_path: Path) -> Register:
-    """adapted(tokens=...): a policy `adapted` of an adapter, of which some tokens are trained."""
+    """adapted(tokens, dora): a policy `adapted` of an adapter, of which some tokens are trained."""
 
-    def register(tokens: list[int]) -> None:
+    def register(tokens: list[int], dora: bool = False) -> None:
         folder = write_model(tmp_path / "adapted", "policy")
         info = ModelInfo.model_validate_json((folder / "steerboard.json").read_bytes())
         (folder / "steerboard.json").write_text(
-            info.model_copy(update={"lora": LoraConfig(rank=300)}).model_dump_json()
+            info.model_copy(update={"lora": LoraConfig(rank=300, dora=dora)}).model_dump_json()
         )
         rows = {"embed_tokens": tokens} if tokens else None
         (folder / "adapter_config.json").write_text(json.dumps({"trainable_token_indices": rows}))
@@ -232,14 +232,15 @@ def test_an_adapter_is_loaded_over_its_base_with_room_for_its_rank(
     assert arguments[arguments.index("--lora-modules") + 1] == f"adapted={base.parent}"
 
 
-def test_an_adapter_with_tokens_of_its_own_is_refused(
-    url: str, serve: Serve, adapted: Register, tmp_path: Path
+@pytest.mark.parametrize(("tokens", "dora", "unread"), [([7], False, "tokens of its own"), ([], True, "DoRA's norms")])
+def test_an_adapter_that_vllm_does_not_read_is_refused(
+    url: str, serve: Serve, adapted: Register, tmp_path: Path, tokens: list[int], dora: bool, unread: str
 ) -> None:
-    adapted([7])
+    adapted(tokens, dora)
     process = serve(url, "adapted")
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
-    assert "an adapter with tokens of its own" in said.replace("\n", " ")
+    assert f"an adapter with {unread}" in said.replace("\n", " ")
     assert list((tmp_path / "temporary").iterdir()) == []
 
 

@@ -38,6 +38,12 @@ def snippet(
     if where == "transformers":
         return _transformers(name, info, template), condition
     if where == "vllm":
+        if info.lora is not None and info.lora.dora:
+            raise BadInput(
+                f"{name} is an adapter with DoRA's norms, which vLLM does not read",
+                code="engine_refused",
+                hint="Ask for the snippet of transformers, or train it again with lora.merge: true.",
+            )
         return _vllm(name, info, template), condition
     if where == "openai":
         return _openai(name, tokens_of(info), server, project, condition), condition

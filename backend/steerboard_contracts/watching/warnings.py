@@ -11,6 +11,8 @@ from steerboard_contracts.wording import counted, listed
 
 # Shares of the rows that a run should learn from.
 _WARNED, _SERIOUS = 0.01, 0.10
+# The best learning rate of adapters over that of all weights ("LoRA Without Regret", Thinking Machines Lab, 2025).
+LORA_RATE = 10
 # A held-out loss that rises by less, as a share of the lowest or in itself, may be noise.
 _RISE, _LEAST_RISE = 0.02, 0.01
 
@@ -57,6 +59,15 @@ def no_native_bf16() -> RunWarning:
         code="slow_bf16",
         message="This CPU has no instructions for bf16, and computes it many times more slowly than fp32. Set "
         "precision to fast, which takes bf16 only where the device has it, or to fp32.",
+    )
+
+
+def full_rate_kept(rate: float) -> RunWarning:
+    """Adapters are trained at `rate`, the method's default for all weights."""
+    return RunWarning(
+        code="lora_at_full_rate",
+        message=f"LoRA is trained at {rate:g}, the method's default for training all weights. Adapters learn best at "
+        f"about {LORA_RATE} times such a rate: set lr to about {LORA_RATE * rate:g}.",
     )
 
 

@@ -10307,10 +10307,16 @@ export interface components {
         LoraConfig: {
             /**
              * Alpha
-             * @description The update is multiplied with alpha / rank.
+             * @description The update is multiplied with alpha / rank, with rslora alpha / sqrt(rank).
              * @default 32
              */
             alpha: number;
+            /**
+             * Dora
+             * @description Weight-decomposed: the norm of each row of the weights is learned apart from its direction. Slower than plain adapters.
+             * @default false
+             */
+            dora: boolean;
             /**
              * Dropout
              * @description Dropout of what goes into the adapters. Like the model's own, it is off in methods that compare with a reference, and must be 0 where answers are sampled in training.
@@ -10332,13 +10338,19 @@ export interface components {
             quantise: "none" | "nf4";
             /**
              * Rank
-             * @description Columns of A and B; the more, the more it can learn.
+             * @description Columns of A and B; the more, the more it can learn. Online methods do with few, much data to imitate needs many.
              * @default 16
              */
             rank: number;
             /**
+             * Rslora
+             * @description Rank-stabilised: alpha / sqrt(rank), so that the update of a high rank is not too small.
+             * @default false
+             */
+            rslora: boolean;
+            /**
              * Targets
-             * @description All linear layers, or those of the attention only.
+             * @description All linear layers, or those of the attention only, which learn less.
              * @default linear
              * @enum {string}
              */

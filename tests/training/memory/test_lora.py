@@ -35,17 +35,18 @@ IDS = torch.arange(5, 25)[None]
 
 @pytest.fixture(scope="module")
 def trained(make_stage, base_model):
-    """Folder of a model trained with LoRA, once a method and way of saving."""
-    known: dict[tuple[str, bool], Path] = {}
+    """Folder of a model trained with LoRA, once a method and way of saving and adapting."""
+    known: dict[tuple[str, ...], Path] = {}
 
-    def of(method: str, merge: bool) -> Path:
-        if (method, merge) not in known:
+    def of(method: str, merge: bool, **lora: bool) -> Path:
+        key = (method, str(merge), *lora)
+        if key not in known:
             data = data_of(method)
-            config = {**CONFIG, "method": method, "lora": {**LORA, "merge": merge}}
+            config = {**CONFIG, "method": method, "lora": {**LORA, **lora, "merge": merge}}
             stage = make_stage(config, model=base_model, data=data)
             train.run(stage)
-            known[method, merge] = stage.directory / "outputs" / "model"
-        return known[method, merge]
+            known[key] = stage.directory / "outputs" / "model"
+        return known[key]
 
     return of
 
@@ -66,6 +67,21 @@ def test_merged_and_unmerged_give_the_same_logits(trained, base_model, method):
     assert whole.info.lora is None
     assert adapter.info.lora is not None
     assert adapter.info.parameters > whole.info.parameters
+
+
+@pytest.mark.parametrize("lora", [{"rslora": True}, {"dora": True}, {"rslora": True, "dora": True}])
+def test_ways_of_adapting_are_the_same_model_merged_unmerged_and_in_peft(trained, lora):
+    whole, adapter = (load_policy(trained("sft", merge, **lora), "fp32", "cpu") for merge in (True, False))
+    torch.testing.assert_close(logits(whole.model), logits(adapter.model), rtol=1e-4, atol=1e-4)
+    plain = load_policy(trained("sft", True), "fp32", "cpu")
+    assert (logits(plain.model) - logits(whole.model)).abs().max() > 0.01, "it learned as plain adapters do"
+    import peft  # slow to import, and every process collects this
+
+    folder = trained("sft", False, **lora)
+    theirs = peft.PeftModel.from_pretrained(
+        AutoModelForCausalLM.from_pretrained(folder / "base", dtype=torch.float32), folder
+    )
+    torch.testing.assert_close(logits(theirs), logits(adapter.model), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["sft", "reward_model"])
@@ -252,13 +268,16 @@ def test_two_processes_learn_the_same_adapters(make_stage, wide_model, strategy,
         torch.testing.assert_close(theirs[tensor], ours[tensor], rtol=1e-2, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", ["sft", pytest.param("reward_model", marks=pytest.mark.long)])
-def test_adapters_over_a_4_bit_base_stand_on_the_weights_as_they_were(make_stage, wide_model, method):
+@pytest.mark.parametrize(
+    ("method", "dora"),
+    [("sft", False), ("sft", True), pytest.param("reward_model", False, marks=pytest.mark.long)],
+)
+def test_adapters_over_a_4_bit_base_stand_on_the_weights_as_they_were(make_stage, wide_model, method, dora):
     pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
     data = data_of(method)
     folders, losses = [], []
     for lora in ({"quantise": "nf4", "merge": False}, {"quantise": "nf4", "merge": True}, {"merge": True}):
-        config = {**CONFIG, "method": method, "evaluate_every": 2, "lora": {**LORA, **lora}}
+        config = {**CONFIG, "method": method, "evaluate_every": 2, "lora": {**LORA, "dora": dora, **lora}}
         stage = make_stage(config, model=wide_model, data=data)
         train.run(stage)
         folders.append(stage.directory / "outputs" / "model")
@@ -297,3 +316,18 @@ def test_a_4_bit_base_passes_gradients_on_after_an_evaluation_too(wide_model):
 def test_a_quantised_base_cannot_be_spread():
     with pytest.raises(ValueError, match="needs strategy ddp"):
         SftConfig(method="sft", strategy="zero3", lora={"quantise": "nf4"})
+
+
+def test_adapters_at_the_rate_of_all_weights_are_warned_of(make_stage, base_model):
+    config = {"run": "train", "method": "sft", "batch": 8, "max_steps": 1, "max_length": 96}
+    for changes, warned in (
+        ({"lora": LORA}, True),
+        ({"lora": LORA, "lr": 1e-4}, False),
+        ({}, False),
+    ):
+        stage = make_stage({**config, **changes}, model=base_model, data=data_of("sft"))
+        train.run(stage)
+        (prepared,) = recorded(stage, "prepared")[:1]
+        found = [warning for warning in prepared.warnings if warning.code == "lora_at_full_rate"]
+        assert len(found) == warned
+        assert all("set lr to about 5e-05" in warning.message for warning in found)

@@ -17,7 +17,14 @@ from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_contracts.watching.warnings import RunWarning, fewer_steps, mixture_warnings, no_native_bf16, overfitted
+from steerboard_contracts.watching.warnings import (
+    RunWarning,
+    fewer_steps,
+    full_rate_kept,
+    mixture_warnings,
+    no_native_bf16,
+    overfitted,
+)
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.methods import training_of
@@ -199,6 +206,8 @@ def _report_prepared(
     """How much of the model learns, and what the owner of the run must know before it ends. Returns the warnings."""
     warnings = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
     warnings += {warning.message: warning for data in read for warning in data.warnings}.values()
+    if config.keeps_full_rate:
+        warnings.append(full_rate_kept(config.lr))
     device = pick_device(stage.spec.device)
     if pick_dtype(config.precision, device) is torch.bfloat16 and not multiplies_bf16(device):
         warnings.append(no_native_bf16())

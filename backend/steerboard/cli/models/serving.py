@@ -167,9 +167,13 @@ def _what(model: dict[str, Any], folder: Path) -> list[str]:
     if lora is None:
         return ["--model", str(folder), "--served-model-name", model["name"]]
     adapter = folder / "adapter_config.json"
-    if adapter.is_file() and json.loads(adapter.read_bytes()).get("trainable_token_indices"):
+    config = json.loads(adapter.read_bytes()) if adapter.is_file() else {}
+    unread = (
+        "tokens of its own" if config.get("trainable_token_indices") else "DoRA's norms" if lora.get("dora") else ""
+    )
+    if unread:
         raise BadInput(
-            f"{model['name']} is an adapter with tokens of its own, which vLLM does not read",
+            f"{model['name']} is an adapter with {unread}, which vLLM does not read",
             code="engine_refused",
             hint="Train it again with the adapter merged (lora.merge: true), and serve that.",
         )

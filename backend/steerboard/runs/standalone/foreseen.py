@@ -15,7 +15,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.training import TrainingConfig
-from steerboard_contracts.watching.warnings import RunWarning, experts_of, fewer_steps, mixture_warnings
+from steerboard_contracts.watching.warnings import RunWarning, experts_of, fewer_steps, full_rate_kept, mixture_warnings
 
 
 def foreseen_warnings(
@@ -34,6 +34,7 @@ def foreseen_warnings(
     if isinstance(model, Model):
         architecture = architecture_of(session, store, model)
         warnings += mixture_warnings(experts_of(architecture), config.lora is not None) if architecture else []
+    warnings += [full_rate_kept(config.lr)] if config.keeps_full_rate else []
     if isinstance(data, Dataset):
         halves = 2 if needed_method(config.method).splits_pairs and data.kind == "preferences" else 1
         most = config.most_steps((data.rows - data.held_out_rows) * halves)

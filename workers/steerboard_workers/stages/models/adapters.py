@@ -38,6 +38,8 @@ _NAME = "default"
 _PACKS = "support_avx512bf16_for_cpu"
 # How peft names the adapted model's tensors in a file.
 _PREFIX = "base_model.model."
+# What DoRA learns of each row of a matrix: its norm. Peft leaves the end of its name out in a file.
+_NORMS = ".lora_magnitude_vector."
 # Where peft keeps rows of embeddings, and the embeddings below them.
 _ROWS, _TOKEN_BASE = ".token_adapter.trainable_tokens_delta.", ".token_adapter.base_layer."
 _BASE_FILES = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "*.tiktoken")
@@ -136,7 +138,7 @@ def leave_casts_to_autocast(model: Any) -> None:
 
 def is_adapted(name: str) -> bool:
     """Whether a parameter belongs to an adapter."""
-    return ".lora_A." in name or ".lora_B." in name or _ROWS in name
+    return any(part in name for part in (".lora_A.", ".lora_B.", _NORMS, _ROWS))
 
 
 def merge(model: Any) -> None:
@@ -156,8 +158,9 @@ def merge(model: Any) -> None:
 
 
 def merged_weights(weights: dict[str, Tensor], lora: LoraConfig, tokens: Sequence[int] = ()) -> dict[str, Tensor]:
-    """Tensors of the plain model: W + alpha / rank B A, in float32 (Eq. 3 of arXiv 2106.09685), and the rows of
-    `tokens` where they were trained."""
+    """Tensors of the plain model in float32: W' = W + scale B A (Eq. 3 of arXiv 2106.09685), with DoRA m W' / |W'|
+    where |W'| are the norms of its rows (Eq. 5 of arXiv 2402.09353), and the rows of `tokens` where they were
+    trained."""
     plain = {}
     for name, tensor in weights.items():
         if is_adapted(name):
@@ -175,7 +178,10 @@ def merged_weights(weights: dict[str, Tensor], lora: LoraConfig, tokens: Sequenc
         layer, _, what = name.rpartition(".base_layer.")
         if what == "weight":
             a, b = (weights[f"{layer}.lora_{x}.{_NAME}.weight"].float() for x in "AB")
-            tensor = tensor.float() + (b @ a) * (lora.alpha / lora.rank)
+            tensor = tensor.float() + (b @ a) * lora.scale
+            if lora.dora:
+                norms = weights[f"{layer}{_NORMS}{_NAME}.weight"].float()
+                tensor = tensor * (norms / tensor.norm(dim=1))[:, None]
         plain[f"{layer}.{what}"] = tensor
     return plain
 
@@ -246,6 +252,8 @@ def _peft_config(model: Any, lora: LoraConfig, head: bool, tokens: Sequence[int]
         r=lora.rank,
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
+        use_rslora=lora.rslora,
+        use_dora=lora.dora,
         target_modules=_targets(model, lora),
         modules_to_save=[HEAD] if head else None,
         trainable_token_indices={name: list(tokens) for name in _vocabularies(model)} if tokens else None,
@@ -341,4 +349,6 @@ def _fill(model: Any, tensors: dict[str, Tensor], whole: tuple[str, ...]) -> Non
 
 
 def _file_name(name: str) -> str:
+    if _NORMS in name:
+        name = name.removesuffix(f".{_NAME}.weight")
     return _PREFIX + name.replace(f".{_NAME}.", ".").removesuffix(f".{_NAME}")

@@ -131,9 +131,11 @@ def _started(
             code="engine_refused",
             hint="Use engine: transformers, or train with the adapter merged.",
         )
-    if is_adapter(folder) and trains_tokens(folder):
+    unread = "tokens of its own" if is_adapter(folder) and trains_tokens(folder) else None
+    unread = "DoRA's norms" if info.lora is not None and info.lora.dora else unread
+    if unread is not None:
         raise BadInput(
-            f"{stage.model(name).name} is an adapter with tokens of its own, which vLLM does not read",
+            f"{stage.model(name).name} is an adapter with {unread}, which vLLM does not read",
             code="engine_refused",
             hint="Use engine: transformers, or train with the adapter merged.",
         )
