@@ -79,7 +79,8 @@ def steered(
     base = register(sessions, store, project, tmp_path, "base", base_info)
     with transaction(sessions) as session:
         data = session.get_one(Dataset, uuid.UUID(rows["id"]))
-        data.origin = {**data.origin, "rewards": {"low": -10.0, "high": 14.0, "p20": -2.0, "p50": 2.0, "p80": 6.0}}
+        rewards = {"n": 60, "mean": 2.0, "sd": 4.0, "low": -10.0, "high": 14.0, "p20": -2.0, "p50": 2.0, "p80": 6.0}
+        data.origin = {**data.origin, "rewards": rewards}
         run = Run(
             project_id=project.id,
             name="align",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from hand_pipeline import HandPipeline, killed_when
 from safetensors.torch import load_file
 
+from steerboard_contracts.network.hub_errors import HubBusy, hub_push_errors
 from steerboard_contracts.stage.events import Failed, Succeeded
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
 from steerboard_workers.stages.models.model_io import load_policy
@@ -26,7 +28,7 @@ MODEL = ("model", "lab/dt")
 def hub(monkeypatch):
     with push_hub() as made:
         point_at(made.url, monkeypatch)
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", False)
         monkeypatch.setenv("HF_TOKEN", WRITES)
         yield made
 
@@ -45,6 +47,26 @@ def pushed(pipeline, monkeypatch):
 def own_files(pipeline, name="dt"):
     folder = Path(pipeline.things[name].path)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_hub_that_does_not_speak_xet_gets_large_files_by_lfs(hub, pushed):
+    assert importlib.util.find_spec("hf_xet"), "which huggingface_hub would use wherever it is installed"
+    done = pushed()
+    assert isinstance(done.last, Succeeded), done.last
+    assert hub.xet_asked == ["lab/dt"]
+    assert hub.stored
+    assert any("large ones by LFS" in event.message for event in done.events if event.type == "log")
+
+
+def test_a_xet_store_that_does_not_answer_is_a_hub_that_does_not():
+    with pytest.raises(HubBusy, match="does not answer"), hub_push_errors("lab/dt", WRITES):
+        raise ConnectionError("Network error: as hf_xet raises it")
+
+
+def test_xet_can_be_switched_off(hub, pushed, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+    assert isinstance(pushed().last, Succeeded)
+    assert hub.xet_asked == []
 
 
 def test_a_push_is_one_commit_of_a_private_repository_with_the_models_files_and_its_card(hub, pipeline, pushed):

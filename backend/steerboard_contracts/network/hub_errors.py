@@ -67,7 +67,7 @@ def hub_push_errors(repo: str, token: str | None) -> Iterator[None]:
         if cause is not None:
             detail = _text(cause if cause is error else f"{error} {cause}", token)
             failure = _of_status(cause.response.status_code, repo, token, detail)
-        elif isinstance(error, HTTPError) or any(isinstance(part, HTTPError) for part in _chain(error)):
+        elif any(isinstance(part, (HTTPError, ConnectionError)) for part in _chain(error)):
             failure = HubBusy(
                 f"the hub does not answer: {_text(error, token)}", hint="Check the network, or HF_ENDPOINT."
             )

@@ -42,21 +42,22 @@ class Repository:
 class PushHub:
     """`repositories` by kind and name. `refuse`: by a part of a path, the status with which such requests are answered.
     `hold`: requests whose path has this part wait, with `held` set, until `release` is; `committed`: the answers of
-    those that have made a commit. `stored`: the sha256 of every large file in the order of its arrival."""
+    those that have made a commit. `stored`: the sha256 of every large file in the order of its arrival. `xet_asked`:
+    repositories for whose Xet store a token was asked; it has none."""
 
     url: str = ""
     repositories: dict[tuple[str, str], Repository] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
     stored: list[str] = field(default_factory=list)
     refuse: dict[str, int] = field(default_factory=dict)
+    xet_asked: list[str] = field(default_factory=list)
     hold: str | None = None
     held: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
 
     def environment(self, token: str | None = WRITES) -> dict[str, str]:
         """The variables of a process whose hub this is. Large files go by LFS: nothing here speaks Xet."""
-        told = {"HF_ENDPOINT": self.url, "HF_HUB_DISABLE_XET": "1"}
-        return told | ({"HF_TOKEN": token} if token else {})
+        return {"HF_ENDPOINT": self.url} | ({"HF_TOKEN": token} if token else {})
 
 
 @contextmanager
@@ -170,6 +171,9 @@ def _handler(hub: PushHub) -> type[BaseHTTPRequestHandler]:
                 return self._send(listed)
             if self.token != WRITES:
                 return self._refuse(403)
+            if what == "xet-write-token":
+                hub.xet_asked.append(name)
+                return self._refuse(404)
             if what == "preupload":
                 return self._preupload(files)
             return self._commit(repository, f"{hub.url}/{_PREFIX[kind]}{name}")

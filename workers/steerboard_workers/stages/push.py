@@ -6,6 +6,7 @@ an attempt that was killed anywhere is repeated by the next one without doubling
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +24,8 @@ CARD = "README.md"
 TAG = "steerboard"
 # Files of a dataset that a former push may have left.
 _DATA = "data/"
+# Answers of a hub that has no such path.
+_NOT_SPOKEN = (404, 405, 501)
 _ADAPTER, _BASE = "adapter_config.json", "base/"
 
 Content = Path | bytes
@@ -55,7 +58,8 @@ def _pushed(stage: Stage, config: PushConfig, kind: str, files: Mapping[str, Con
         stale = [path for path in there if path not in files and _is_of_a_push(path, kind)]
         if about.private and not config.private:
             stage.log(f"{config.repo} is private already, and stays so", "warning")
-        stage.log(f"pushing {len(files)} files, {sum(sizes.values()):,} bytes, to {config.repo}")
+        by = "Xet" if _settle_xet(api, config.repo, kind) else "LFS"
+        stage.log(f"pushing {len(files)} files, {sum(sizes.values()):,} bytes, to {config.repo}, large ones by {by}")
         stage.progress(0, len(files), "files", "sending")
         operations: list[Any] = [
             CommitOperationAdd(path, str(content) if isinstance(content, Path) else content)
@@ -81,6 +85,21 @@ def _pushed(stage: Stage, config: PushConfig, kind: str, files: Mapping[str, Con
         "private": bool(about.private),
     }
     return Succeeded(outputs=[], summary=summary)
+
+
+def _settle_xet(api: Any, repo: str, kind: str) -> bool:
+    """Whether large files go by Xet. `huggingface_hub` sends them so wherever hf_xet is installed, which a hub of one's
+    own may not take; it has no write token for it then, and they go by LFS."""
+    from huggingface_hub import constants, get_session
+    from huggingface_hub.utils import build_hf_headers
+
+    if constants.HF_HUB_DISABLE_XET or importlib.util.find_spec("hf_xet") is None:
+        return False
+    url = f"{api.endpoint}/api/{kind}s/{repo}/xet-write-token/main"
+    status = get_session().get(url, headers=build_hf_headers(token=api.token)).status_code
+    if status in _NOT_SPOKEN:
+        constants.HF_HUB_DISABLE_XET = True
+    return not constants.HF_HUB_DISABLE_XET
 
 
 def _check_ours(api: Any, config: PushConfig, kind: str, about: Any, there: Iterable[str]) -> None:
