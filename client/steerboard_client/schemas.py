@@ -2468,22 +2468,26 @@ class MethodLeftOut(Schema):
 class MethodsRow(Schema):
     """
     Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, over
-    all answers and length-matched (`length_matched` of a pair).
+    all answers, length-matched and length-adjusted (`length_matched` and `length_adjusted` of a pair).
     """
 
     entrant: str
     human: dict[str, Estimate]
+    human_length_adjusted: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     human_length_matched: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     human_win_rate: dict[str, Estimate]
     judge: dict[str, Estimate]
+    judge_length_adjusted: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     judge_length_matched: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     judge_win_rate: dict[str, Estimate]
     jury: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
+    jury_length_adjusted: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     jury_length_matched: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     jury_win_rate: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     length: Estimate
     method: str | None
     reward: dict[str, Estimate]
+    reward_length_adjusted: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     reward_length_matched: Annotated[dict[str, Estimate], Field(validate_default=True)] = {}
     reward_win_rate: dict[str, Estimate]
     score: float | Condition1 | None

@@ -185,18 +185,25 @@ def test_each_reward_has_its_curve_and_the_matrix_their_correlations(
     assert not faults, told(faults)
 
 
-def test_a_win_rate_at_like_length_is_shown_where_it_is_over_fewer_prompts(
+def test_a_win_rate_has_those_of_like_length_and_adjusted_for_length_next_to_it(
     rows_page: Page, sessions: sessionmaker[Session], project: Project
 ) -> None:
-    made = Evaluated(sessions, project, name="lengths", prompts=4)
-    for name, letters in (("sft", [10] * 4), ("even", [10] * 4), ("long", [10, 40, 10, 10])):
+    """`even` is always as long as `sft`, so that length explains nothing: it has neither figure."""
+    made = Evaluated(sessions, project, name="lengths", prompts=12)
+    for name, letters in (("sft", [10] * 12), ("even", [10] * 12), ("long", [10, 40, 10, 10] * 2 + [40, 10, 10, 10])):
         made.entrant(name, letters=letters)
-    made.rewards({"sft": [1.0] * 4, "even": [2.0] * 4, "long": [0.0, 2.0, 0.0, 0.0]})
+    made.rewards({"sft": [1.0] * 12, "even": [2.0] * 12, "long": [0.0, 2.0, 0.0, 0.0] * 3})
     page = rows_page
     page.goto("/p/default/evaluations/lengths?tab=report")
     section = page.get_by_role("region", name="Entrants by every source")
     rows = section.get_by_role("table").get_by_role("row")
-    expect(rows.filter(has_text="long")).to_contain_text(re.compile(r"25\.0%.*n = 4length-matched 0\.0%.*n = 3"))
-    expect(section.get_by_text("length-matched")).to_have_count(1)
+    report = page.request.get("/api/v1/projects/default/evaluations/lengths/report").json()
+    (row,) = [row for row in report["methods"] if row["entrant"] == "long"]
+    adjusted = f"{row['reward_length_adjusted']['reward']['value']:.1%}"
+    expect(rows.filter(has_text="long")).to_contain_text(
+        re.compile(rf"25\.0%.*n = 12length-matched 11\.1%.*n = 9length-adjusted {re.escape(adjusted)}.*n = 12")
+    )
+    for words in ("length-matched", "length-adjusted"):
+        expect(section.get_by_text(words)).to_have_count(1)
     faults = faults_of(page, "report-lengths")
     assert not faults, told(faults)

@@ -96,7 +96,7 @@ def test_few_items_and_an_open_campaign(evaluated: Make) -> None:
     assert against(headline, "contamination_unchecked").value is None
 
 
-@pytest.mark.parametrize(("ranked", "words"), [(1, "1 item is few: "), (2, "2 items are few: ")])
+@pytest.mark.parametrize(("ranked", "words"), [(1, "With only 1 item, "), (2, "With only 2 items, ")])
 def test_few_items_are_counted_in_words(made: Evaluated, ranked: int, words: str) -> None:
     made.campaign({"ann": dict.fromkeys(range(ranked), BOTH)})
     assert against(headline_of(made.report()), "few_items").text.startswith(words)

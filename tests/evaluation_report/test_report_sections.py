@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import scipy
+from rich.console import Console
 
+from steerboard.cli.output.evaluation_report import cell_of, print_evaluation_report
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunInput
@@ -15,7 +18,7 @@ from steerboard.sharing.blocks import Grid
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
-from steerboard_contracts.report.sections.comparison import pair_of
+from steerboard_contracts.report.sections.comparison import mirrored, pair_of
 from steerboard_statistics.length_adjusted import length_adjusted
 from support.rows.ended_run import ended_run
 from support.rows.evaluation_rows import Evaluated
@@ -128,7 +131,7 @@ def test_lengths_missing_answers_and_seen_prompts_are_counted(evaluated: Make) -
         1,
         ["q0", "q1"],
     )
-    for words in ("8 prompts are few", "dt: 2 of 8 answers are missing", "2 of 8 prompts occur in training data"):
+    for words in ("with only 8 prompts", "dt: 2 of 8 answers are missing", "2 of 8 prompts occur in training data"):
         assert any(words in warning for warning in report.warnings), words
 
 
@@ -422,11 +425,23 @@ def test_the_length_adjusted_win_rate_is_over_all_prompts_whatever_their_lengths
     made.rewards(
         {"sft": {(n, 0): 1.0 for n in range(12)}, "dt": {(n, 0): 2.0 * is_won for n, is_won in enumerate(won)}}
     )
-    (pair,) = made.report().rewards[0].comparison.pairs
+    report = made.report()
+    (pair,) = report.rewards[0].comparison.pairs
     assert pair.a == "sft"
     wanted = length_adjusted([float(not is_won) for is_won in won], ours, theirs)
     assert wanted.value is not None
     assert pair.length_adjusted == wanted
+    # The table of methods has it next to the length-matched one, as seen from the entrant.
+    row = next(row for row in report.methods if row.entrant == "dt")
+    assert row.reward_length_adjusted == {"reward": mirrored(wanted, 1.0)}
+    assert row.reward_length_matched["reward"].n < 12
+    assert report.methods[0].reward_length_adjusted == {}
+    out = io.StringIO()
+    print_evaluation_report(Console(file=out, width=200, color_system=None), report)
+    lines = out.getvalue().splitlines()
+    (heading,) = [line for line in lines if "length-matched" in line]
+    assert heading.split("length-matched")[1].split() == ["length-adjusted"]
+    assert any(line.startswith("dt") and line.rstrip().endswith(cell_of(mirrored(wanted, 1.0))) for line in lines)
 
 
 def test_without_answers_of_like_length_there_is_no_win_rate_at_like_length(evaluated: Make) -> None:

@@ -15,7 +15,7 @@ from steerboard.cli.output.listing import Column, moment, print_table
 from steerboard.cli.output.pipeline_result import finish, print_report
 from steerboard.cli.output.progress import STYLES
 from steerboard.cli.output.rounds_table import print_rounds
-from steerboard.cli.output.run_rows import print_runs, print_warnings, run_name
+from steerboard.cli.output.run_rows import device_time, print_runs, print_warnings, run_name
 from steerboard.cli.output.sweep_table import print_sweep
 from steerboard_contracts.report.pipeline import PipelineReport
 from steerboard_contracts.report.rounds import RoundsReport
@@ -57,7 +57,7 @@ def list_pipelines(
                 pipeline["name"],
                 pipeline["state"],
                 done,
-                pipeline["device_seconds"],
+                device_time(pipeline),
                 pipeline["created_at"],
                 pipeline["id"],
             )

@@ -73,7 +73,7 @@ class WinRateDifference(BaseModel):
 
 class MethodsRow(BaseModel):
     """Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, over
-    all answers and length-matched (`length_matched` of a pair)."""
+    all answers, length-matched and length-adjusted (`length_matched` and `length_adjusted` of a pair)."""
 
     entrant: str
     method: str | None
@@ -91,6 +91,10 @@ class MethodsRow(BaseModel):
     judge_length_matched: dict[str, Estimate] = {}
     human_length_matched: dict[str, Estimate] = {}
     jury_length_matched: dict[str, Estimate] = {}
+    reward_length_adjusted: dict[str, Estimate] = {}
+    judge_length_adjusted: dict[str, Estimate] = {}
+    human_length_adjusted: dict[str, Estimate] = {}
+    jury_length_adjusted: dict[str, Estimate] = {}
 
 
 class RankShare(BaseModel):
@@ -116,7 +120,7 @@ class Unfinished(BaseModel):
 
 
 # Raised with every change of what a figure means or of which there are, so that kept reports are computed again.
-FIGURES_VERSION = 2
+FIGURES_VERSION = 3
 
 
 class EvaluationReport(BaseModel):

@@ -10726,13 +10726,20 @@ export interface components {
         /**
          * MethodsRow
          * @description Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant, over
-         *     all answers and length-matched (`length_matched` of a pair).
+         *     all answers, length-matched and length-adjusted (`length_matched` and `length_adjusted` of a pair).
          */
         MethodsRow: {
             /** Entrant */
             entrant: string;
             /** Human */
             human: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /**
+             * Human Length Adjusted
+             * @default {}
+             */
+            human_length_adjusted: {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /**
@@ -10748,6 +10755,13 @@ export interface components {
             };
             /** Judge */
             judge: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /**
+             * Judge Length Adjusted
+             * @default {}
+             */
+            judge_length_adjusted: {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /**
@@ -10769,6 +10783,13 @@ export interface components {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /**
+             * Jury Length Adjusted
+             * @default {}
+             */
+            jury_length_adjusted: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /**
              * Jury Length Matched
              * @default {}
              */
@@ -10787,6 +10808,13 @@ export interface components {
             method: string | null;
             /** Reward */
             reward: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /**
+             * Reward Length Adjusted
+             * @default {}
+             */
+            reward_length_adjusted: {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /**

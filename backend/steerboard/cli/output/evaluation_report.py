@@ -38,6 +38,7 @@ def print_evaluation_report(console: Console, report: EvaluationReport, examples
             "Mean": field,
             f"Wins vs {report.baseline}": f"{field}_win_rate",
             "length-matched": f"{field}_length_matched",
+            "length-adjusted": f"{field}_length_adjusted",
         }
         for source in sorted({source for row in report.methods for source in getattr(row, field)}):
             figures = {

@@ -33,6 +33,12 @@ def run_name(run: dict[str, Any]) -> str:
     return f"{run['pipeline']['name']}.{run['name']}" if run["pipeline"] else str(run["name"])
 
 
+def device_time(spent: dict[str, Any]) -> float:
+    """The device-seconds of a run or a pipeline, of failed attempts too, as the dashboard shows and `--where` counts
+    them."""
+    return float(spent["device_seconds"] + spent["failed_device_seconds"])
+
+
 def print_runs(
     out: Console,
     runs: Sequence[dict[str, Any]],
@@ -47,7 +53,7 @@ def print_runs(
             run["method"] or run["kind"],
             run["state"],
             with_seconds(run)["seconds"],
-            run["device_seconds"],
+            device_time(run),
             run["id"],
             *(run["values"][name] for name in columns),
             _words(run),
@@ -66,8 +72,8 @@ def _shown(value: Any) -> str:
 
 def _total(pipeline: dict[str, Any]) -> tuple[Any, ...]:
     seconds, failed = with_seconds(pipeline)["seconds"], pipeline["failed_device_seconds"]
-    lost = f"{failed:.0f} more device-seconds in failed attempts" if failed >= 0.5 else ""
-    totals = (pipeline["state"], seconds, pipeline["device_seconds"], pipeline["id"], lost)
+    lost = f"{failed:.0f} of these device-seconds in failed attempts" if failed >= 0.5 else ""
+    totals = (pipeline["state"], seconds, device_time(pipeline), pipeline["id"], lost)
     return (pipeline["name"], "pipeline", *totals)
 
 

@@ -13,6 +13,8 @@ interface Column {
   of: (row: Report["methods"][number]) => Estimate | undefined;
   /** The same, length-matched. */
   lengthMatched?: (row: Report["methods"][number]) => Estimate | undefined;
+  /** The same, length-adjusted. */
+  lengthAdjusted?: (row: Report["methods"][number]) => Estimate | undefined;
   format: (value: number) => string;
   /** The items of a row's figure. */
   items: (row: Report["methods"][number]) => ItemsSearch;
@@ -25,12 +27,12 @@ export function MethodsView({ report }: { report: Report }) {
     ...new Set(report.methods.flatMap((row) => Object.keys(row[field] ?? {}))),
   ];
   const kinds = [
-    ["human", "human_win_rate", "human_length_matched", "rank score, people"],
-    ["jury", "jury_win_rate", "jury_length_matched", "score, jury"],
-    ["judge", "judge_win_rate", "judge_length_matched", "score, judge"],
-    ["reward", "reward_win_rate", "reward_length_matched", "reward"],
+    ["human", "human_win_rate", "human_length_matched", "human_length_adjusted", "rank score, people"],
+    ["jury", "jury_win_rate", "jury_length_matched", "jury_length_adjusted", "score, jury"],
+    ["judge", "judge_win_rate", "judge_length_matched", "judge_length_adjusted", "score, judge"],
+    ["reward", "reward_win_rate", "reward_length_matched", "reward_length_adjusted", "reward"],
   ] as const;
-  for (const [mean, rate, matched, about] of kinds) {
+  for (const [mean, rate, matched, adjusted, about] of kinds) {
     for (const source of sources(mean)) {
       const by: SourceName = `${mean}:${source}`;
       columns.push({
@@ -46,6 +48,7 @@ export function MethodsView({ report }: { report: Report }) {
           about: `win rate against ${report.baseline ?? "the baseline"}`,
           of: (row) => row[rate]?.[source],
           lengthMatched: (row) => row[matched]?.[source],
+          lengthAdjusted: (row) => row[adjusted]?.[source],
           format: asPercent,
           items: (row) => ({ a: row.entrant, b: report.baseline ?? undefined, source: by }),
         });
@@ -115,6 +118,7 @@ export function MethodsView({ report }: { report: Report }) {
                     format={column.format}
                     items={column.items(row)}
                   />
+                  <LengthAdjusted of={column.lengthAdjusted?.(row)} format={column.format} />
                 </Table.Td>
               ))}
               {longest > 0 && (
@@ -165,6 +169,16 @@ function LengthMatched({
   return (
     <Text size="xs" c="dimmed" component="div" mt={4}>
       length-matched <Found of={of} format={format} items={{ ...items, length: "similar" }} />
+    </Text>
+  );
+}
+
+/** The win rate at equal length, over all items; nothing where it cannot be estimated. */
+function LengthAdjusted({ of, format }: { of: Estimate | undefined; format: (value: number) => string }) {
+  if (of?.value == null) return null;
+  return (
+    <Text size="xs" c="dimmed" component="div" mt={4}>
+      length-adjusted <Figure of={of} format={format} />
     </Text>
   );
 }

@@ -60,6 +60,10 @@ def methods_rows(report: EvaluationReport, baseline: str | None) -> list[Methods
             judge_length_matched=_length_matched(judges, entrant.name, baseline),
             human_length_matched=_length_matched(people, entrant.name, baseline),
             jury_length_matched=_length_matched(juries, entrant.name, baseline),
+            reward_length_adjusted=_length_adjusted(rewards, entrant.name, baseline),
+            judge_length_adjusted=_length_adjusted(judges, entrant.name, baseline),
+            human_length_adjusted=_length_adjusted(people, entrant.name, baseline),
+            jury_length_adjusted=_length_adjusted(juries, entrant.name, baseline),
         )
         for entrant in report.entrants
     ]
@@ -90,6 +94,13 @@ def _length_matched(
 ) -> dict[str, Estimate]:
     pairs = _pairs(sources, entrant, baseline)
     return {label: row.length_matched for label, row in pairs if row.length_matched is not None and row.win_rate.n}
+
+
+def _length_adjusted(
+    sources: Iterable[tuple[str, Comparison]], entrant: str, baseline: str | None
+) -> dict[str, Estimate]:
+    pairs = _pairs(sources, entrant, baseline)
+    return {label: row.length_adjusted for label, row in pairs if row.length_adjusted is not None and row.win_rate.n}
 
 
 def _pairs(

@@ -12,7 +12,7 @@ from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import By, Comparison, pair_of
 from steerboard_contracts.report.sections.headline import Headline, Reservation, ReservationCode
-from steerboard_contracts.wording import listed
+from steerboard_contracts.wording import counted, listed
 
 # The interval of the length ratio is above it.
 LONGER = 1.1
@@ -54,8 +54,7 @@ def _significance(answer: Headline) -> Iterator[Reservation]:
 def _items(answer: Headline) -> Iterator[Reservation]:
     items = answer.margin.win_rate.n if answer.margin else answer.items
     if items < FEW_PROMPTS:
-        few = "1 item is" if items == 1 else f"{items} items are"
-        text = f"{few} few: only large differences can be distinguished from chance."
+        text = f"With only {counted(items, 'item')}, only large differences can be distinguished from chance."
         yield _made("few_items", text, items)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.evaluation import EvaluationReport
+from steerboard_contracts.wording import counted
 
 # Below it, intervals are wide and tests see only large differences.
 FEW_PROMPTS = 20
@@ -12,8 +13,8 @@ FEW_PROMPTS = 20
 def report_warnings(report: EvaluationReport) -> list[str]:
     warnings = [f"not finished: {reason}" for reason in report.unfinished]
     if report.prompts < FEW_PROMPTS:
-        few = "1 prompt is" if report.prompts == 1 else f"{report.prompts} prompts are"
-        warnings.append(f"{few} few: only large differences can be distinguished from chance")
+        few = counted(report.prompts, "prompt")
+        warnings.append(f"with only {few}, only large differences can be distinguished from chance")
     for entrant in report.entrants:
         if entrant.missing:
             total = entrant.responses + entrant.missing

@@ -13,6 +13,7 @@ const row: Pair = {
   p_holm: 0.4,
   significant: false,
   length_matched: { value: 0.25, low: 0.125, high: 0.5, n: 4 },
+  length_adjusted: { value: 0.75, low: 0.5, high: 0.875, n: 10 },
 };
 
 describe("pairOf", () => {
@@ -28,6 +29,7 @@ describe("pairOf", () => {
     expect(found.win_rate.high).toBeCloseTo(0.6);
     expect(found.difference).toEqual({ value: -0.5, low: -1.25, high: 0.25, n: 10 });
     expect(found.length_matched).toEqual({ value: 0.75, low: 0.5, high: 0.875, n: 4 });
+    expect(found.length_adjusted).toEqual({ value: 0.25, low: 0.125, high: 0.5, n: 10 });
     expect([found.ties, found.p, found.p_holm, found.significant]).toEqual([1, 0.2, 0.4, false]);
   });
 
