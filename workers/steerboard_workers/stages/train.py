@@ -1,6 +1,6 @@
 """The training stage, for all methods.
 
-Read top to bottom: open the start model, render the data, set the parts up, read the frozen models, train, save a
+Read top to bottom: open the models and the rows, prepare the batches, the frozen models and the loop, train, save a
 folder that loads anywhere.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import traceback
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,121 +27,79 @@ from steerboard_contracts.watching.warnings import (
     overfitted,
 )
 from steerboard_workers.alignment.batches.batch_source import BatchSource
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example, with_companions
-from steerboard_workers.alignment.methods import training_of
-from steerboard_workers.alignment.modules import JointModule, PolicyModule, without_dropout
+from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.alignment.rollouts import LivePolicy, SourceContext
-from steerboard_workers.alignment.training_method import TrainingMethod
-from steerboard_workers.stages.distributed.choice import strategy_of
-from steerboard_workers.stages.models.model_io import check_safe, multiplies_bf16, pick_device, pick_dtype, read_info
+from steerboard_workers.stages.models.model_io import multiplies_bf16, pick_device, pick_dtype
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.roles.apart import RolesApart
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.best_weights import check_can_keep_best
 from steerboard_workers.stages.training.checkpoints import Checkpoints
-from steerboard_workers.stages.training.data import TrainingData, load_data, load_further
+from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.frozen.models import FrozenModels
-from steerboard_workers.stages.training.further import batcher_for_all, open_further
+from steerboard_workers.stages.training.further import batcher_for_all
 from steerboard_workers.stages.training.loop import Trainer
+from steerboard_workers.stages.training.opened import Opened, open_given
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
 from steerboard_workers.stages.training.sampling.live_policy import SampledPolicy, Sampler
 from steerboard_workers.stages.training.sampling.vllm_sampler import VllmSampler
 from steerboard_workers.stages.training.saving import save_all
-from steerboard_workers.stages.training.setup import Setup, open_model
 from steerboard_workers.stages.training.signature import signatures
-from steerboard_workers.stages.training.watching.inspection import inspector_of
+from steerboard_workers.stages.training.watching.inspection import PairInspector, inspector_of
 from steerboard_workers.stages.training.watching.observer import Observer
-from steerboard_workers.stages.training.watching.probing import prober_of
+from steerboard_workers.stages.training.watching.probing import Prober, prober_of
 from steerboard_workers.stages.training.watching.run_control import RunControl
 from steerboard_workers.stages.training.watching.sampled_groups import SampledGroups
 
 
+@dataclass
+class Training:
+    """A run that is ready to begin. `reported`: the summary and warnings that its owner was shown."""
+
+    trainer: Trainer
+    preflight: Preflight
+    control: RunControl
+    frozen: FrozenModels
+    inspector: PairInspector | None
+    prober: Prober | None
+    reported: Prepared
+
+
 def run(stage: Stage) -> Succeeded | Paused:
+    opened = open_given(stage)
+    # Processes with engines have work until the training is over.
     with ExitStack() as engines:
-        return _run(stage, engines)
+        training = _prepare(stage, opened, engines)
+        with stage.phases.measure("load"):
+            memory = training.preflight.check()
+        evaluated = _train(training)
+    if isinstance(evaluated, Paused):
+        opened.sharing.accelerator.end_training()
+        return evaluated
+    return _save(stage, opened, training, evaluated, memory)
 
 
-def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
-    """`engines`: other processes than those of the training, which have work until it is over."""
-    given = stage.spec.config
-    assert isinstance(given, TrainingConfig)
-    stage.progress(0, 1, "models", "loading")
-    with stage.using_model("model", "opening"):
-        check_safe(stage.model_path("model"))
-        info = read_info(stage.model_path("model"))
-    config = given.for_start(info.template, info.condition)
-    method = training_of(config)
-    sharing = strategy_of(config, stage.spec.device)
-    device = sharing.accelerator.device
-    if device.type == "cuda":
-        stage.phases.settle = lambda: torch.cuda.synchronize(device)
-    with stage.phases.measure("load"), sharing.loading(), stage.using_model("model", "opening"):
-        start = open_model(stage.model_path("model"), config, sharing.dtype, device)
-    further = open_further(stage, config, start, sharing)
-    stage.progress(1, 1, "models", "loading")
-    with stage.phases.measure("load"), stage.using_model("model", "tokenising with"):
-        data = load_data(stage, method, start.renderer)
-        further_data = load_further(stage, config, start.renderer)
-
-    module = start.module(method.temperature, method.needs_entropy)
-    parts = {JointModule.MAIN: module, **{role: setup.module() for role, setup in further.items()}}
-    if not method.drops_out:
-        had_some = [without_dropout(part) for part in parts.values()]
-        if any(had_some):
-            stage.log(f"dropout is off: {config.method} compares log-probs with those of passes that have none")
-    with stage.phases.measure("load"):
-        sharing.share(JointModule(parts) if further else module, method.rates)
-    pad, share = start.tokenizer.pad_token_id, method.shares_prompt
-    policy: LivePolicy | None = None
-    roles: RolesApart | None = None
-    if isinstance(config, OnlineConfig):
-        sampler: Sampler | None = None
-        if config.placement.apart:
-            roles = RolesApart(stage, config, sharing)
-            engines.callback(roles.close)
-        if roles is not None and config.placement.rollout and isinstance(module, PolicyModule):
-            sampler = roles.sampler(start, module)
-        elif config.engine == "vllm" and isinstance(module, PolicyModule):
-            sampler = VllmSampler(stage, config, start, module, sharing)
-            engines.callback(sampler.close)
-        policy = SampledPolicy(module, sharing, start.renderer, config, stage.phases, sampler)
-    passes = ForwardPasses(sharing, further)
+def _prepare(stage: Stage, opened: Opened, engines: ExitStack) -> Training:
+    config, method, sharing, start, data = opened.config, opened.method, opened.sharing, opened.start, opened.data
+    policy, roles = _sampling(stage, opened, engines)
+    passes = ForwardPasses(sharing, opened.further)
     sampled = SampledGroups(stage)
-    context = SourceContext(
-        *(data.train, data.held_out, start.renderer, policy, stage.phases, passes),
-        keep_group=sampled.keep,
-        reward_access=stage.spec.reward_access,
-        further_data={name: data.train for name, data in further_data.items()},
-        started_as={role: setup.info.role for role, setup in further.items()},
-        mixed=sharing.mixed,
-    )
-    source = method.source(context)
+    source = method.source(_context(stage, opened, policy, passes, sampled))
     check_can_keep_best(config, data, source)
-    learns = {"parameters": start.parameters, "trainable_parameters": start.trained}
-    known = {**data.summary, **learns}
-    warnings = _report_prepared(stage, config, start, known, [data, *further_data.values()], source)
-    examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
-    examples += _longest_besides(data, source)
-    besides = source.rehearsed_besides()
-    examples += besides.examples if besides is not None else ()
-    with stage.phases.measure("load"):
-        batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
+    reported = _report_prepared(stage, opened, source)
+    examples = _rehearsed(data, source)
+    batcher = _batcher(stage, opened, examples)
     passes.read_from(batcher)
     frozen = FrozenModels(stage, config, start, sharing, passes, method.temperature, roles)
     frozen.prepare(data, source, examples)
-    checkpoints = Checkpoints(
-        stage.checkpoints,
-        stage.spec.attempt,
-        signatures(stage),
-        stage.log,
-        reserve_mb=stage.spec.disk_reserve_mb,
-    )
+    reserve = stage.spec.disk_reserve_mb
+    checkpoints = Checkpoints(stage.checkpoints, stage.spec.attempt, signatures(stage), stage.log, reserve_mb=reserve)
     with stage.phases.measure("evaluate"):
         inspector = inspector_of(stage, method, start.tokenizer, data, source, passes, frozen)
-    prober = None
-    if config.probe is not None:
-        prober = prober_of(stage, config, start, module, sharing, data)
+    prober = prober_of(stage, config, start, opened.module, sharing, data) if config.probe is not None else None
     optional = {"pairs": inspector, "probed": prober, "sampled": sampled if policy is not None else None}
     observers: dict[str, Observer] = {name: observer for name, observer in optional.items() if observer is not None}
 
@@ -154,57 +113,84 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         stage, config, sharing, method.objective(), batcher, data, source, checkpoints, passes, observers, control
     )
     preflight = Preflight(stage, config, trainer, batcher, start)
+    return Training(trainer, preflight, control, frozen, inspector, prober, reported)
+
+
+def _sampling(stage: Stage, opened: Opened, engines: ExitStack) -> tuple[LivePolicy | None, RolesApart | None]:
+    """What answers prompts during the training, and the models that have devices of their own."""
+    config, module, sharing = opened.config, opened.module, opened.sharing
+    if not isinstance(config, OnlineConfig):
+        return None, None
+    roles: RolesApart | None = None
+    sampler: Sampler | None = None
+    if config.placement.apart:
+        roles = RolesApart(stage, config, sharing)
+        engines.callback(roles.close)
+    if roles is not None and config.placement.rollout and isinstance(module, PolicyModule):
+        sampler = roles.sampler(opened.start, module)
+    elif config.engine == "vllm" and isinstance(module, PolicyModule):
+        sampler = VllmSampler(stage, config, opened.start, module, sharing)
+        engines.callback(sampler.close)
+    return SampledPolicy(module, sharing, opened.start.renderer, config, stage.phases, sampler), roles
+
+
+def _context(
+    stage: Stage, opened: Opened, policy: LivePolicy | None, passes: ForwardPasses, sampled: SampledGroups
+) -> SourceContext:
+    return SourceContext(
+        *(opened.data.train, opened.data.held_out, opened.start.renderer, policy, stage.phases, passes),
+        keep_group=sampled.keep,
+        reward_access=stage.spec.reward_access,
+        further_data={name: data.train for name, data in opened.further_data.items()},
+        started_as={role: setup.info.role for role, setup in opened.further.items()},
+        mixed=opened.sharing.mixed,
+    )
+
+
+def _batcher(stage: Stage, opened: Opened, examples: list[Example]) -> Batcher:
+    pad, share = opened.start.tokenizer.pad_token_id, opened.method.shares_prompt
     with stage.phases.measure("load"):
-        memory = preflight.check()
+        return batcher_for_all(stage, opened.config, opened.modules, examples, pad, opened.sharing, share)
+
+
+def _train(training: Training) -> dict[str, float] | Paused:
+    """The last evaluation's figures. Raises `OutOfMemory` with what would need less, and what the loop does."""
+    trainer = training.trainer
     try:
-        if prober is not None:
-            prober.start(trainer.total, trainer.evaluates_every)
-        evaluated = trainer.run()
+        if training.prober is not None:
+            training.prober.start(trainer.total, trainer.evaluates_every)
+        return trainer.run()
     except Exception as error:
         if isinstance(error, OutOfMemory) or not ran_out_of_memory(error):
             raise
         # What its frames hold of the step that failed must be free when smaller ones are tried.
         traceback.clear_frames(error.__traceback__)
-        raise preflight.error(first_line(error)) from error
+        raise training.preflight.error(first_line(error)) from error
 
-    engines.close()
-    if isinstance(evaluated, Paused):
-        sharing.accelerator.end_training()
-        return evaluated
-    if not isinstance(config, OnlineConfig):
-        _report_overfitted(stage, trainer, known, warnings)
-    summary = _summary(method, data, trainer, evaluated)
-    summary |= {f"{name}_rows": len(data.train) for name, data in further_data.items()}
-    if trainer.progress.skipped:
-        summary["skipped_updates"] = trainer.progress.skipped
-    if trainer.stopped_by is not None:
-        summary["stopped_by"] = trainer.stopped_by.kind
-    if trainer.kept is not None:
-        summary |= {"kept_step": trainer.kept.step, "kept": trainer.kept.in_words()}
-    if control.applied:
-        summary["changed_settings"] = control.in_words()
+
+def _save(
+    stage: Stage, opened: Opened, training: Training, evaluated: dict[str, float], memory: dict[str, Any]
+) -> Succeeded:
+    if not isinstance(opened.config, OnlineConfig):
+        _report_overfitted(stage, training)
+    accelerator, inspector = opened.sharing.accelerator, training.inspector
+    summary = _summary(opened, training, evaluated)
     # Others than the main process end meanwhile: no collective would wait for as long as a large model's writing takes.
-    trained = {JointModule.MAIN: start, **further}
     with stage.phases.measure("checkpoint"):
-        save_all(stage, config, trained, sharing, data, summary)
-    pairs = inspector.save(stage) if inspector is not None and sharing.accelerator.is_main_process else None
-    sharing.accelerator.end_training()
+        save_all(stage, opened.config, opened.trained, opened.sharing, opened.data, summary)
+    pairs = inspector.save(stage) if inspector is not None and accelerator.is_main_process else None
+    accelerator.end_training()
+    outputs = [ModelOutput(name=n, path=stage.output_path(n), role=setup.role) for n, setup in opened.trained.items()]
     # Not part of the model: equal runs make equal folders, whatever memory they found and time they took.
-    outputs = [ModelOutput(name=n, path=stage.output_path(n), role=setup.role) for n, setup in trained.items()]
-    further_outputs = [pairs] if pairs is not None else []
-    return Succeeded(outputs=[*outputs, *further_outputs], summary=summary | learns | memory | frozen.costs)
+    costs = opened.parameters | memory | training.frozen.costs
+    return Succeeded(outputs=[*outputs, *([pairs] if pairs is not None else [])], summary=summary | costs)
 
 
-def _report_prepared(
-    stage: Stage,
-    config: TrainingConfig,
-    start: Setup,
-    summary: dict[str, Any],
-    read: list[TrainingData],
-    source: BatchSource,
-) -> list[RunWarning]:
-    """How much of the model learns, and what the owner of the run must know before it ends. Returns the warnings."""
-    warnings = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
+def _report_prepared(stage: Stage, opened: Opened, source: BatchSource) -> Prepared:
+    """Reports how much of the model learns, and what the owner of the run must know before it ends."""
+    config, start = opened.config, opened.start
+    warnings: list[RunWarning] = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
+    read = [opened.data, *opened.further_data.values()]
     warnings += {warning.message: warning for data in read for warning in data.warnings}.values()
     if config.keeps_full_rate:
         warnings.append(full_rate_kept(config.lr))
@@ -219,15 +205,25 @@ def _report_prepared(
     )
     for warning in warnings:
         stage.log(warning.message, "warning")
-    stage.emit(Prepared(summary=summary, warnings=warnings))
-    return warnings
+    prepared = Prepared(summary={**opened.data.summary, **opened.parameters}, warnings=warnings)
+    stage.emit(prepared)
+    return prepared
 
 
-def _report_overfitted(stage: Stage, trainer: Trainer, summary: dict[str, Any], warnings: list[RunWarning]) -> None:
+def _report_overfitted(stage: Stage, training: Training) -> None:
+    trainer, reported = training.trainer, training.reported
     warning = overfitted(trainer.progress.held_out_losses, best_kept=trainer.kept is not None)
     if warning is not None:
         stage.log(warning.message, "warning")
-        stage.emit(Prepared(summary=summary, warnings=[*warnings, warning]))
+        stage.emit(Prepared(summary=reported.summary, warnings=[*reported.warnings, warning]))
+
+
+def _rehearsed(data: TrainingData, source: BatchSource) -> list[Example]:
+    """Examples with the longest of everything that the run's passes read."""
+    examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
+    examples += _longest_besides(data, source)
+    besides = source.rehearsed_besides()
+    return [*examples, *(besides.examples if besides is not None else ())]
 
 
 def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:
@@ -241,14 +237,23 @@ def _longest_besides(data: TrainingData, source: BatchSource) -> list[Example]:
     return [example for part in (held_out, companions) for example in sorted(part, key=lambda e: max(e.lengths))[-1:]]
 
 
-def _summary(
-    method: TrainingMethod[Any], data: TrainingData, trainer: Trainer, evaluated: dict[str, float]
-) -> dict[str, Any]:
+def _summary(opened: Opened, training: Training, evaluated: dict[str, float]) -> dict[str, Any]:
+    data, trainer, control = opened.data, training.trainer, training.control
     final = trainer.progress.history[-1]["values"] if trainer.progress.history else {}
     summary = {"steps": trainer.progress.step, "loss": final.get("loss"), **data.summary}
     summary |= {f"eval_{name}": value for name, value in evaluated.items()}
     summary["tokens"] = _tokens(data, trainer)
-    return summary | method.summary(evaluated, len(data.held_out))
+    summary |= opened.method.summary(evaluated, len(data.held_out))
+    summary |= {f"{name}_rows": len(further.train) for name, further in opened.further_data.items()}
+    if trainer.progress.skipped:
+        summary["skipped_updates"] = trainer.progress.skipped
+    if trainer.stopped_by is not None:
+        summary["stopped_by"] = trainer.stopped_by.kind
+    if trainer.kept is not None:
+        summary |= {"kept_step": trainer.kept.step, "kept": trainer.kept.in_words()}
+    if control.applied:
+        summary["changed_settings"] = control.in_words()
+    return summary
 
 
 def _tokens(data: TrainingData, trainer: Trainer) -> int:
