@@ -3,7 +3,8 @@
 It checks the comments and strings of Python files (of tests only comments and docstrings), and the text of all others:
 docs, dashboard, recipes, Makefile. Docstrings, comments, help texts and labels begin with a subject and a verb or with
 a noun phrase, not with "Of", "Those", "Likewise" or "That of", and docstrings not with "Where", "At most", "By id" or
-"None for"; the help of a command begins with a verb. A line that quotes such a word on purpose ends with `prose: ok`.
+"None for"; outside tests they begin with no preposition, "Also" or "As" either. The help of a command begins with a
+verb. A line that quotes such a word on purpose ends with `prose: ok`.
 The words to use are in docs/glossary.md.
 """
 
@@ -91,6 +92,8 @@ PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, inst
 FRAGMENT = re.compile(r"(Of|Those|Likewise|That of)\b")
 # How a docstring may not begin either; as a comment, "Where ..., ..." is a whole sentence about the next lines.
 DOCSTRING_FRAGMENT = re.compile(r"(None for|By id|Where|At most)\b")
+# Outside tests, whose docstrings may be sentences such as "With dropout, a reference gives ...".
+PREPOSITION = re.compile(r"(Also|As|Before|By|For|From|Like|With)\b")
 MARKDOWN_FRAGMENT = re.compile(r"\b(Of those|Likewise|That of)\b")
 WHOLE = 'name what it is, or what it does ("The weights of ...", "Keeps some of ...")'
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -208,7 +211,8 @@ def faults(path: Path, shown: str) -> list[str]:
     faults_ = [(number, words, WHOLE) for number, words in fragments(path)]
     if path.suffix == ".py":
         for number, text, of_command in docstring_openings(path):
-            if opened := DOCSTRING_FRAGMENT.match(text):
+            is_test = path.is_relative_to(ROOT / "tests")
+            if opened := DOCSTRING_FRAGMENT.match(text) or (None if is_test else PREPOSITION.match(text)):
                 faults_.append((number, opened.group(), WHOLE))
             elif of_command and (opened := NO_VERB.match(text)):
                 faults_.append((number, opened.group(), VERB))

@@ -66,7 +66,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float | None:
 
 
 def correlations(names: Sequence[str], values: Sequence[ArrayLike]) -> Correlations:
-    """Between every two of `values`, each (n,), over the points at which all of them are finite."""
+    """Correlations of every two of `values`, each (n,), over the points at which all of them are finite."""
     points = np.column_stack([np.asarray(series, dtype=np.float64) for series in values])
     points = points[np.isfinite(points).all(axis=1)]
     # Equal up to rounding is a tie.

@@ -63,7 +63,7 @@ def alpha_interval(
 
 
 def _parts(ratings: ArrayLike, level: Level) -> tuple[Floats, NDArray[np.int64]]:
-    """Per unit with two ratings or more, the sums that alpha is made of; and which units those are.
+    """The sums that alpha is made of, of each unit with two ratings or more; and which units those are.
 
     Columns: disagreement within the unit, number of ratings, and for the expected disagreement their sum and sum of
     squares, or (nominal) the count of each value.

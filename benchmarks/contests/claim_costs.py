@@ -60,7 +60,7 @@ class Ratios:
 
 @dataclass(frozen=True)
 class Spread:
-    """Over the seeds that have a figure, `seeds` of `of`."""
+    """The spread over the seeds that have a figure, `seeds` of `of`."""
 
     median: float
     low: float

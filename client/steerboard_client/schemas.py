@@ -115,9 +115,9 @@ ScoresAdditionalProperty = TypeAliasType(
 
 class Annotation(Schema):
     """
-    By the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where there are criteria
-    (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad answers; a Likert task
-    `scores` for each criterion; a correction `correction`.
+    What is submitted, by the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where
+    there are criteria (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad
+    answers; a Likert task `scores` for each criterion; a correction `correction`.
     """
 
     model_config = ConfigDict(
@@ -1202,7 +1202,7 @@ class EndpointOut(Schema):
 
 class EndpointProblem(Schema):
     """
-    Like a problem document: `code` is stable.
+    A problem document: `code` is stable.
     """
 
     code: str
@@ -3647,7 +3647,7 @@ class ResponseOut(Schema):
 
 class Revealed(Schema):
     """
-    After the vote: who answered, as A, B and so on.
+    What the vote reveals: who answered, as A, B and so on.
     """
 
     counts: Annotated[
@@ -8599,7 +8599,7 @@ class RunDetail(Schema):
 
 class Submitted(Schema):
     """
-    As in `NextTasks`; `items` and `state` where the call asked for them with `ahead`.
+    The same as `NextTasks`; `items` and `state` where the call asked for them with `ahead`.
     """
 
     done: int

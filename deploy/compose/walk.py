@@ -20,7 +20,7 @@ KEPT = Path("/tmp/steerboard-walk-token")
 
 
 def signed_in() -> httpx.Client:
-    """As the owner, with a token that a former call kept, or by a sign-in link."""
+    """A client signed in as the owner, with a token that a former call kept, or by a sign-in link."""
     if KEPT.exists():
         return httpx.Client(base_url=URL, headers={"Authorization": f"Bearer {KEPT.read_text()}"}, timeout=60)
     done = subprocess.run(["steerboard", "sign-in-link"], capture_output=True, text=True, check=True)

@@ -90,7 +90,7 @@ def _quota() -> int | None:
 
 
 def _old_quota() -> str:
-    """As the newer file has it."""
+    """The quota in the form of the newer file."""
     try:
         return " ".join(Path(_OLD_QUOTA.format(name)).read_text() for name in ("quota", "period"))
     except OSError:

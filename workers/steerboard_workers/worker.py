@@ -213,7 +213,7 @@ def worker_engine(settings: Settings) -> Engine:
 
 
 def renewal_engine(settings: Settings) -> Engine:
-    """For leases and signs of life alone, which are short and have to be in time."""
+    """An engine for leases and signs of life alone, which are short and have to be in time."""
     lease = settings.lease_seconds
     return make_lease_engine(settings.database_url, lease, pool_size=2, patience=_RENEWAL_PATIENCE * lease)
 

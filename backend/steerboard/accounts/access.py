@@ -189,7 +189,7 @@ PerhapsSignedIn = Annotated[Caller | None, Depends(identify_if_any, scope="funct
 
 
 async def admit(request: Request, scope: Scope | None = None) -> None:
-    """Before a large body is read, in a transaction of its own.
+    """Authenticates before a large body is read, in a transaction of its own.
 
     Raises like `identify`, and like `AccessTo(scope)` where a scope is given."""
     credentials = await bearer(request)

@@ -74,7 +74,7 @@ def _created(session: Session, claims: Claims) -> Known:
 
 
 def _free_name(session: Session, wanted: str) -> str:
-    """Like the provider's name, in the letters that names may have, and no one else's."""
+    """A name like the provider's, in the letters that names may have, and no one else's."""
     base = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.partition("@")[0]).strip("._-")[:_LONGEST_NAME] or "user"
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended("names of new people", 0))))
     taken = set(session.scalars(select(User.name).where(User.name.startswith(base, autoescape=True))))

@@ -20,7 +20,7 @@ class StorageQuotaReached(SteerboardError):
 
 
 def refuse_beyond_storage(session: Session, project: Project, more: int = 0) -> None:
-    """Before something is stored: `more` bytes, or as yet unknown ones. Raises `StorageQuotaReached`."""
+    """Called before something is stored: `more` bytes, or as yet unknown ones. Raises `StorageQuotaReached`."""
     quota = project.storage_bytes_quota
     if quota is None:
         return

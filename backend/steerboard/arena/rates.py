@@ -20,13 +20,13 @@ VOTES = 60
 
 
 def take_turn(session: Session, user_id: uuid.UUID) -> None:
-    """Before a turn of a battle is asked. Raises `TooFast`."""
+    """Called before a turn of a battle is asked. Raises `TooFast`."""
     turns = select(Turn.created_at).join(Battle, Battle.id == Turn.battle_id).where(Battle.user_id == user_id)
     _wait_for(session, user_id, turns.order_by(Turn.created_at.desc()), TURNS, "questions")
 
 
 def take_vote(session: Session, user_id: uuid.UUID) -> None:
-    """Before a vote is stored; one person's votes are then stored one after the other. Raises `TooFast`."""
+    """Called before a vote is stored; one person's votes are then stored one after the other. Raises `TooFast`."""
     votes = select(Vote.created_at).where(Vote.user_id == user_id).order_by(Vote.created_at.desc())
     _wait_for(session, user_id, votes, VOTES, "votes")
 

@@ -101,7 +101,7 @@ class SideChange(BaseModel):
 
 
 class Revealed(BaseModel):
-    """After the vote: who answered, as A, B and so on."""
+    """What the vote reveals: who answered, as A, B and so on."""
 
     verdict: Verdict
     turns: int = Field(description="How many turns, from the first, the vote is about.")

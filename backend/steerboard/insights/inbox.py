@@ -205,7 +205,7 @@ def _open_campaigns(session: Session, project: Project) -> list[WaitingItem]:
 
 
 def _full_disk(_session: Session, project: Project) -> list[WaitingItem]:
-    """While nothing large can be stored: people who can free space have to know."""
+    """An item while nothing large can be stored: people who can free space have to know."""
     try:
         need_room(get_settings())
     except NoSpaceLeft as full:

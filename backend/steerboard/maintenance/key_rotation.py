@@ -115,7 +115,7 @@ def reseal(engine: Engine, keys: Secrets) -> Resealed:
 
 
 def count_sealed(connection: Connection) -> int:
-    """Also in a database of an older schema, which may not have all of the columns."""
+    """Counts in a database of an older schema, which may not have all of the columns."""
     tables = database_catalogue.tables(connection)
     return sum(
         connection.execute(text(f"SELECT count(*) FROM {sealed.table} WHERE {sealed.value} IS NOT NULL")).scalar_one()

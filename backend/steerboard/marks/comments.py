@@ -35,7 +35,7 @@ class Comment(Protocol):
 
 
 def comment_out(access: Access, comment: Comment) -> CommentOut:
-    """As the caller sees it."""
+    """The comment as the caller sees it."""
     return CommentOut(
         id=comment.id,
         text=comment.text,

@@ -121,7 +121,7 @@ def _tell(
 
 
 def _was_told(session: Session, rule: NoticeRule, once: str) -> bool:
-    """Also while another transaction is telling it: of two at a time one waits here for the other."""
+    """Waits while another transaction is sending it: of two at a time one waits here for the other."""
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{rule.id}:{once}", 0))))
     delivered = NoticeDelivery.rule_id == rule.id, NoticeDelivery.once == once
     return session.scalar(select(NoticeDelivery.id).where(*delivered)) is not None

@@ -48,8 +48,8 @@ def refuse_others(given: Mapping[str, Any], neutral: Mapping[str, tuple[Any, ...
 
 
 class OpenAIAnswers:
-    """Before the routes: failures of requests below OpenAI's paths are answered in its form, with or without a route
-    for them, and no answer is cached."""
+    """Installed before the routes: failures of requests below OpenAI's paths are answered in its form, with or without
+    a route for them, and no answer is cached."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

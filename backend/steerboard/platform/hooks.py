@@ -25,7 +25,7 @@ class Hook(Generic[P, R]):
         self._handler: Callable[P, R] | None = None
 
     def set(self, handler: Callable[P, R]) -> None:
-        """Once a process, or again with the same function."""
+        """Called once a process, or again with the same function."""
         if self._handler not in (None, handler):
             raise ValueError(f"the hook {self._name} is already set")
         self._handler = handler

@@ -209,7 +209,7 @@ class Recipe:
         return size_of({name: stage.node.value for name, stage in self.stages.items()})
 
     def check_size(self) -> None:
-        """Also of what overrides have set. Raises `InvalidRecipe` (`recipe_too_large`)."""
+        """Counts what overrides have set, too. Raises `InvalidRecipe` (`recipe_too_large`)."""
         where = self.location((STAGES,))
         refuse_many(where, "stages", len(self.stages), MAX_STAGES)
         refuse_large(where, self.size)

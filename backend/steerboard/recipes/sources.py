@@ -49,7 +49,7 @@ class Sources:
         return sources
 
     def _report(self, draft: Draft, fault: StageFault) -> None:
-        """At the line where what is wrong is written."""
+        """Reports the fault at the line where what is wrong is written."""
         path, field = draft.path, None
         match fault.place:
             case ("inputs", name) if name in draft.references:

@@ -152,7 +152,7 @@ def get_probe_answers(run: str, session: Db, access: Reader) -> RunProbes:
 
 @router.get("/runs/{run}/groups", responses=problems(404))
 def list_sampled_groups(run: str, session: Db, access: Reader) -> RunGroups:
-    """At which steps an online run kept the answers that it sampled to some prompts, and how many of these."""
+    """The steps at which an online run kept the answers that it sampled to some prompts, and how many of these."""
     return groups_of(session, queries.get_run(session, access.project, run))
 
 

@@ -50,7 +50,7 @@ def used(session: Session, project: Project) -> Used:
 
 
 def refuse_beyond_quota(session: Session, project: Project) -> None:
-    """Before a run that has to work is started or resumed; asked once a session. Raises `QuotaReached`,
+    """Called before a run that has to work is started or resumed; asked once a session. Raises `QuotaReached`,
     `StorageQuotaReached`."""
     if project.id in session.info.setdefault(_CHECKED, set()):
         return

@@ -68,7 +68,7 @@ def check_url(url: str) -> str:
 
 
 def refuse_private(allowed: AllowList, url: str) -> None:
-    """At the registration of a URL that `check_url` has passed. Raises `AddressRefused`, as a call would.
+    """Called at the registration of a URL that `check_url` has passed. Raises `AddressRefused`, as a call would.
 
     A name that has no address now, or whose resolver is slow, may be registered: every call checks again.
     """

@@ -4138,7 +4138,7 @@ export interface paths {
         };
         /**
          * List Sampled Groups
-         * @description At which steps an online run kept the answers that it sampled to some prompts, and how many of these.
+         * @description The steps at which an online run kept the answers that it sampled to some prompts, and how many of these.
          */
         get: operations["list_sampled_groups"];
         put?: never;
@@ -5156,9 +5156,9 @@ export interface components {
         };
         /**
          * Annotation
-         * @description By the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where there are criteria
-         *     (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad answers; a Likert task
-         *     `scores` for each criterion; a correction `correction`.
+         * @description What is submitted, by the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where
+         *     there are criteria (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad
+         *     answers; a Likert task `scores` for each criterion; a correction `correction`.
          */
         Annotation: {
             /**
@@ -7495,7 +7495,7 @@ export interface components {
         };
         /**
          * EndpointProblem
-         * @description Like a problem document: `code` is stable.
+         * @description A problem document: `code` is stable.
          */
         EndpointProblem: {
             /** Code */
@@ -13146,7 +13146,7 @@ export interface components {
         };
         /**
          * Revealed
-         * @description After the vote: who answered, as A, B and so on.
+         * @description What the vote reveals: who answered, as A, B and so on.
          */
         Revealed: {
             /**
@@ -15664,7 +15664,7 @@ export interface components {
         };
         /**
          * Submitted
-         * @description As in `NextTasks`; `items` and `state` where the call asked for them with `ahead`.
+         * @description The same as `NextTasks`; `items` and `state` where the call asked for them with `ahead`.
          */
         Submitted: {
             /** Done */

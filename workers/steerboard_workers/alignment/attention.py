@@ -79,7 +79,7 @@ def takes_lengths(device: torch.device, dtype: torch.dtype, dim: int) -> bool:
 
 
 def _kernel_dtype(query: Tensor, value: Tensor, dropout: float) -> torch.dtype | None:
-    """In which flash attention's kernel computes these, if it does."""
+    """The dtype in which flash attention's kernel computes these, if it does."""
     # Rotary positions may have left float32 where autocast is on.
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
     dim = query.shape[-1]

@@ -49,7 +49,7 @@ def fit_attribute(name: str, rows: Sequence[Mapping[str, Any]], dataset: str, de
 
 
 def described(attribute: Attribute, rows: Sequence[Mapping[str, Any]]) -> str:
-    """For a run's log: `verbosity: 0 to 4 in steps of 1; 1,180 of 1,482 rows have it`."""
+    """The words for a run's log: `verbosity: 0 to 4 in steps of 1; 1,180 of 1,482 rows have it`."""
     having = sum(grade(row, attribute.name) is not None for row in rows)
     return (
         f"{attribute.name}: {attribute.low:g} to {attribute.high:g} in steps of {attribute.step:g}; "

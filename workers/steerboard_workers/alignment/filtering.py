@@ -10,7 +10,7 @@ NOTHING_LEFT = "Lower the threshold, or give more data."
 
 
 def above(threshold: float, rows: list[Row]) -> Selection:
-    """With how much of each source was kept."""
+    """The selection, with how much of each source was kept."""
     kept = [row for row in rows if row["z"] > threshold]
     of_all, of_kept = _by_source(rows), _by_source(kept)
     metrics = {"kept": len(kept) / len(rows)}

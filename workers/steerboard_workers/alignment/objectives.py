@@ -78,8 +78,9 @@ class Passes(Protocol):
     def per_label(
         self, examples: Sequence[Example], model: str | None = None, *, temperature: float | None = None
     ) -> list[list[NDArray[np.float32]]]:
-        """For each example, (labels,) of each response: log pi of every supervised token, or what a critic gives before
-        it. `temperature`: of the softmax, where it is not the method's; of the model that training is for only."""
+        """Values (labels,) of each response of each example: log pi of every supervised token, or what a critic gives
+        before it. `temperature`: of the softmax, where it is not the method's; of the model that training is for
+        only."""
         ...
 
     def states(self, examples: Sequence[Example], model: str) -> tuple[Tensor, Callable[[Tensor], Tensor]]:

@@ -108,7 +108,7 @@ class PairMethod(TrainingMethod[P]):
         self._counts: Counter[str] = Counter()
 
     def select(self, rows: list[Row], source: Source) -> Selection:
-        """Without pairs of which nothing can be learned: one side is empty, or both are equal."""
+        """Leaves out pairs of which nothing can be learned: one side is empty, or both are equal."""
         kept, self._counts = learnable_pairs(rows)
         return Selection(kept, notes=left_out(self._counts))
 

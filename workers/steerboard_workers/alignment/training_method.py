@@ -88,7 +88,7 @@ class TrainingMethod(Generic[C]):
         return "" if self._drops(row) else self.condition_format.text(asked)
 
     def _drops(self, row: Row) -> bool:
-        """By seed and row number alone, so that shards and attempts drop the same ones."""
+        """Depends on seed and row number alone, so that shards and attempts drop the same ones."""
         share = getattr(self.config, "drop_score", 0.0)
         if not share or row.get("split") == "held_out":
             return False
@@ -157,7 +157,7 @@ class TrainingMethod(Generic[C]):
 
     @property
     def rates(self) -> Mapping[str, float]:
-        """By role of a model of `also_trains`, its learning rate as a multiple of the config's; 1 by default."""
+        """The learning rate of each model of `also_trains`, by role, as a multiple of the config's; 1 by default."""
         return {}
 
     @property

@@ -48,6 +48,6 @@ class AnswerLogProbs:
                 yield [example.row for example in part], batcher, part
 
     def read(self, batcher: Batcher, part: Sequence[Example]) -> list[float]:
-        """For each answer, the sum over its tokens of log softmax(logits / temperature), in nats."""
+        """The sum over the tokens of each answer of log softmax(logits / temperature), in nats."""
         log_probs = self._passes.forward(batcher, part)[0].double().cpu()
         return [float(values.sum()) for values in log_probs.split([example.labels for example in part])]

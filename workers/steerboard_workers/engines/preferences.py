@@ -95,7 +95,7 @@ class TransformersPreferences:
 
     @torch.inference_mode()
     def _first(self, sequences: list[list[int]]) -> list[float]:
-        """For each sequence the probability of "A" against "B"."""
+        """The probability for each sequence of "A" against "B"."""
         width = max(map(len, sequences))
         ids = torch.full((len(sequences), width), self._pad, dtype=torch.int64)
         for row, sequence in enumerate(sequences):

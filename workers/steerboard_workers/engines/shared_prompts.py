@@ -70,7 +70,7 @@ class SharedPrompts:
             model.set_attn_implementation(implementation)
 
     def _try_head(self, plain: Batcher, examples: Sequence[Example]) -> None:
-        """Once: whether log-probs are those of the LM head alone, or of the model's own full forward."""
+        """Finds out once whether log-probs are those of the LM head alone, or of the model's own full forward."""
         if self._knows_head or isinstance(self.module, RewardModule) or not examples:
             return
         self._attend(self._own_attention)

@@ -60,7 +60,7 @@ class _Group:
 
 
 class ComparisonServer:
-    """For any thread, a comparison each. Models compute in processes of their own (`ModelHost`); endpoints answer in
+    """Serves any thread, a comparison each. Models compute in processes of their own (`ModelHost`); endpoints answer in
     threads of their own (`RemoteAnswers`)."""
 
     def __init__(
@@ -230,6 +230,6 @@ def _groups(comparison: Comparison, answers: list[PlaygroundAnswer]) -> list[_Gr
 
 
 def _row_of(asked: str) -> int:
-    """With the seed it decides the randomness of an answer: by the score and a prompt of its own, so that the place of
-    a column does not."""
+    """The number that decides, with the seed, the randomness of an answer: by the score and a prompt of its own, so
+    that the place of a column does not."""
     return int.from_bytes(hashlib.sha256(asked.encode()).digest()[:4], "big")

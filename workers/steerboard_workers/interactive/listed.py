@@ -25,7 +25,7 @@ class ListedModels:
         self._models: OrderedDict[uuid.UUID, _Listed] = OrderedDict()
 
     def rows(self) -> list[dict[str, str]]:
-        """As `workers.holds`."""
+        """The rows of `workers.holds`."""
         return [{"project_id": str(model.project_id), "name": model.name} for model in self._models.values()]
 
     def used(self, model_id: uuid.UUID, project_id: uuid.UUID, name: str, size: int, limit: int | None) -> None:

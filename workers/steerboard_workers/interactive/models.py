@@ -93,7 +93,7 @@ class ModelCache:
         self._pulse.start()
 
     def holds(self) -> list[dict[str, str]]:
-        """As `workers.holds`."""
+        """The rows of `workers.holds`."""
         with self._changed:
             return self._listed.rows()
 
@@ -254,7 +254,7 @@ class ModelCache:
             wanted()
 
     def _forget(self, held: HeldModel) -> None:
-        """Under the lock."""
+        """The caller holds the lock."""
         if self._held.get(held.id) is held:
             del self._held[held.id]
         held.host.kill()

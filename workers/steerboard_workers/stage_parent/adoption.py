@@ -1,4 +1,4 @@
-"""From a fork of the stage parent to the guardian and the process that a worker asked for.
+"""Turns a fork of the stage parent into the guardian and the process that a worker asked for.
 
 The request is read here, in the fork: nothing of a run ever reaches the parent's memory, from which others are forked.
 """
@@ -146,7 +146,8 @@ def _heartbeat() -> bool:
 
 
 def _settle(request: dict[str, Any]) -> None:
-    """As a Python that was started in that folder with that environment, and has imported what the parent has."""
+    """Makes this process one that was started in that folder with that environment, and has imported what the parent
+    has."""
     for name in request["late"]:
         value = request["environment"].get(name)
         if value is None:

@@ -103,7 +103,7 @@ def _generate(
 def _add_log_ratios(
     stage: Stage, config: AnswerConfig, prompts: Sequence[Prompt], partial: ResumableRows, rows: list[dict[str, Any]]
 ) -> None:
-    """To each row `log_ratio`, the sum over its turns; none to one with an answer that has no token to read."""
+    """Adds to each row `log_ratio`, the sum over its turns; none to one with an answer that has no token to read."""
     ratios = log_ratios(stage, config, _answered(prompts, partial, rows))
     for row in rows:
         turn_ratios = [ratios.get((row["position"], row["sample"], turn)) for turn in range(len(row["turns"]))]
@@ -113,8 +113,9 @@ def _add_log_ratios(
 def _add_log_probs(
     stage: Stage, config: AnswerConfig, prompts: Sequence[Prompt], partial: ResumableRows, rows: list[dict[str, Any]]
 ) -> None:
-    """To each row `log_prob` under the model of input `kl_to`, the sum over its turns, and `log_prob_tokens`, how many
-    tokens that is of. A model that cannot read the entrant's tokens leaves them out: answers need no perplexity."""
+    """Adds to each row `log_prob` under the model of input `kl_to`, the sum over its turns, and `log_prob_tokens`, how
+    many tokens that is of. A model that cannot read the entrant's tokens leaves them out: answers need no
+    perplexity."""
     answered = _answered(prompts, partial, rows)
     try:
         log_probs = kl_to_log_probs(stage, config, answered) if answered else {}

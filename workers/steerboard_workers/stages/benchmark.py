@@ -65,7 +65,7 @@ def _rewarded(stage: Stage, config: BenchmarkConfig, total: int) -> tuple[Benchm
 
 
 def _compared(stage: Stage, config: BenchmarkConfig, total: int) -> tuple[BenchmarkResult, int]:
-    """By a model that compares: each pair in both orders, p averaged. A pair is won with p above 1/2."""
+    """Asks a model that compares: each pair in both orders, p averaged. A pair is won with p above 1/2."""
     preferences, before = compared(
         stage,
         "reward",

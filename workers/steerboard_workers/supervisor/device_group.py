@@ -56,7 +56,7 @@ class DeviceGroup:
         return max(1, len(self.devices)) * self.nodes
 
     def described(self, spec: StageSpec) -> StageSpec:
-        """With where its roles work. Raises `BadInput` (`placement_does_not_fit`)."""
+        """The spec with the places of its roles. Raises `BadInput` (`placement_does_not_fit`)."""
         return spec.model_copy(update={"roles": self.roles(spec.config)})
 
     def launcher(self, run: Run, attempt: int) -> list[str]:

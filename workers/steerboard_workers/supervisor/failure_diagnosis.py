@@ -93,7 +93,8 @@ def doing_with_model(directory: Path) -> str | None:
 
 
 def stalled(seconds: float, doing: str | None) -> Failure:
-    """For a stage that was ended because it reported nothing for so long, while `doing` that with a model's files."""
+    """The failure of a stage that was ended because it reported nothing for so long, while `doing` that with a model's
+    files."""
     what = "it had made no progress" if doing is None else f"it hung while {doing}"
     detail = f"The stage reported nothing for {seconds:,.0f} seconds and was ended: {what}."
     limit = "STEERBOARD_STAGE_STALL_SECONDS" if doing is None else "STEERBOARD_MODEL_STALL_SECONDS"

@@ -1,4 +1,4 @@
-"""From a run's inputs in the database to local files and stage.json."""
+"""Turns a run's inputs in the database into local files and stage.json."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def _launched(sessions: sessionmaker[Session], run: Run) -> datetime:
 def _log_prob_caches(
     run: Run, config: RunConfig, things: dict[str, Dataset | Model], cache: LocalCache, holds: ExitStack
 ) -> dict[str, str]:
-    """By name of a frozen model, a folder that the runs of a project share for what they read from it. It leaves with
-    the rest of the cache; what a run finds in it has its own key."""
+    """A folder for each frozen model, by name, that the runs of a project share for what they read from it. It leaves
+    with the rest of the cache; what a run finds in it has its own key."""
     if not isinstance(config, TrainingConfig):
         return {}
     read = {model.name for model in needed_method(config.method).frozen if "log_probs" in model.uses}
@@ -120,7 +120,7 @@ def _log_prob_caches(
 
 
 def _vllm_process(settings: Settings, home: Path, config: RunConfig) -> EngineProcess | None:
-    """For stages that run by another Python than vLLM's. Raises `EngineMissing`."""
+    """The process of stages that run by another Python than vLLM's. Raises `EngineMissing`."""
     harness = config.run == "academic" and getattr(config, "endpoint", None) is None
     apart = harness or isinstance(config, OnlineConfig)
     if not apart or getattr(config, "engine", None) != "vllm":
@@ -194,7 +194,8 @@ def _dataset(sessions: sessionmaker[Session], dataset: Dataset, cache: LocalCach
 
 
 def _exported(sessions: sessionmaker[Session], dataset: Dataset, folder: Path) -> DatasetInput:
-    """For outside readers: `folder` with a parquet file of each split that has rows, as an export writes them."""
+    """Exports for outside readers: `folder` with a parquet file of each split that has rows, as an export writes
+    them."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
     splits: dict[ExportSplit, int] = {
         "train": dataset.rows - dataset.held_out_rows,

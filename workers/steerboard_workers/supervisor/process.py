@@ -238,7 +238,7 @@ def environment(mark: str, threads: int, devices: list[str]) -> dict[str, str]:
 
 
 def hub_variables() -> dict[str, str]:
-    """For the runs that ask the hub: its settings, with the worker's token."""
+    """The variables of runs that ask the hub: its settings, with the worker's token."""
     return {name: value for name, value in os.environ.items() if name.startswith(_OF_HUB)}
 
 

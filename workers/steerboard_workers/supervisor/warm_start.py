@@ -63,7 +63,7 @@ class StageParent:
 
     @property
     def pid(self) -> int | None:
-        """While one runs that this process has started."""
+        """The id of one that this process has started, while it runs."""
         with self._lock:
             return self._process.pid if self._process is not None and self._process.poll() is None else None
 
@@ -76,7 +76,7 @@ class StageParent:
         standard: tuple[int, int, int],
         others: Sequence[int],
     ) -> ForkedGuardian | None:
-        """Like `StartedGuardian`; it continues at the first deadline. None if there is no stage parent."""
+        """The equal of `StartedGuardian`; it continues at the first deadline. None if there is no stage parent."""
         self._take_threads({name: variables[name] for name in THREAD_VARIABLES if name in variables})
         request = {
             "command": command,
@@ -142,7 +142,7 @@ class StageParent:
                 self._start()
 
     def _start(self) -> None:
-        """Under the lock."""
+        """The caller holds the lock."""
         if self._variables is None:
             return
         self.path.unlink(missing_ok=True)
@@ -169,7 +169,7 @@ class StageParent:
             listener.close()
 
     def _end(self) -> None:
-        """Under the lock."""
+        """The caller holds the lock."""
         if self._process is None:
             return
         os.close(self._lifeline)
@@ -181,7 +181,8 @@ class StageParent:
 
 
 def stage_parent(settings: Settings, variables: dict[str, str]) -> StageParent | None:
-    """As the settings want it; the environment of what it forks is `variables`, with a mark and perhaps credentials."""
+    """A stage parent if the settings ask for one; the environment of what it forks is `variables`, with a mark and
+    perhaps credentials."""
     if not settings.warm_start:
         return None
     try:

@@ -27,7 +27,7 @@ from steerboard_contracts.watching.control import CONTROL_FILE, Control
 
 
 class Workspace:
-    """As a context: what the attempt holds, its folder and inputs of the cache, is let go at the end, however that
+    """A context: what the attempt holds, its folder and inputs of the cache, is let go at the end, however that
     comes."""
 
     def __init__(self, home: Path, claim: Claim) -> None:
@@ -61,7 +61,7 @@ class Workspace:
         (self.directory / STAGE_FILE).write_text(spec.model_dump_json(indent=2) + "\n")
 
     def write_control(self, control: Control) -> None:
-        """As a whole, and only where something is different from before: the stage reads it at any time."""
+        """Writes the file whole, and only where something is different from before: the stage reads it at any time."""
         if control == self._control:
             return
         temporary = self.directory / f".{CONTROL_FILE}"
@@ -70,11 +70,11 @@ class Workspace:
         self._control = control
 
     def discard_attempt(self) -> None:
-        """After an attempt that did not succeed: what it wrote goes, what it can be resumed from stays."""
+        """Called after an attempt that did not succeed: what it wrote goes, what it can be resumed from stays."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def discard(self) -> None:
-        """After success: nothing is needed any more."""
+        """Called after success: nothing is needed any more."""
         shutil.rmtree(self._run, ignore_errors=True)
 
 

@@ -60,7 +60,7 @@ class BoundedRoute(APIRoute):
         return handle
 
     async def answer(self, request: Request, inner: Callable[[Request], Coroutine[Any, Any, Response]]) -> Response:
-        """Once the body is here."""
+        """Answers once the body is here."""
         return await inner(request)
 
 

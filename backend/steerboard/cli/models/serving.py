@@ -242,7 +242,7 @@ def _tell(console: Console, client: Client, model: dict[str, Any], name: str) ->
 
 
 def _free_port(host: str, port: int) -> int:
-    """Before the weights are fetched. Raises `BadInput` (`port_taken`)."""
+    """Called before the weights are fetched. Raises `BadInput` (`port_taken`)."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

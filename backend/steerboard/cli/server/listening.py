@@ -8,7 +8,7 @@ from steerboard.platform.processes.child_process import ServerFailed
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Before anything else starts, so that a port in use costs nothing."""
+    """Called before anything else starts, so that a port in use costs nothing."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named, asyncio knows it for TCP and sends small answers immediately (TCP_NODELAY).
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -59,7 +59,7 @@ def _most(request: Request) -> int:
 
 
 def _wake(request: Request) -> None:
-    """After the commit. Without a runner in this process, that of another one finds the work."""
+    """Runs after the commit. Without a runner in this process, that of another one finds the work."""
     runner = getattr(request.app.state, "import_runner", None)
     if runner is not None:
         runner.wake()

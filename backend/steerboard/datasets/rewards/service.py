@@ -101,7 +101,7 @@ def import_rewards(
 
 
 def store_rewards(session: Session, dataset: Dataset, source: RewardSource, graded: Iterable[GradedRow]) -> int:
-    """Like `record_rewards`, from (line, row, value). Rewards that a labelled dataset pins are never changed:
+    """Does what `record_rewards` does, from (line, row, value). Rewards that a labelled dataset pins are never changed:
     the recorded ones are kept, and values that differ from them by more than rounding raise `RewardsMismatch`."""
     values = _complete(dataset.rows, graded)
     owner = owner_of(dataset)

@@ -103,7 +103,7 @@ def save_rewards(
 
 
 def forget_rewards(session: Session, owner: uuid.UUID, source_id: uuid.UUID) -> None:
-    """Before other rewards of the same source take their place."""
+    """Called before other rewards of the same source take their place."""
     session.execute(
         delete(RewardStatistics).where(
             RewardStatistics.dataset_id == owner, RewardStatistics.reward_source_id == source_id

@@ -251,8 +251,8 @@ def _unknown(what: str, name: str, known: Sequence[str] | Mapping[str, object]) 
 
 
 def check_reward_models(rules: Sequence[GateRule], known: Sequence[str]) -> None:
-    """Before an evaluation is there: its reward models are planned, and people and judges may still be added. Raises
-    `BadInput` with the place of every rule that names another."""
+    """Called before an evaluation is there: its reward models are planned, and people and judges may still be added.
+    Raises `BadInput` with the place of every rule that names another."""
     named = {
         place: [name for source, name in sources_needed(rule) if source == "reward" and name is not None]
         for place, rule in enumerate(rules)

@@ -43,7 +43,7 @@ class Prompts:
         return cls([tuple(row) for row in session.execute(query.order_by(EvaluationPrompt.position))])  # type: ignore[misc]
 
     def again(self) -> None:
-        """Before the same rows are gone through a second time."""
+        """Called before the same rows are gone through a second time."""
         self._met.clear()
 
     def find(self, question_id: str | None, text: str | None, place: int | None, by: Hashable) -> int | None:

@@ -68,7 +68,8 @@ class JudgeStore:
     def keep_answer(
         self, key: str, answer: Completion, seconds: float, *, attempts: int = 1, known: float = 0.0
     ) -> None:
-        """Before anything is read out of it. `known`: what was reserved for it and is replaced by its tokens' price."""
+        """Called before anything is read out of it. `known`: what was reserved for it and is replaced by its tokens'
+        price."""
 
         def keep(session: Session) -> None:
             # The judge may have been deleted meanwhile; what was paid for stays.

@@ -167,7 +167,7 @@ class Runner:
         return answer
 
     def _wait_for_turn(self, key: str) -> None:
-        """While another thread or judge asks the same; not for ever, should its machine have gone."""
+        """Waits while another thread or judge asks the same; not for ever, should its machine have gone."""
         until = time.monotonic() + self._patience
         while not self._request_locks.take(key) and time.monotonic() < until:
             if self._stopping.wait(_LOOK_AGAIN_SECONDS):

@@ -27,7 +27,7 @@ class Opinion:
 
 
 def note(session: Session, held: LockedTask) -> None:
-    """After a submission or its undoing, with the item's row locked."""
+    """Called after a submission or its undoing, with the item's row locked."""
     session.flush()
     tasks = session.execute(
         select(

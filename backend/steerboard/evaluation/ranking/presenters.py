@@ -124,7 +124,7 @@ def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dic
 
 
 def _suggestion(view: JudgeView | None, shown: Sequence[str]) -> Suggestion | None:
-    """Under the keys of a screen on which the entrants are in the order `shown`."""
+    """The suggestion under the keys of a screen on which the entrants are in the order `shown`."""
     if view is None:
         return None
     ranks, keys = view.ranks, dict(zip(KEYS, shown, strict=False))

@@ -143,9 +143,9 @@ class NextTasks(BaseModel):
 
 
 class Annotation(BaseModel):
-    """By the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where there are criteria
-    (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad answers; a Likert task
-    `scores` for each criterion; a correction `correction`."""
+    """What is submitted, by the campaign's task: a ranking has `ranks`, or `criteria_ranks` for each criterion where
+    there are criteria (`ranks` may be left out then); a pairwise task `ranks`, and `both_bad` for a tie of two bad
+    answers; a Likert task `scores` for each criterion; a correction `correction`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -180,7 +180,7 @@ class Skip(BaseModel):
 
 
 class Submitted(BaseModel):
-    """As in `NextTasks`; `items` and `state` where the call asked for them with `ahead`."""
+    """The same as `NextTasks`; `items` and `state` where the call asked for them with `ahead`."""
 
     left: int
     done: int

@@ -128,7 +128,7 @@ def spans_by_task(session: Session, tasks: Sequence[uuid.UUID]) -> dict[uuid.UUI
 
 
 def spans_by_key(spans: Sequence[RankingSpan], shown: Sequence[str]) -> list[KeptSpanFlag]:
-    """Under the keys of a screen on which the entrants are in the order `shown`."""
+    """The spans under the keys of a screen on which the entrants are in the order `shown`."""
     keys: dict[str, Any] = {entrant: key for key, entrant in zip(KEYS, shown, strict=False)}
     return [
         KeptSpanFlag(

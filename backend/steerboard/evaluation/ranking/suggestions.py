@@ -39,7 +39,8 @@ class JudgeView:
 def judge_views(
     session: Session, judge_id: uuid.UUID | None, entrants: Sequence[str], positions: Sequence[int]
 ) -> dict[int, JudgeView]:
-    """By position, of the items whose answers the judge has all scored or compared, with the verdicts that count now.
+    """The judge's views by position, of the items whose answers the judge has all scored or compared, with the verdicts
+    that count now.
 
     A judge of pairs has a view where it has compared every two of the answers, or all others with the same one.
     """

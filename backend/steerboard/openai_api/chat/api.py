@@ -21,7 +21,7 @@ router = Router(prefix="/chat", route_class=UnkeptRoute)
 
 
 async def may_run(request: Request, credentials: Credentials) -> None:
-    """Before the body is read: who may not ask learns nothing of what a question should look like."""
+    """Called before the body is read: who may not ask learns nothing of what a question should look like."""
 
     def check() -> None:
         with transaction(request.app.state.sessions) as session:

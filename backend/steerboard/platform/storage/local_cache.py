@@ -106,7 +106,7 @@ class LocalCache:
         return int(_SHARE * (shutil.disk_usage(self._folder).free + held)) if self._folder.exists() else 0
 
     def _entries(self) -> Iterator[_Entry]:
-        """Also what a killed worker began, as not used since ever."""
+        """Lists what a killed worker began, too, as never used."""
         for folder in self._folder.glob("*/*/"):
             place, name = folder.parent, folder.name
             partial = name.startswith(".") and name.endswith(_PARTIAL)
@@ -120,7 +120,8 @@ class LocalCache:
 
 
 def _put_in_place(fresh: Path, entry: Path) -> None:
-    """Also of a damaged entry, which others may be using: what they have opened stays, and its path is hardly gone."""
+    """Replaces a damaged entry, too, which others may be using: what they have opened stays, and its path is hardly
+    gone."""
     if entry.exists():
         damaged = fresh.with_name(f".{entry.name}.damaged{_PARTIAL}")
         shutil.rmtree(damaged, ignore_errors=True)

@@ -45,7 +45,7 @@ _provider: TracerProvider | None = None
 
 
 def configure(service: str) -> None:
-    """Once in a process. Without an endpoint nothing is imported. Raises `TelemetryMissing`."""
+    """Called once in a process. Without an endpoint nothing is imported. Raises `TelemetryMissing`."""
     global _provider
     if _provider is not None or not any(os.environ.get(name) for name in _WHERE):
         return

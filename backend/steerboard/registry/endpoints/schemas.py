@@ -70,7 +70,7 @@ class EndpointOut(BaseModel):
 
 
 class EndpointProblem(BaseModel):
-    """Like a problem document: `code` is stable."""
+    """A problem document: `code` is stable."""
 
     code: str
     detail: str

@@ -78,14 +78,14 @@ _WORDS = text(
 
 
 def note_settings(session: Session, run: Run) -> None:
-    """After the run was made or its config changed; its row is flushed."""
+    """Called after the run was made or its config changed; its row is flushed."""
     if run.parent_id is None:
         _note_tree(session, run.id, "setting")
         note_words(session, run.id)
 
 
 def note_words(session: Session, run_id: uuid.UUID) -> None:
-    """After anything changed that a text search finds the run by."""
+    """Called after anything changed that a text search finds the run by."""
     session.execute(_WORDS, {"run": run_id, "glue": GLUE})
 
 
@@ -114,7 +114,8 @@ def note_metrics(session: Session, run: Run, values: Mapping[tuple[str, int], fl
 
 
 def note_end(session: Session, run: Run) -> None:
-    """After the run has ended: the results of its summary, and metrics that other attempts or another run wrote."""
+    """Called after the run has ended: records the results of its summary, and metrics that other attempts or another
+    run wrote."""
     if run.parent_id is not None:
         return
     _note_tree(session, run.id, "result")

@@ -187,7 +187,7 @@ def _grader(run: Run) -> str:
 
 
 def _combined(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
-    """Over the rows of the first of the labelled datasets, whose rows are those of the others."""
+    """A dataset over the rows of the first of the labelled datasets, whose rows are those of the others."""
     config = CombineConfig.model_validate(run.config)
     given = [inputs.get(f"data.{place}") for place in range(len(inputs))]
     data = [

@@ -157,8 +157,8 @@ def _number(given: object) -> float | None:
 
 
 def _name(column: str) -> str:
-    """As the platform calls it: `train/loss` is loss, `eval/loss` and `eval_loss` are eval_loss. W&B's export of a
-    chart puts the run's name before it."""
+    """The platform's name of a column: `train/loss` is loss, `eval/loss` and `eval_loss` are eval_loss. W&B's export of
+    a chart puts the run's name before it."""
     name = column.rsplit(" - ", 1)[-1].removeprefix("train/")
     held_out = name.startswith(("eval/", "eval_"))
     plain = name[len("eval/") :] if held_out else name

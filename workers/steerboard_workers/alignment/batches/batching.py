@@ -102,7 +102,7 @@ class Batcher:
     padding_cost: float = PADDING_COST
 
     def cut(self, examples: Sequence[Example], ranks: int = 1) -> list[list[list[Example]]]:
-        """For each rank its micro-batches, the same number on every rank: an empty list is a zero-weight one."""
+        """The micro-batches of each rank, the same number on every rank: an empty list is a zero-weight one."""
         units = self._ordered(examples)
         micro = [
             [example for unit in units[start:end] for example in unit]

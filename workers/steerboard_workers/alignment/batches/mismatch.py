@@ -11,7 +11,7 @@ from steerboard_workers.alignment.examples import Example
 
 
 def partners(prompts: Sequence[Hashable]) -> list[int] | None:
-    """For each place a place with another prompt, drawn once and for all: a function of `prompts` alone.
+    """A partner for each place: one with another prompt, drawn once and for all: a function of `prompts` alone.
 
     A permutation where no prompt has more than half of the places; otherwise those of the frequent prompt share the
     others. None: all prompts are equal.

@@ -83,9 +83,9 @@ def visible(rows: Sequence[Row], starts: Places, shape: tuple[int, int]) -> Tens
 
 
 def segments(rows: Sequence[Row], starts: Places) -> Segments:
-    """For attention alone, each row's first response is a causal row behind its prompt. Others are rows of their own,
-    too, behind a copy of the prompt: a causal mask skips half of the scores. Where they are short, they alone ask, and
-    see a copy of the prompt: then that is less."""
+    """The segments that attention sees: each row's first response is a causal row behind its prompt. Others are rows of
+    their own, too, behind a copy of the prompt: a causal mask skips half of the scores. Where they are short, they
+    alone ask, and see a copy of the prompt: then that is less."""
     width = max(row.width for row in rows)
     others = [branch.length for row in rows for branch in row.branches[1:]]
     if others:

@@ -140,7 +140,8 @@ class Kto(TrainingMethod[KtoConfig]):
                 self._counts["cut_companions"] += len(companion.responses[0]) < len(others[place].responses[0])
 
     def _unequal(self, examples: Sequence[Example]) -> list[Example]:
-        """Without pairs whose sides are the same tokens. Each side is cut by itself, so prompts may differ as well."""
+        """The examples without pairs whose sides are the same tokens. Each side is cut by itself, so prompts may differ
+        as well."""
         sides: dict[int, list[Example]] = {}
         for example in examples:
             if example.row in self._pairs:

@@ -29,7 +29,7 @@ FIGURES = ("pair_accuracy", "flip_rate", "calibration_error")
 
 
 class PreferenceModelling(TrainingMethod[PreferenceModelConfig]):
-    """From pairs. Those of equal or empty sides teach nothing and are left out; no side is ever cut."""
+    """Learns from pairs. Those of equal or empty sides teach nothing and are left out; no side is ever cut."""
 
     fields: ClassVar[tuple[str, ...]] = ("prompt", "chosen", "rejected")
     sides: ClassVar[tuple[str, ...]] = ("chosen", "rejected")

@@ -23,7 +23,7 @@ from steerboard_workers.alignment.training_method import Row, Selection, Source,
 
 
 class RewardModelling(TrainingMethod[RewardModelConfig]):
-    """From pairs, or from those of one half of the prompts. Those of equal or empty sides are left out."""
+    """Learns from pairs, or from those of one half of the prompts. Those of equal or empty sides are left out."""
 
     fields: ClassVar[tuple[str, ...]] = ("prompt", "chosen", "rejected")
     sides: ClassVar[tuple[str, ...]] = ("chosen", "rejected")

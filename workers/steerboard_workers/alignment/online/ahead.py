@@ -32,7 +32,7 @@ class Ahead:
         return groups
 
     def state(self) -> list[list[dict[str, Any]]] | None:
-        """For a checkpoint: these answers are of weights that a resumed run no longer has. Waits for them."""
+        """What a checkpoint keeps: these answers are of weights that a resumed run no longer has. Waits for them."""
         self._groups = self.take()
         return None if self._groups is None else [[_packed(rollout) for rollout in group] for group in self._groups]
 

@@ -90,5 +90,5 @@ class PolicyGradientMethod(OnlineMethod[Config]):
         return self.follows(source)
 
     def objective(self) -> Objective:
-        """After `source`: the constant reducer divides by the longest answer that fits."""
+        """Called after `source`: the constant reducer divides by the longest answer that fits."""
         return self.follows(PolicyGradientObjective(self.config, self.turn, self.longest))

@@ -31,7 +31,7 @@ LARGEST_ERROR_BF16 = 0.5
 
 
 class RatioDiffers(SteerboardError):
-    """Before the first update, the policy gives its own answers other probabilities than it had a moment ago."""
+    """The policy gives, before the first update, its own answers other probabilities than it had a moment ago."""
 
     code = "ratio_differs"
     status = 422

@@ -10,7 +10,7 @@ from steerboard_workers.alignment.training_method import Row
 
 @dataclass
 class RowTexts:
-    """By number of a row: its reference answer, where it has one, and its prompt."""
+    """The texts of each row, by its number: the reference answer, where it has one, and the prompt."""
 
     references: dict[int, str] = field(default_factory=dict)
     prompts: dict[int, Any] = field(default_factory=dict)

@@ -90,7 +90,7 @@ class AnswerRewards:
         return len(self._models) + len(self._config.rules)
 
     def check_given(self) -> None:
-        """Before anything is sampled: raises `BadInput` without any source of rewards."""
+        """Called before anything is sampled: raises `BadInput` without any source of rewards."""
         fault = self._config.reward_fault(self._models)
         if fault is not None:
             raise BadInput(fault, code="no_reward")

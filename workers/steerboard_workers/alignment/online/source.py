@@ -198,8 +198,8 @@ class PolicyGradientSource(RewardedSource):
             return [log_probs[0] for log_probs in self.context.passes.per_label(examples, model)]
 
     def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
-        """By the rewards that the step learns from, so that no prompt is kept which it finds tied, and none is left
-        out that a penalty sets apart."""
+        """Which prompts are tied by the rewards that the step learns from, so that no prompt is kept which it finds
+        tied, and none is left out that a penalty sets apart."""
         return self._ties(self._answers(sampled, sampled.grouped(self.foreseen(sampled))))
 
     def _to_learn(self, sampled: Sampled) -> tuple[Floats, dict[str, Floats], NDArray[np.bool_]]:
@@ -215,7 +215,7 @@ class PolicyGradientSource(RewardedSource):
         return rewards, kept, equal
 
     def _answers(self, sampled: Sampled, rewards: Floats) -> Answers:
-        """Without log-ratios. What answers pay for their length is a source, too."""
+        """The answers without log-ratios. What answers pay for their length is a source, too."""
         sources = {name: sampled.grouped(values) for name, values in sampled.scores.sources.items()}
         if self.config.cut_penalty or self.config.shapes_length:
             sources[LENGTH] = -sampled.grouped(self.penalties(sampled))

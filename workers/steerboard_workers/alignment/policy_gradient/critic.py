@@ -13,9 +13,9 @@ from steerboard_workers.alignment.policy_gradient.kl import LOG_RATIO_LIMIT
 
 @dataclass(frozen=True)
 class Judged:
-    """For each answer of one sampling, (tokens,): whitened advantages, and the returns that the critic learns; NaN
-    where the answer has no reward. `explained_variance`: 1 - Var(returns - values) / Var(returns), over all tokens; 1
-    for a perfect critic, 0 for one that knows the mean only."""
+    """The arrays of each answer of one sampling, (tokens,): whitened advantages, and the returns that the critic
+    learns; NaN where the answer has no reward. `explained_variance`: 1 - Var(returns - values) / Var(returns), over all
+    tokens; 1 for a perfect critic, 0 for one that knows the mean only."""
 
     advantages: list[Floats]
     returns: list[Floats]
@@ -35,7 +35,7 @@ def token_rewards(rewards: Sequence[float], log_ratios: Sequence[Floats], kl_wei
 
 
 def judged(rewards: Sequence[Floats], values: Sequence[Floats], gamma: float, lambda_: float) -> Judged:
-    """By generalised advantage estimation. rewards and values: of each answer (tokens,). Returns come before whitening,
+    """Generalised advantage estimation. rewards and values: of each answer (tokens,). Returns come before whitening,
     which is over all tokens of the sampling."""
     given, mask = padded(rewards)
     expected, _ = padded(values)

@@ -9,7 +9,7 @@ _day: date | None = None
 
 
 def pin_day(day: date | None) -> None:
-    """For this process. None: today is the real one."""
+    """Fixes the day of this process. None: today is the real one."""
     global _day
     _day = day
 

@@ -43,8 +43,8 @@ def context_text(prompt: Prompt) -> str:
 
 
 class PreferencePrompt:
-    """For one renderer. `verdicts`: the tokens of "A" and "B" as the template has them; what both begin with, such as a
-    token for the space before them, belongs to the question.
+    """The prompt of one renderer. `verdicts`: the tokens of "A" and "B" as the template has them; what both begin with,
+    such as a token for the space before them, belongs to the question.
 
     Raises `BadInput` (`verdict_not_one_token`) for a tokenizer that writes them otherwise.
     """

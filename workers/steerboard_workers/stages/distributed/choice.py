@@ -11,7 +11,7 @@ from steerboard_workers.stages.models.model_io import pick_device, pick_dtype
 
 
 def strategy_of(config: TrainingConfig, device: str) -> Strategy:
-    """Also joins the other processes, when there are any."""
+    """Chooses the strategy and joins the other processes, when there are any."""
     where = pick_device(device)
     mixed = pick_dtype(config.precision, where) is torch.bfloat16
     if config.strategy == "ddp":

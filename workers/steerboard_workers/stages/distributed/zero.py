@@ -180,7 +180,7 @@ class ZeROStrategy:
     def _gathered(
         self, parameters: list[nn.Parameter], modifier: int | None = None
     ) -> contextlib.AbstractContextManager[Any]:
-        """Under zero3: the parameters whole inside of it; what process `modifier` writes reaches the others."""
+        """A context with whole parameters under zero3; what process `modifier` writes reaches the others."""
         if not self._spread:
             return contextlib.nullcontext()
         gathered: contextlib.AbstractContextManager[Any] = self._deepspeed.zero.GatheredParameters(

@@ -19,7 +19,7 @@ from steerboard_workers.stages.runtime import Stage
 
 
 def check_askable(config: AcademicConfig, loaded: Sequence[Loaded]) -> None:
-    """Before a model is opened. Raises `BadInput` for a task that this one could not be asked."""
+    """Called before a model is opened. Raises `BadInput` for a task that this one could not be asked."""
     tasks = [task for entry in loaded for task in entry.tasks.values()]
     if config.endpoint is not None:
         check_written(tasks)

@@ -93,7 +93,8 @@ class EndpointModel(LM):  # type: ignore[misc]
 
 
 def check_written(tasks: Iterable[Any]) -> None:
-    """Before the first question. Raises `BadInput` (`no_log_probs`) for a task that needs more than written answers."""
+    """Called before the first question. Raises `BadInput` (`no_log_probs`) for a task that needs more than written
+    answers."""
     for task in tasks:
         if task.OUTPUT_TYPE != "generate_until":
             raise no_log_probs(task.config.task, task.OUTPUT_TYPE)

@@ -27,7 +27,8 @@ class Writing:
 
 
 def writing_of(options: Mapping[str, Any], task: str) -> Writing:
-    """From the generation options of a request. Raises `BadInput` for one that only transformers knows."""
+    """The writing that a request's generation options ask for. Raises `BadInput` for one that only transformers
+    knows."""
     given = dict(normalize_gen_kwargs(dict(options), NEW_TOKENS))
     unknown = sorted(name for name in set(given) - _KNOWN if (name, given[name]) != ("num_beams", 1))
     if unknown:
@@ -47,7 +48,7 @@ def writing_of(options: Mapping[str, Any], task: str) -> Writing:
 
 
 def check_options(tasks: Iterable[Any]) -> None:
-    """Before the first question. Raises `BadInput`."""
+    """Called before the first question. Raises `BadInput`."""
     for task in tasks:
         if task.OUTPUT_TYPE == "generate_until":
             writing_of(task.config.generation_kwargs or {}, task.config.task)

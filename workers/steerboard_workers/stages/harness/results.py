@@ -1,4 +1,4 @@
-"""From the harness's results to ours: every metric by every filter, with the score of each item.
+"""Turns the harness's results into ours: every metric by every filter, with the score of each item.
 
 Two results are compared item by item only where the hashes of all that decides a score are equal; see `likeness`.
 """
@@ -82,7 +82,7 @@ def _figures(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _scores(samples: Sequence[Mapping[str, Any]], metric: str, filter_: str) -> list[int | float]:
-    """By item, in order; empty where an item has none that is a number."""
+    """The score of each item, in order; empty where an item has none that is a number."""
     mine = sorted((sample for sample in samples if sample["filter"] == filter_), key=lambda sample: sample["doc_id"])
     values: list[Any] = [sample.get(metric) for sample in mine]
     if any(not isinstance(value, int | float) and not hasattr(value, "item") for value in values):

@@ -109,7 +109,7 @@ def _data_of(manager: Any, name: str) -> str:
 
 
 def _set_shots(task: Any, shots: int | None) -> None:
-    """As the harness does: a task keeps a 0 of its own file."""
+    """Sets the shots as the harness does: a task keeps a 0 of its own file."""
     own = task.get_config("num_fewshot")
     if shots is not None and own != 0:
         task.set_config(key="num_fewshot", value=shots)

@@ -73,7 +73,8 @@ class Choose:
 
 @dataclass(frozen=True)
 class Chosen:
-    """After prompt `place`: of the tokens in their order, in nats, and which of all tokens is the likeliest."""
+    """Log-probs after prompt `place`: of the tokens in their order, in nats, and which of all tokens is the
+    likeliest."""
 
     place: int
     log_probs: Sequence[float]

@@ -149,7 +149,7 @@ class VllmModel(RecordedModel):
         )
 
     def _replies(self, asked: HarnessCommand, kind: type) -> Iterator[Any]:
-        """As they come. Raises `EngineFailed`."""
+        """Yields replies as they arrive. Raises `EngineFailed`."""
         self._process.send(asked)
         while not isinstance(reply := self._process.receive(), Done):
             assert isinstance(reply, kind)

@@ -96,7 +96,8 @@ def _compute(
 def _prompts(
     config: AnswerConfig, model: LoadedModel, answered: Sequence[Answered], text: str | None
 ) -> list[list[int]]:
-    """As generation has them: cut from the left so that the longest answer which was allowed fits behind them."""
+    """The prompts as generation reads them: cut from the left so that the longest answer which was allowed fits behind
+    them."""
     window = model.renderer.max_length
     longest = max(len(ids) for _, ids in answered)
     if longest >= window:

@@ -112,7 +112,7 @@ def check_safe(folder: Path) -> None:
 
 
 def dtype_of_weights(folder: Path) -> torch.dtype:
-    """As transformers finds it where config.json names none: that of the first tensor of floating point."""
+    """The dtype as transformers finds it where config.json names none: that of the first tensor of floating point."""
     for path in sorted((folder / BASE if is_adapter(folder) else folder).glob("*.safetensors")):
         with safe_open(path, "pt") as weights:
             for name in weights.keys():  # noqa: SIM118 - no mapping

@@ -18,7 +18,7 @@ from steerboard_contracts.errors import BadInput
 
 
 def add_score_tokens(tokenizer: Any, writing: Writing) -> None:
-    """As control tokens, of which no text of a user becomes one. Those that it has keep their numbers."""
+    """Adds control tokens, of which no text of a user becomes one. Those that it has keep their numbers."""
     from tokenizers import AddedToken
 
     added = [AddedToken(token, special=True, normalized=False) for token in writing.tokens]
@@ -26,7 +26,7 @@ def add_score_tokens(tokenizer: Any, writing: Writing) -> None:
 
 
 def token_ids(tokenizer: Any, writing: Writing) -> list[int]:
-    """From the lowest score to the highest."""
+    """Ids from the lowest score to the highest."""
     return [int(number) for number in tokenizer.convert_tokens_to_ids(list(writing.tokens))]
 
 
@@ -77,7 +77,7 @@ def word_ids(tokenizer: Any, writing: Writing, part: int) -> list[int]:
 
 @contextlib.contextmanager
 def _whole(weight: nn.Parameter) -> Iterator[None]:
-    """Under ZeRO-3: gathered inside of it, and what the first process writes reaches the others."""
+    """A context in which ZeRO-3 has gathered it, and what the first process writes reaches the others."""
     if not hasattr(weight, "ds_id"):
         yield
         return

@@ -24,7 +24,7 @@ _ROOM = 1.25
 
 
 def store_bytes(stage: Stage, roles: RoleNodes) -> int:
-    """For this node: weights as they are sent, where it sends or receives any, and examples.
+    """The bytes that this node needs: weights as they are sent, where it sends or receives any, and examples.
 
     Raises `OutOfMemory` where the machine does not have so much."""
     needed = _OTHERS

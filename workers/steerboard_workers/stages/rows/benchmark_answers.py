@@ -26,7 +26,7 @@ _SLOT = "pairs"
 
 
 def rewarded(stage: Stage, config: BenchmarkConfig) -> tuple[BenchmarkResult, int]:
-    """By a reward model: the result, and how many texts earlier attempts had scored. Raises `BadInput`."""
+    """Asks a reward model. Returns the result, and how many texts earlier attempts had scored. Raises `BadInput`."""
     answers = _answers(stage)
     with open_reward_model(stage, "reward", config, config.precision) as rewards, resumable_rows(stage, KEY) as partial:
         before = len(partial.rows)
@@ -37,7 +37,8 @@ def rewarded(stage: Stage, config: BenchmarkConfig) -> tuple[BenchmarkResult, in
 
 
 def compared(stage: Stage, config: BenchmarkConfig) -> tuple[BenchmarkResult, int]:
-    """By a model that compares, likewise: an answer's score is its mean probability to win against the others."""
+    """Asks a model that compares in the same way: an answer's score is its mean probability to win against the
+    others."""
     answers = _answers(stage)
     scores, facts, before = tournament(
         stage,

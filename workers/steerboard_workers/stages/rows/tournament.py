@@ -39,7 +39,7 @@ def tournament(
     precision: Precision,
     batch_tokens: int,
 ) -> Held:
-    """By the model of input `judge`. Equal texts play once, and share what they win.
+    """Lets answers play by the model of input `judge`. Equal texts play once, and share what they win.
 
     Raises `BadInput` (`wrong_role`, `verdict_not_one_token`) and `BadRow` for two answers that do not fit the model.
     """

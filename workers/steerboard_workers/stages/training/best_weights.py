@@ -75,7 +75,7 @@ class BestWeights:
         self._accelerator.wait_for_everyone()
 
     def resume(self, losses: Sequence[tuple[int, float]], restored: Restored | None) -> None:
-        """As at a checkpoint, with the losses until then. The main process alone has `restored`."""
+        """Restores the state at a checkpoint, with the losses until then. The main process alone has `restored`."""
         best = kept_best(losses)
         self._loss = best.loss if best is not None else None
         if best is not None and restored is not None:

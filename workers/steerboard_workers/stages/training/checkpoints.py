@@ -46,7 +46,7 @@ class Restored:
     record: dict[str, Any]
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """In the order of `keys`, one at a time."""
+        """The tensors in the order of `keys`, one at a time."""
         yield from tensors_of(_pieces(self.path))
 
     @property

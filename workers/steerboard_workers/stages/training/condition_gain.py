@@ -18,7 +18,7 @@ from steerboard_workers.stages.training.passes import ForwardPasses
 
 
 def gain_rows(config: TrainingConfig) -> int:
-    """On how many held-out rows it is measured at most; 0 for methods whose policies take no condition."""
+    """The most held-out rows that it is measured on; 0 for methods whose policies take no condition."""
     if needed_method(config.method).condition is None:
         return 0
     return int(getattr(config, "condition_gain_rows", CONDITION_GAIN_ROWS))

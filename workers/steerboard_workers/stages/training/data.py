@@ -45,7 +45,7 @@ class TrainingData:
 
 
 def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> dict[str, TrainingData]:
-    """By name, each further dataset that the config uses. Raises what `load_data` does."""
+    """Each further dataset, by name, that the config uses. Raises what `load_data` does."""
     used = [further for further in needed_method(config.method).further_data if further.used_by(config)]
     return {further.name: load_data(stage, TrainingMethod(config), renderer, further.name) for further in used}
 

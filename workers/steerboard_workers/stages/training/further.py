@@ -37,7 +37,8 @@ def source_of(stage: Stage, config: TrainingConfig, name: str, tokenizer: Any) -
 
 
 def open_further(stage: Stage, config: TrainingConfig, start: Setup, sharing: Strategy) -> dict[str, Setup]:
-    """By role, what the method trains in addition to its main model. Raises `BadInput` (`tokenizer_differs`, ...)."""
+    """The models that the method trains, by role, in addition to its main model. Raises `BadInput`
+    (`tokenizer_differs`, ...)."""
     setups: dict[str, Setup] = {}
     for trained in needed_method(config.method).also_trains:
         if trained.required:

@@ -81,8 +81,8 @@ class Resumption:
             self._saved_at = time.monotonic()
 
     def resume(self) -> Progress | None:
-        """From the newest checkpoint, if there is one: weights, optimiser, source, random states, observers, and the
-        settings that were in force. Only the main process reads it: on other machines there is none."""
+        """Restores the newest checkpoint, if there is one: weights, optimiser, source, random states, observers, and
+        the settings that were in force. Only the main process reads it: on other machines there is none."""
         restored = self._checkpoints.load() if self._accelerator.is_main_process else None
         record = restored.record if restored else {}
         # Older checkpoints lack changes, skipped steps and the time at which the run began.

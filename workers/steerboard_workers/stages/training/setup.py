@@ -1,4 +1,4 @@
-"""From a model folder and a config to a module and a batcher that were checked against each other."""
+"""Builds a module and a batcher from a model folder and a config, and checks them against each other."""
 
 from __future__ import annotations
 

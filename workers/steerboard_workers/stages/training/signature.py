@@ -43,7 +43,7 @@ def _signature(stage: Stage, config: Mapping[str, Any]) -> str:
 
 
 def _chosen(value: Any) -> Any:
-    """As JSON, without the fields that hold their defaults."""
+    """The value as JSON, without the fields that hold their defaults."""
     if isinstance(value, BaseModel):
         fields = type(value).model_fields.items()
         held = ((name, getattr(value, name), field) for name, field in fields)

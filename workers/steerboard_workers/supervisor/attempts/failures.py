@@ -1,4 +1,4 @@
-"""From an error in the worker itself to the failure that an attempt ends with."""
+"""Turns an error in the worker itself into the failure that an attempt ends with."""
 
 from __future__ import annotations
 

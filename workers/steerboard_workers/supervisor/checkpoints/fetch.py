@@ -52,7 +52,7 @@ def fetch_newest(sessions: sessionmaker[Session], store: ArtifactStore, claim: C
 
 
 def _is_whole(folder: Path, checkpoint: RunCheckpoint) -> bool:
-    """By sizes; the stage verifies what it reads."""
+    """Compares sizes; the stage verifies what it reads."""
     try:
         return all((folder / file["path"]).stat().st_size == file["size"] for file in checkpoint.files)
     except OSError:

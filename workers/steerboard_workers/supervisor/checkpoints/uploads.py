@@ -39,7 +39,7 @@ _LEAVE_SECONDS = 5.0
 
 
 class CheckpointUploads:
-    """As a context: at its end what is still under way is given up."""
+    """A context, at whose end what is still under way is given up."""
 
     def __init__(
         self, sessions: sessionmaker[Session], store: ArtifactStore, claim: Claim, workspace: Workspace

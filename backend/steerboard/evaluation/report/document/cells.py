@@ -9,7 +9,7 @@ NONE = "–"
 
 
 def figure(estimate: Estimate | None, *, share: bool = False, digits: int = 2) -> Cell:
-    """With its interval and its n below it; `share`: in percent."""
+    """A figure with its interval and its n below it; `share`: in percent."""
     if estimate is None or estimate.value is None:
         return Cell(NONE, f"n = {estimate.n}" if estimate is not None else "")
 

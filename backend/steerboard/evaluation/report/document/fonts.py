@@ -49,7 +49,7 @@ class _Font(NamedTuple):
 
 @cache
 def register() -> tuple[_Font, ...]:
-    """With the PDF library; all fonts, in the order in which they are tried."""
+    """Registers the fonts with the PDF library; all fonts, in the order in which they are tried."""
     fonts = []
     for name, path in _EMBEDDED.items():
         font = TTFont(name, str(path))
@@ -75,7 +75,7 @@ def runs(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _set(text: str, fonts: list[_Font]) -> Iterator[tuple[str | None, str]]:
-    """By the one font that has all of it, or else letter by letter."""
+    """Sets the text in the one font that has all of it, or else letter by letter."""
     whole = next((font.name for font in fonts if all(map(font.has, text))), None)
     if whole is not None:
         yield whole, text
@@ -86,7 +86,7 @@ def _set(text: str, fonts: list[_Font]) -> Iterator[tuple[str | None, str]]:
 
 
 def _ordered(text: str) -> str:
-    """From left to right as it is seen, with the forms that Arabic letters have next to each other."""
+    """The text from left to right as it is seen, with the forms that Arabic letters have next to each other."""
     if not any(unicodedata.bidirectional(letter) == "AL" for letter in text):
         return text
     ordered = get_display(_SHAPES.reshape(text))

@@ -27,7 +27,7 @@ def reward_grid(data: EvaluationData, facts: RewardFacts, width: int) -> Floats:
 
 
 def reward_correlations(data: EvaluationData) -> Correlations | None:
-    """Over the answers that every reward model has scored; None where there are fewer than two models."""
+    """Correlations over the answers that every reward model has scored; None where there are fewer than two models."""
     if len(data.rewards) < 2:
         return None
     return correlations([facts.name for facts in data.rewards], [grid.ravel() for grid in _grids(data, data.rewards)])

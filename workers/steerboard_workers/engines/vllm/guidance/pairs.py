@@ -84,7 +84,7 @@ def is_guided(params: Any) -> bool:
 
 
 def members(params: Any, pair: str) -> tuple[Member, Member]:
-    """With the condition, and without it."""
+    """The member with the condition, and the one without it."""
     given = params.extra_args
     key = given.get(KEY)
     if key is None:

@@ -307,7 +307,7 @@ def _spread(items: Sequence[T], number: int) -> list[T]:
 
 
 def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]]) -> Example:
-    """With its log-probs of the frozen model `name`, and its companion with those of its own."""
+    """The example with its log-probs of the frozen model `name`, and its companion with those of its own."""
     companion = None if example.companion is None else _filled(example.companion, name, known)
     log_probs = {**example.frozen_log_probs, name: known[id(example)]}
     return replace(example, frozen_log_probs=log_probs, companion=companion)

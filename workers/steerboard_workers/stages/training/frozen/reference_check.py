@@ -25,8 +25,9 @@ def tolerance(mixed: bool, quantised: bool) -> float:
 
 
 def check_equal(policy: Sequence[NDArray[np.float32]], examples: Sequence[Example], name: str, bound: float) -> None:
-    """Before the first step: `policy` has (responses,) log-probs of each example, which must be those that it has of
-    the frozen model `name`, to `bound` nats per token. Raises `ReferenceDiffers` with the first row that breaks it.
+    """Called before the first step: `policy` has (responses,) log-probs of each example, which must be those that it
+    has of the frozen model `name`, to `bound` nats per token. Raises `ReferenceDiffers` with the first row that breaks
+    it.
     """
     for ours, example in zip(policy, examples, strict=True):
         theirs = example.frozen_log_probs[name]

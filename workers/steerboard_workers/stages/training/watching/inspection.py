@@ -115,7 +115,7 @@ class PairInspector:
     # -- across attempts ------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint's record."""
+        """The state for a checkpoint's record."""
         rows = [pair.row for pair in self._index.pairs]
         return {"rows": rows, "steps": [pairs.model_dump(mode="json") for pairs in self._steps.values()]}
 

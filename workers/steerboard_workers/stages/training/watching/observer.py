@@ -13,7 +13,7 @@ class Observer(Protocol):
     def look(self, step: int) -> None: ...
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint's record."""
+        """The state for a checkpoint's record."""
         ...
 
     def restore(self, state: Mapping[str, Any] | None) -> None:

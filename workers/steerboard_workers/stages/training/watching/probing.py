@@ -61,8 +61,8 @@ class Prober:
         self._steps: dict[int, Probed] = {}
 
     def start(self, total: int, every: int) -> None:
-        """Before the first of `total` steps, with evaluations `every` so many, and before a checkpoint is read: the
-        start model answers."""
+        """Called before the first of `total` steps, with evaluations `every` so many, and before a checkpoint is read:
+        the start model answers."""
         self._planned = frozenset(planned(total, every))
         self._answer(0, self._before)
 

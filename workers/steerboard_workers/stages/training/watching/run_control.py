@@ -58,16 +58,16 @@ class RunControl:
             return Control()
 
     def in_words(self) -> str:
-        """For the lineage of what comes out; empty where nothing was changed."""
+        """The changes for the lineage of what comes out; empty where nothing was changed."""
         return "; ".join(f"{change.in_words()} from step {change.step}" for change in self.applied)
 
     # -- across attempts ------------------------------------------------------------------------------------------
 
     def state(self) -> list[dict[str, Any]]:
-        """For a checkpoint's record."""
+        """The state for a checkpoint's record."""
         return [change.model_dump(mode="json") for change in self.applied]
 
     def restore(self, state: list[Mapping[str, Any]]) -> None:
-        """On every process: what was in force at the checkpoint is again."""
+        """Called on every process: what was in force at the checkpoint is again."""
         for change in state:
             self._take(Change.model_validate(change))
