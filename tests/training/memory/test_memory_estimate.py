@@ -268,7 +268,7 @@ def test_a_critic_doubles_what_learns_and_a_frozen_model_adds_its_weights_where_
 
 
 def test_a_frozen_model_is_counted_by_its_own_size_where_that_is_known():
-    """A teacher is larger than its student; a size that nobody knows is the student's."""
+    """A teacher is larger than its student; a size that is unknown is the student's."""
     shape, spec = ModelShape.of(LLAMA_8B), needed_method("distillation")
     config = spec.config(method="distillation", precision="bf16")
     given = {"model", "data", "teacher", "reward"}

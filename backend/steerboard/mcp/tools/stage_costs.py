@@ -19,7 +19,7 @@ _UNKNOWN = "no earlier run is like it"
 
 
 async def costs_of_stages(board: Board, plan: Mapping[str, Any]) -> dict[str, Found]:
-    """By stage: predicted by its own settings and data where its inputs already exist, else what it took in the
+    """The cost of each stage: predicted by its own settings and data where its inputs already exist, else what it took in the
     newest pipeline of the recipe in which it ran; or `unknown`."""
     before = await _took_before(board, plan["name"], {stage["name"] for stage in plan["stages"]})
     return {

@@ -231,7 +231,7 @@ class DistillationObjective:
         return losses.reduced_count([n for e in examples for n in e.label_counts], self.config.reducer)
 
     def diverges(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """For each token (N,): the divergence, with gradient; the student's and the teacher's entropy, or estimates of
+        """The divergence of each token (N,), with gradient; the student's and the teacher's entropy, or estimates of
         them; whether the likeliest token is the same."""
         raise NotImplementedError
 
