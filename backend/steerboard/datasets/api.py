@@ -99,7 +99,7 @@ def list_datasets(
     query = select(Dataset).where(Dataset.project_id == access.project.id)
     if kind:
         query = query.where(Dataset.kind.in_(kind))
-    query = marks.of(named(query, Dataset.name, name), access, Dataset.id, Dataset.name)
+    query = marks.of(named(query, Dataset, name), access, Dataset, "dataset")
     return paginate(
         session,
         query,
@@ -108,6 +108,7 @@ def list_datasets(
         cursor=cursor,
         limit=limit,
         convert_all=lambda page: datasets_out(session, list(page)),
+        searched=bool(marks.search or name),
     )
 
 

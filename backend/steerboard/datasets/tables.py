@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json
+from steerboard.platform.searched_names import name_lower, search_index
 
 # The group of several responses to one prompt; the index is on this very expression.
 SAMPLE_GROUP = "((sample ->> 'group'::text)::bigint)"
@@ -25,7 +26,7 @@ class Dataset(Base):
     """
 
     __tablename__ = "datasets"
-    __table_args__ = (UniqueConstraint("project_id", "name"),)
+    __table_args__ = (UniqueConstraint("project_id", "name"), search_index("datasets"))
 
     id: Mapped[Id]
     project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
@@ -42,6 +43,7 @@ class Dataset(Base):
     normaliser: Mapped[Json | None]
     run_id: Mapped[uuid.UUID | None] = mapped_column(index=True)
     created_at: Mapped[CreatedAt]
+    name_lower: Mapped[str] = name_lower()
 
 
 class SampleRow(Base):

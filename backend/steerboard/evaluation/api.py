@@ -43,10 +43,10 @@ def list_evaluations(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> Page[EvaluationOut]:
     """The newest first."""
-    query = named(select(Evaluation).where(Evaluation.project_id == access.project.id), Evaluation.name, name)
+    query = named(select(Evaluation).where(Evaluation.project_id == access.project.id), Evaluation, name)
     return paginate(
         session,
-        marks.of(query, access, Evaluation.id, Evaluation.name),
+        marks.of(query, access, Evaluation, "evaluation"),
         Evaluation.id,
         lambda listed: queries.evaluations_out(session, [listed])[0],
         cursor=cursor,

@@ -16,6 +16,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.ranking.tables import Campaign
 from steerboard.evaluation.tables import Evaluation
 from steerboard.marks.listing import MarksFilter
+from steerboard.marks.schemas import ItemType
 from steerboard.marks.service import is_archived
 from steerboard.registry.tables import Model
 from steerboard.runs.facts.words import runs_with, words_of
@@ -38,27 +39,29 @@ def find_everything(session: Session, access: Access, query: str, limit: int) ->
     """The newest of each type first, at most `limit` of them. A blank query finds the newest."""
     text = query.strip()
     results = []
-    for type_, statement in _statements(session, access, text):
+    for type_, statement in _statements(session, access, text, limit):
         for id_, name, detail in session.execute(statement.limit(limit)):
             results.append(SearchResult(type=type_, id=id_, name=name, detail=detail or ""))
     return results
 
 
-def _statements(session: Session, access: Access, text: str) -> Iterator[tuple[FoundType, Select[*tuple[Any, ...]]]]:
+def _statements(
+    session: Session, access: Access, text: str, limit: int
+) -> Iterator[tuple[FoundType, Select[*tuple[Any, ...]]]]:
     marked = MarksFilter(search=text or None)
     project = access.project.id
 
-    def of(
-        table: Any, name: InstrumentedAttribute[str], detail: ColumnElement[Any] | InstrumentedAttribute[Any]
-    ) -> Select[Any]:
-        statement = select(table.id, name, detail).where(table.project_id == project)
-        return marked.of(statement, access, table.id, name).order_by(table.id.desc())
+    def of(type_: ItemType, table: Any, detail: ColumnElement[Any] | InstrumentedAttribute[Any]) -> Select[Any]:
+        # Indexes find the ids before any row is read.
+        ids = marked.of(select(table.id).where(table.project_id == project), access, table, type_)
+        newest = ids.order_by(table.id.desc()).limit(limit).subquery()
+        return select(table.id, table.name, detail).where(table.id.in_(select(newest))).order_by(table.id.desc())
 
-    yield "pipeline", of(Pipeline, Pipeline.name, Pipeline.recipe["name"].astext)
+    yield "pipeline", of("pipeline", Pipeline, Pipeline.recipe["name"].astext)
     yield "run", _runs(session, project, text)
-    yield "evaluation", of(Evaluation, Evaluation.name, func.left(Evaluation.description, 100))
-    yield "model", of(Model, Model.name, func.coalesce(Model.method, Model.role))
-    yield "dataset", of(Dataset, Dataset.name, Dataset.kind)
+    yield "evaluation", of("evaluation", Evaluation, func.left(Evaluation.description, 100))
+    yield "model", of("model", Model, func.coalesce(Model.method, Model.role))
+    yield "dataset", of("dataset", Dataset, Dataset.kind)
     yield "campaign", _campaigns(project, text)
     arenas: Select[*tuple[Any, ...]] = select(Arena.id, Arena.name, literal("arena", String)).where(
         Arena.project_id == project

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Query
 from sqlalchemy import Select, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from steerboard.accounts.access import Access
+from steerboard.marks.schemas import ItemType
 from steerboard.marks.service import is_archived
 from steerboard.marks.tables import Favourite, ItemMarks
+from steerboard.platform.http.paging import name_has
 
 Row = TypeVar("Row")
 
@@ -37,18 +39,19 @@ class MarksFilter:
         self,
         statement: Select[Row],
         access: Access,
-        id_column: InstrumentedAttribute[uuid.UUID],
-        name_column: InstrumentedAttribute[str],
+        table: Any,
+        type_: ItemType,
     ) -> Select[Row]:
+        """Narrows a statement on `table`, which has the things of `type_`."""
+        id_column: InstrumentedAttribute[uuid.UUID] = table.id
         same_item = ItemMarks.item_id == id_column
         if self.search:
-            words = or_(
-                ItemMarks.notes.icontains(self.search, autoescape=True),
-                func.array_to_string(ItemMarks.tags, "\n").icontains(self.search, autoescape=True),
+            texts = (ItemMarks.notes, func.array_to_string(ItemMarks.tags, "\n"))
+            words = or_(*(text.icontains(self.search, autoescape=True) for text in texts))
+            marked = select(ItemMarks.item_id).where(
+                ItemMarks.project_id == access.project.id, ItemMarks.type == type_, words
             )
-            named = name_column.icontains(self.search, autoescape=True)
-            marked = select(ItemMarks.item_id).where(ItemMarks.project_id == access.project.id, words)
-            statement = statement.where(or_(named, id_column.in_(marked)))
+            statement = statement.where(or_(name_has(table, self.search), id_column.in_(marked)))
         if self.tag:
             statement = statement.where(exists().where(same_item, ItemMarks.tags.contains(self.tag)))
         if self.favourite:

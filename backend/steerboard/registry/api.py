@@ -78,7 +78,7 @@ def list_models(
         query = query.where(Model.role.in_(role))
     if stage:
         query = query.where(Model.stage == stage)
-    query = marks.of(named(query, Model.name, name), access, Model.id, Model.name)
+    query = marks.of(named(query, Model, name), access, Model, "model")
     return paginate(
         session,
         query,
@@ -87,6 +87,7 @@ def list_models(
         cursor=cursor,
         limit=limit,
         convert_all=lambda page: models_out(session, list(page)),
+        searched=bool(marks.search or name),
     )
 
 

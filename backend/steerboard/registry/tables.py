@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json
+from steerboard.platform.searched_names import name_lower, search_index
 from steerboard_contracts.models import JUDGES, POLICIES, ModelRole
 
 
@@ -39,6 +40,7 @@ class Model(Base):
     __tablename__ = "models"
     __table_args__ = (
         UniqueConstraint("project_id", "name"),
+        search_index("models"),
         CheckConstraint("stage IN ('candidate', 'production')", name="stage"),
         Index(
             "ix_models_production_policy",
@@ -65,6 +67,7 @@ class Model(Base):
     info: Mapped[Json]
     stage: Mapped[str | None]
     created_at: Mapped[CreatedAt]
+    name_lower: Mapped[str] = name_lower()
 
 
 class ModelUpload(Base):

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Timestamp
+from steerboard.platform.searched_names import name_lower, search_index
 
 RUN_STATES = ("pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused")
 _STATES_SQL = ", ".join(f"'{state}'" for state in RUN_STATES)
@@ -22,7 +23,7 @@ class Pipeline(Base):
     """One execution of a recipe. Its state follows from its runs."""
 
     __tablename__ = "pipelines"
-    __table_args__ = (UniqueConstraint("project_id", "name"),)
+    __table_args__ = (UniqueConstraint("project_id", "name"), search_index("pipelines"))
 
     id: Mapped[Id]
     project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
@@ -32,6 +33,7 @@ class Pipeline(Base):
     settings: Mapped[Json]
     created_by: Mapped[str]
     created_at: Mapped[CreatedAt]
+    name_lower: Mapped[str] = name_lower()
 
 
 class Run(Base):

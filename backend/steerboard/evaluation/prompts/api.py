@@ -52,7 +52,7 @@ def list_prompt_sets(
     query = select(PromptSet).where(PromptSet.project_id == access.project.id).options(defer(PromptSet.prompts))
     return paginate(
         session,
-        named(query, PromptSet.name, name),
+        named(query, PromptSet, name),
         PromptSet.id,
         lambda listed: sets_out(session, [listed])[0],
         cursor=cursor,

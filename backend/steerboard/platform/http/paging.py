@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel
-from sqlalchemy import Select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from steerboard.platform.http.errors import InvalidRequest
@@ -40,24 +41,38 @@ def paginate(
     limit: int = 50,
     newest_first: bool = True,
     convert_all: Callable[[Sequence[Row]], list[Out]] | None = None,
+    searched: bool = False,
 ) -> Page[Out]:
     """A page of `statement` (one entity, without ORDER BY) in the order of its unique `column`.
 
-    `convert_all` turns a whole page at once where that saves queries. Raises `InvalidRequest` (`bad_cursor`).
+    `convert_all` turns a whole page at once where that saves queries. `searched`: `statement` has conditions that most
+    rows may fail; then indexes find the page before any row is read. Raises `InvalidRequest` (`bad_cursor`).
     """
     if cursor is not None:
         last = decode_cursor(cursor, column)
         statement = statement.where(column < last if newest_first else column > last)
-    statement = statement.order_by(column.desc() if newest_first else column).limit(limit + 1)
+    order = column.desc() if newest_first else column
+    statement = statement.order_by(order).limit(limit + 1)
+    if searched:
+        page_of = statement.with_only_columns(column).subquery()
+        statement = select(column.class_).where(column.in_(select(page_of))).order_by(order)
     page, more = take(session.scalars(statement.execution_options(yield_per=ROWS_AT_ONCE)), limit)
     following = encode_cursor(getattr(page[-1], column.key)) if more else None
     items = convert_all(page) if convert_all else [convert(row) for row in page]
     return Page(items=items, next=following)
 
 
-def named(statement: Select[Row], column: InstrumentedAttribute[str], part: str | None) -> Select[Row]:
-    """The rows of `statement` with a `part` in their name, in whichever case; all of them without one."""
-    return statement.where(column.icontains(part, autoescape=True)) if part else statement
+def named(statement: Select[Row], table: Any, part: str | None) -> Select[Row]:
+    """The rows of `statement` with a `part` in the names of `table`, in whichever case; all of them without one."""
+    return statement.where(name_has(table, part)) if part else statement
+
+
+def name_has(table: Any, part: str) -> ColumnElement[bool]:
+    """Whether the name has the part, in whichever case; by `name_lower` where a table has it, many times as fast."""
+    if not hasattr(table, "name_lower"):
+        return cast(ColumnElement[bool], table.name.icontains(part, autoescape=True))
+    escaped = re.sub(r"([\\%_])", r"\\\1", part)
+    return cast(ColumnElement[bool], table.name_lower.like(func.lower(f"%{escaped}%")))
 
 
 def encode_cursor(value: uuid.UUID | int) -> str:

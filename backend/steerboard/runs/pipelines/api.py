@@ -35,14 +35,13 @@ def list_pipelines(
     """The newest first, each with its state and the number of its stages in each state."""
     return paginate(
         session,
-        marks.of(
-            named(pipelines.pipelines_of(access.project), Pipeline.name, name), access, Pipeline.id, Pipeline.name
-        ),
+        marks.of(named(pipelines.pipelines_of(access.project), Pipeline, name), access, Pipeline, "pipeline"),
         Pipeline.id,
         lambda row: pipelines.summaries(session, [row.id])[0],
         cursor=cursor,
         limit=limit,
         convert_all=lambda rows: pipelines.summaries(session, [row.id for row in rows]),
+        searched=bool(marks.search or name),
     )
 
 
