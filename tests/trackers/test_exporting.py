@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from read_back import Points, of_tensorboard, of_trackio, of_wandb, texts_of_tensorboard
 from tracker_world import TrackerWorld
 
 from steerboard.trackers.exporting import due
+from support.tracked_points import Points, of_tensorboard, of_trackio, of_wandb, texts_of_tensorboard
 
 STEPS = range(4)
 EXPECTED = {
