@@ -28,6 +28,7 @@ from steerboard_contracts.methods.rloo import RlooConfig
 from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.alignment.batches import layouts
 from steerboard_workers.alignment.batches.batching import Batcher
+from steerboard_workers.alignment.divergence import Compared, Comparison
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.head import read_logits
 from steerboard_workers.alignment.methods.dpo import Dpo
@@ -76,6 +77,38 @@ def test_log_probs_are_the_models_own_whatever_the_architecture(make_stage, name
             logits = module.model(input_ids=full[None]).logits[0]
             theirs.append(read_logits(logits[start - 1 : -1], full[start:])[0])
     torch.testing.assert_close(ours, torch.cat(theirs), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("student", "teacher"), [("llama", "gemma2"), ("gemma2", "mistral"), ("gpt2", "llama")])
+def test_distributions_of_two_architectures_are_compared_each_laid_out_in_its_own_way(make_stage, student, teacher):
+    """Also where logits are capped after the head, and where one takes padding that the other does without."""
+    torch.manual_seed(0)
+    modules = [PolicyModule(AutoModelForCausalLM.from_config(CONFIGS[name])).eval() for name in (student, teacher)]
+    batch = examples(1)
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    config, cpu = SftConfig(method="sft", batching="auto"), torch.device("cpu")
+    ours, theirs = (batcher_of(stage, config, module, batch, 0, cpu).collate(batch) for module in modules)
+    with torch.no_grad():
+        states = modules[1](**theirs.model_inputs(), probe="states")
+    comparison = Comparison(states, modules[1].logits, 1.0)
+    found = Compared(*modules[0](**replace(ours, comparison=comparison).model_inputs()))
+    log_q, log_p = (torch.cat([_log_probs(module, example) for example in batch]) for module in modules)
+    expected = (log_q.exp() * (log_q - log_p)).sum(-1)
+    torch.testing.assert_close(found.divergences, expected, rtol=1e-3, atol=1e-5)
+    parameters = [p for p in modules[0].parameters() if p.requires_grad]
+    wanted = torch.autograd.grad(expected.sum(), parameters, allow_unused=True)
+    for own, want in zip(
+        torch.autograd.grad(found.divergences.sum(), parameters, allow_unused=True), wanted, strict=True
+    ):
+        if want is not None:
+            torch.testing.assert_close(own, want, rtol=1e-2, atol=1e-4)
+
+
+def _log_probs(module: PolicyModule, example: Example) -> torch.Tensor:
+    """(labels, V) before each token of the response, of the model's own forward."""
+    full = torch.from_numpy(np.concatenate([example.prompt, example.responses[0]])).long()
+    logits = module.model(input_ids=full[None]).logits[0]
+    return logits[len(example.prompt) - 1 : -1].log_softmax(-1)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
