@@ -45,6 +45,7 @@ def test_divergences_and_their_gradients_are_those_of_the_equation(beta, tempera
     assert_close(ours, gradient.float(), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("temperature", [1.0, 0.9])
 def test_divergences_and_their_gradients_are_those_of_trl(beta, temperature):
