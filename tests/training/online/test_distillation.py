@@ -100,8 +100,9 @@ def test_the_teachers_time_is_reference_and_no_part_of_the_update(taught):
     assert sum(stage.phases.so_far()["reference"].model_dump().values()) > 0
 
 
+@pytest.mark.parametrize(("share", "expected"), [(0.5, [(1, 2), (2, 1)]), (0.0, [(0, 3), (0, 3)])])
 def test_a_share_of_the_prompts_is_answered_by_the_student_and_the_rest_by_the_dataset(
-    taught, data_folder, monkeypatch
+    taught, data_folder, monkeypatch, share, expected
 ):
     """One or two of three prompts a step, so that the share is right over several steps."""
     rows = {row["row"]: row for row in map(json.loads, (data_folder / "labelled.jsonl").read_text().splitlines())}
@@ -121,8 +122,8 @@ def test_a_share_of_the_prompts_is_answered_by_the_student_and_the_rest_by_the_d
         return made
 
     monkeypatch.setattr(TaughtAnswers, "batch", watched)
-    ran(taught(on_policy=0.5, batch=3, max_steps=4, evaluate_rows=1))
-    assert seen == [(1, 2), (2, 1), (1, 2), (2, 1)]
+    ran(taught(on_policy=share, batch=3, max_steps=4, evaluate_rows=1))
+    assert seen == 2 * expected
 
 
 def test_a_teacher_that_is_the_student_teaches_nothing(taught, base_model):
