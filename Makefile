@@ -255,7 +255,7 @@ bench-training: $(DEV_STAMP) ## Training speed against TRL, side by side, as JSO
 	@$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
 
 .PHONY: bench-online
-bench-online: $(DEV_STAMP) $(TRL_PPO_STAMP) ## Phases of a PPO, GRPO and RLOO step next to TRL's, as JSON
+bench-online: $(DEV_STAMP) $(TRL_PPO_STAMP) ## Phases of a step by PPO, GRPO, RLOO and other losses next to TRL's, as JSON
 	@$(BIN)/python benchmarks/online.py $(BENCH_ARGS)
 
 .PHONY: bench-labelling

@@ -2,19 +2,20 @@
 
 A Llama with a vocabulary of 8,192 and random weights answers the same prompts as many times, to the same length: the
 end token is ignored on both sides. Rewards cost next to nothing (whether a letter is there), so that sampling and
-learning are measured. Ours is the training stage itself; TRL's GRPO and RLOO trainers are those of 1.16, its PPO
-trainer that of 1.9.2, the last to have one, in an environment of its own. TRL samples with transformers. Its candidates
-(answers of a pass, continuous batching) do three steps each before the race, and the fastest of them is in it.
-Each contestant is a process of its own with the same number of threads; they take turns, run by run, so that other
-load on the machine meets both. The first step of a run is not counted.
+learning are measured. Ours is the training stage itself; TRL's GRPO and RLOO trainers are those of 1.16 (GSPO, CISPO,
+DAPO's loss and SAPO are options of its GRPO), its PPO trainer that of 1.9.2, the last to have one, in an environment of
+its own. TRL samples with transformers. Its candidates (answers of a pass, continuous batching) do three steps each
+before the race, and the fastest of them is in it. Each contestant is a process of its own with the same number of
+threads; they take turns, run by run, so that other load on the machine meets both. The first step of a run is not
+counted.
 
     make bench-online BENCH_ARGS="--steps 6 --rounds 3"
 
-Prints JSON: machine, precision, sizes, and {ppo, grpo, rloo} -> seconds of a step (median over steps and rounds) by
-phase for `ours`, `ours_vllm` (which samples by vLLM, where `make setup-vllm` was run) and `trl`, with `ratio` and
-`ratio_ours_vllm`, TRL's step over ours; `trl_best` is the candidate in the race, `trl_candidates` the seconds of a
-step of each, null for one that failed. A table of these goes to standard error. TRL's `update` has its passes of the
-reference.
+Prints JSON: machine, precision, sizes, and for each method (`--only`) the seconds of a step (median over steps and
+rounds) by phase for `ours`, `ours_vllm` (which samples by vLLM, where `make setup-vllm` was run) and `trl`, with
+`ratio` and `ratio_ours_vllm`, TRL's step over ours; `trl_best` is the candidate in the race, `trl_candidates` the
+seconds of a step of each, null for one that failed. A table of these goes to standard error. TRL's `update` has its
+passes of the reference.
 """
 
 from __future__ import annotations

@@ -291,9 +291,10 @@ class OnlineConfig(TrainingConfig):
         int,
         Field(
             ge=0,
-            le=1,
+            le=8,
             description="1: vLLM, or rollout engines apart, sample the next answers while the policy learns the last "
-            "ones, so what it learns is of the policy one sampling ago. 0: it waits.",
+            "ones, so what it learns is of the policy one sampling ago. More: so many samplings are begun ahead, which "
+            "evens out how long each takes, and what is learned is of the policy that many samplings ago. 0: it waits.",
         ),
     ] = 0
     placement: Annotated[

@@ -10,7 +10,15 @@ from typing import Any
 
 from contests.training_setup import WORDS
 
-METHODS = ("ppo", "grpo", "rloo")
+# Losses that TRL's GRPO trainer has as options. With one update a step, all ratios are 1, which changes no step's cost;
+# the KL is there for both, though their papers leave it out.
+TRL_LOSSES: dict[str, dict[str, Any]] = {
+    "gspo": {"loss_type": "grpo", "importance_sampling_level": "sequence", "epsilon": 3e-4, "epsilon_high": 4e-4},
+    "cispo": {"loss_type": "cispo", "epsilon_high": 5.0},
+    "dapo": {"loss_type": "dapo", "epsilon_high": 0.28},
+    "sapo": {"loss_type": "sapo"},
+}
+METHODS = ("ppo", "grpo", "rloo", *TRL_LOSSES)
 PRECISIONS = ("fp32", "bf16")
 ROWS = "prompts.jsonl"
 MODEL = "model"
@@ -36,7 +44,7 @@ TRL_OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "rows_8": {"rows": 8},
             "rows_16_continuous": {"rows": 16, "continuous": True},
         }
-        for method in ("grpo", "rloo")
+        for method in ("grpo", "rloo", *TRL_LOSSES)
     },
 }
 
@@ -103,10 +111,12 @@ def config_of(method: str, sizes: Sizes, steps: int, precision: str) -> dict[str
         "answers": answers,
         "epochs": 1000,
         "max_steps": steps,
-        **({"minibatches": 1} if method == "ppo" else {}),
+        **({"minibatches": 1} if method == "ppo" or method in TRL_LOSSES else {}),
+        # Neither samples again in TRL's trainer, nor has a price for length.
+        **({"refill": 0, "overlong_share": None} if method == "dapo" else {}),
         "lr": LEARNING_RATE,
         "kl_weight": KL_WEIGHT,
-        **({"kl_estimator": "k3"} if method == "grpo" else {}),  # TRL's
+        **({"kl_estimator": "k3"} if method == "grpo" or method in TRL_LOSSES else {}),  # TRL's
         "temperature": TEMPERATURE,
         "max_new_tokens": sizes.new_tokens,
         "sample_batch": sizes.samples,

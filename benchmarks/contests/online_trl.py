@@ -9,7 +9,17 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from contests.online_setup import KL_WEIGHT, LEARNING_RATE, LETTER, MODEL, ROWS, TEMPERATURE, TRL_OPTIONS, Sizes
+from contests.online_setup import (
+    KL_WEIGHT,
+    LEARNING_RATE,
+    LETTER,
+    MODEL,
+    ROWS,
+    TEMPERATURE,
+    TRL_LOSSES,
+    TRL_OPTIONS,
+    Sizes,
+)
 
 # The methods of TRL's trainers that are a phase.
 _PHASES = {"_generate": "generate", "_calculate_rewards": "score"}
@@ -27,7 +37,7 @@ def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int, pr
 
     spent: dict[str, float] = defaultdict(float)
     timings: list[dict[str, float]] = []
-    stem, chosen = method.upper(), TRL_OPTIONS[method][option]
+    stem, chosen = "GRPO" if method in TRL_LOSSES else method.upper(), TRL_OPTIONS[method][option]
     kind = getattr(trl, f"{stem}Trainer")
 
     def timed(name: str, phase: str) -> Any:
@@ -75,6 +85,7 @@ def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int, pr
         save_strategy="no",
         report_to="none",
         disable_tqdm=True,
+        **TRL_LOSSES.get(method, {}),
     )
     trainer = measured(
         model=AutoModelForCausalLM.from_pretrained(folder / MODEL),

@@ -253,3 +253,24 @@ def test_a_teacher_is_asked_for_next_to_the_student(page: Page, world: World) ->
     for name in ("on_policy", "alpha"):
         expect(main.get_by_label(re.compile(f"^{name}"))).to_be_visible()
     expect(main.get_by_role("button", name=re.compile("^Launch"))).to_be_disabled()
+
+
+def test_the_parts_of_a_policy_loss_are_fields_with_help_and_their_papers(page: Page, world: World) -> None:
+    page.goto("/p/default/launch/gspo")
+    page.get_by_role("button", name=re.compile("All other settings")).click()
+    for name, default in (("clip_low", "3e-4"), ("clip_high", "4e-4"), ("minibatches", "4")):
+        field = page.get_by_role("textbox", name=name, exact=True)
+        expect(field).to_be_visible()
+        expect(field).to_have_value(default, timeout=5_000)
+    text = page.get_by_role("main").inner_text()
+    for words in (
+        "Answers whose ratio is below 1 minus this teach nothing more",
+        "arXiv 2507.18071, Section 5.1",
+        "all tokens of an answer the geometric mean of these",
+        "the further a ratio is from 1, the less it counts",
+        "Leave out answers of which a single token has a ratio below this",
+        "more optimiser steps ago than this",
+    ):
+        assert words in text, words
+    for name in ("ratio", "clip", "scaling", "sampler_weight_level", "sampler_mean_high", "max_off_policy_steps"):
+        assert re.search(rf"^{name}\b", text, re.MULTILINE), name

@@ -13,6 +13,7 @@ from steerboard_contracts.models import POLICIES
 from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen, FurtherData
+from steerboard_contracts.wording import counted
 
 Ratio = Literal["token", "sequence"]
 Clip = Literal["surrogate", "weight", "gate"]
@@ -143,6 +144,53 @@ class PolicyGradientConfig(RewardedOnlineConfig):
             json_schema_extra={"source": "truncated importance sampling, fengyao.notion.site/off-policy-rl: 2"},
         ),
     ] = None
+    sampler_weight_level: Annotated[
+        Ratio,
+        Field(
+            description="What sampler_weight_cap weighs: each token by its own ratio, or an answer by the product of "
+            "its tokens', which is without bias below the cap and varies more.",
+            json_schema_extra={"source": "J. Liu et al., When Speed Kills Stability (2025); verl: caps of 2 to 10"},
+        ),
+    ] = "token"
+    sampler_mean_low: Annotated[
+        Finite | None,
+        Field(
+            gt=0,
+            lt=1,
+            description="Leave out answers whose ratio of the trained model to what sampled them is below this, in the "
+            "geometric mean of their tokens; null for no bound.",
+            json_schema_extra={"source": "verl: the reciprocal of sampler_mean_high"},
+        ),
+    ] = None
+    sampler_mean_high: Annotated[
+        Finite | None,
+        Field(
+            gt=1,
+            description="Leave out answers whose ratio is above this, in the geometric mean of their tokens.",
+            json_schema_extra={"source": "verl: 1.0002 to 1.001"},
+        ),
+    ] = None
+    sampler_token_low: Annotated[
+        Finite | None,
+        Field(
+            gt=0,
+            lt=1,
+            description="Leave out answers of which a single token has a ratio below this.",
+            json_schema_extra={"source": "verl: 0.0001 to 0.000001"},
+        ),
+    ] = None
+    sampler_token_high: Annotated[
+        Finite | None, Field(gt=1, description="Leave out answers of which a single token has a ratio above this.")
+    ] = None
+    max_off_policy_steps: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            description="Drop what is left of a sampling whose answers are of the policy more optimiser steps ago than "
+            "this, and sample again; null for no bound.",
+            json_schema_extra={"source": "prime-rl's max_off_policy_steps: 8"},
+        ),
+    ] = None
     kl_stop: Annotated[
         Positive | None,
         Field(description="Sample again once the policy's KL per token from the one that sampled is above this."),
@@ -183,7 +231,27 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     def _weighs_what_is_stale(self) -> PolicyGradientConfig:
         if self.staleness and self.sampler_weight_cap is None:
             raise ValueError("staleness needs sampler_weight_cap, such as 2: its answers are of an earlier policy")
+        if self.sampler_weight_level == "sequence" and self.sampler_weight_cap is None:
+            raise ValueError("sampler_weight_level needs sampler_weight_cap, such as 2: without it nothing is weighed")
+        youngest = self.staleness * self.updates * self.minibatches
+        if self.max_off_policy_steps is not None and self.max_off_policy_steps < youngest:
+            raise ValueError(
+                f"max_off_policy_steps {self.max_off_policy_steps} would drop every answer: with staleness "
+                f"{self.staleness} and {counted(self.updates * self.minibatches, 'step')} a sampling, answers are "
+                f"{counted(youngest, 'step')} old when they are learned first"
+            )
         return self
+
+    @property
+    def masks_answers(self) -> bool:
+        """Whether answers are left out that the sampler gave other probabilities than the trained model does."""
+        bounds = self.sampler_mean_low, self.sampler_mean_high, self.sampler_token_low, self.sampler_token_high
+        return any(bound is not None for bound in bounds)
+
+    @property
+    def corrects_sampler(self) -> bool:
+        """Whether tokens are weighed for what sampled them."""
+        return self.sampler_weight_cap is not None or self.masks_answers
 
     def input_fault(self, given: Collection[str]) -> str | None:
         return self.reward_fault(given) or self._ptx_fault(given)

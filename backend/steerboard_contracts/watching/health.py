@@ -70,6 +70,20 @@ class ClipShareRule(_Lasting):
     above: Annotated[Finite, Field(gt=0, lt=1, description="Share of the tokens of a step.")] = 0.3
 
 
+class SamplerKlRule(_Lasting):
+    """What samples is another policy than the one that learns: its engine computes other probabilities, or its weights
+    are too old."""
+
+    kind: Literal["sampler_kl"] = "sampler_kl"
+    above: Annotated[
+        Positive,
+        Field(
+            description="Nats a token.",
+            json_schema_extra={"source": "ten times the 0.001 that NeMo-RL's tests allow of its gen_kl_error"},
+        ),
+    ] = 0.01
+
+
 class TiedRule(_Lasting):
     """All answers to every prompt have the same reward, so that there is nothing to learn."""
 
@@ -152,6 +166,7 @@ HealthRule = Annotated[
     KlRule
     | EntropyRule
     | ClipShareRule
+    | SamplerKlRule
     | TiedRule
     | JudgeRule
     | BothFallRule
@@ -168,7 +183,14 @@ HealthRules = Annotated[
 
 # The rules of runs that sample their own answers, that learn from pairs, and that learn to be asked for a condition:
 # each is reported, and none ends anything.
-ONLINE_RULES: list[HealthRule] = [KlRule(), EntropyRule(), ClipShareRule(), TiedRule(), JudgeRule()]
+ONLINE_RULES: list[HealthRule] = [
+    KlRule(),
+    EntropyRule(),
+    ClipShareRule(),
+    SamplerKlRule(),
+    TiedRule(),
+    JudgeRule(),
+]
 PAIR_RULES: list[HealthRule] = [BothFallRule()]
 CONDITION_RULES: list[HealthRule] = [UnusedConditionRule()]
 

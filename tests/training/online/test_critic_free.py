@@ -22,8 +22,8 @@ from steerboard_contracts.stage.spec import STAGE_FILE
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
-from steerboard_workers.alignment.online.answers import SamplerDiffers
 from steerboard_workers.alignment.online.method import PolicyGradientMethod
+from steerboard_workers.alignment.online.mismatch import SamplerDiffers
 from steerboard_workers.alignment.online.scoring import UnscoredAnswers
 from steerboard_workers.alignment.online.source import PolicyGradientSource
 from steerboard_workers.alignment.rollouts import SourceContext

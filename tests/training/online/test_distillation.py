@@ -16,7 +16,7 @@ from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_contracts.stage.spec import STAGE_FILE
 from steerboard_workers.alignment import divergence
 from steerboard_workers.alignment.methods.distillation import TaughtAnswers
-from steerboard_workers.alignment.online.answers import SamplerDiffers
+from steerboard_workers.alignment.online.mismatch import SamplerDiffers
 from steerboard_workers.alignment.online.objective import SAMPLED as SAMPLED_LOG_PROBS
 from steerboard_workers.stages.training.sampling.live_policy import ModuleSampler
 

@@ -17,7 +17,7 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_workers.alignment.batches.batch_source import BadSource
 from steerboard_workers.alignment.methods import training_of
-from steerboard_workers.alignment.online.answers import SamplerDiffers
+from steerboard_workers.alignment.online.mismatch import SamplerDiffers
 from steerboard_workers.alignment.online.scoring import UnscoredAnswers
 from steerboard_workers.stages.models.model_io import load_reward_model
 from steerboard_workers.stages.training.sampling.live_policy import ModuleSampler

@@ -25,8 +25,9 @@ from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.divergence import Compared, Comparison
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective, Passes
-from steerboard_workers.alignment.online.answers import distance_from_sampler, length_metrics
+from steerboard_workers.alignment.online.answers import length_metrics
 from steerboard_workers.alignment.online.groups import Sampling, answer_group
+from steerboard_workers.alignment.online.mismatch import distance_from_sampler
 from steerboard_workers.alignment.online.objective import ADVANTAGES, SAMPLED
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled, answered
@@ -114,6 +115,7 @@ class TaughtAnswers(RewardedSource):
         self._given = given
 
     def batch(self, step: int) -> Batch:
+        self.step = step
         given = [self._given[prompt.row] for prompt in self.prompts(step)[self._own(step) :]]
         examples = [self._valued(example, np.full(example.labels, np.nan)) for example in given]
         if not self._own(step):

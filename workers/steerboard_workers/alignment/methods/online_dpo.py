@@ -14,7 +14,8 @@ from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, 
 from steerboard_workers.alignment.choice import choose
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective
-from steerboard_workers.alignment.online.answers import length_metrics, sampler_metrics
+from steerboard_workers.alignment.online.answers import length_metrics
+from steerboard_workers.alignment.online.mismatch import sampler_metrics
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
 from steerboard_workers.alignment.pairs import LogisticPairs, PairObjective
@@ -68,6 +69,7 @@ class SampledPairs(RewardedSource):
     config: OnlineDpoConfig
 
     def batch(self, step: int) -> Batch:
+        self.step = step
         sampled, metrics = self.collected()
         rewards, _ = self.shaped(sampled)
         pairs, answers, counted = self._pairs(sampled, rewards.reshape(len(sampled.prompts), -1))

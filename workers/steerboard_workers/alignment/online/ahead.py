@@ -1,8 +1,10 @@
-"""The next sampling, begun before its answers are asked for: an engine works on it while others are learned."""
+"""Samplings begun before their answers are asked for: an engine works on them while others are learned."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,31 +15,71 @@ from steerboard_workers.alignment.rollouts import Begun, LivePolicy, Rollout
 Groups = list[list[Rollout]]
 
 
+@dataclass
+class SamplingAhead:
+    """Sampling `number` by the weights after `step` optimiser steps; both are None where an older checkpoint did not
+    keep them. `groups`: the answers, once they are there."""
+
+    number: int | None
+    step: int | None
+    policy: LivePolicy | None = None
+    begun: Begun = None
+    groups: Groups | None = None
+
+    def answers(self) -> Groups:
+        """Waits for them."""
+        if self.groups is None:
+            assert self.policy is not None
+            self.groups = self.policy.finish(self.begun)
+            self.policy = self.begun = None
+        return self.groups
+
+
 class Ahead:
-    """Holds at most one sampling, so that no answer is of weights before those that sampled the ones learned last."""
+    """Holds so many samplings as are begun, the oldest first: no answer is of older weights than their number lets."""
 
     def __init__(self) -> None:
-        self._begun: tuple[LivePolicy, Begun] | None = None
-        self._groups: Groups | None = None
+        self._samplings: deque[SamplingAhead] = deque()
 
-    def begin(self, policy: LivePolicy, begun: Begun) -> None:
-        self._begun = (policy, begun)
+    def __len__(self) -> int:
+        return len(self._samplings)
 
-    def take(self) -> Groups | None:
-        """The answers, when they are all there; None where no sampling was begun."""
-        if self._begun is not None:
-            policy, begun = self._begun
-            self._groups, self._begun = policy.finish(begun), None
-        groups, self._groups = self._groups, None
-        return groups
+    def begin(self, policy: LivePolicy, begun: Begun, number: int, step: int) -> None:
+        self._samplings.append(SamplingAhead(number, step, policy, begun))
 
-    def state(self) -> list[list[dict[str, Any]]] | None:
+    def take(self, number: int) -> tuple[Groups, int | None] | None:
+        """(answers, the step of their weights) of sampling `number`, when they are all there; None where it was not
+        begun. Those before it, which a source has passed over, are forgotten."""
+        while self._samplings:
+            sampling = self._samplings.popleft()
+            if sampling.number is None or sampling.number == number:
+                return sampling.answers(), sampling.step
+        return None
+
+    def state(self) -> list[dict[str, Any]]:
         """What a checkpoint keeps: these answers are of weights that a resumed run no longer has. Waits for them."""
-        self._groups = self.take()
-        return None if self._groups is None else [[_packed(rollout) for rollout in group] for group in self._groups]
+        return [
+            {
+                "number": each.number,
+                "step": each.step,
+                "groups": [[_packed(rollout) for rollout in group] for group in each.answers()],
+            }
+            for each in self._samplings
+        ]
 
-    def restore(self, state: Sequence[Sequence[Mapping[str, Any]]] | None) -> None:
-        self._groups = None if state is None else [[_unpacked(rollout) for rollout in group] for group in state]
+    def restore(self, state: Sequence[Any] | None) -> None:
+        """Older checkpoints have the groups of one sampling alone, or None."""
+        samplings = state or []
+        if samplings and not isinstance(samplings[0], Mapping):
+            samplings = [{"number": None, "step": None, "groups": samplings}]
+        self._samplings = deque(
+            SamplingAhead(
+                each["number"],
+                each["step"],
+                groups=[[_unpacked(rollout) for rollout in group] for group in each["groups"]],
+            )
+            for each in samplings
+        )
 
 
 def _packed(rollout: Rollout) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.errors import SteerboardError
 from steerboard_workers.alignment.rollouts import Rollout
 
 Floats = NDArray[np.float64]
@@ -56,47 +55,3 @@ def length_metrics(rollouts: Sequence[Rollout], advantages: Sequence[Floats]) ->
         if chosen.any():
             metrics[f"length_{name}"] = float(lengths[chosen].mean())
     return metrics
-
-
-class SamplerDiffers(SteerboardError):
-    """What samples is not the policy in training."""
-
-    code = "sampler_differs"
-    status = 422
-    title = "The engine's policy differs from the trained one"
-
-
-def sampler_weights(
-    rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]], cap: float
-) -> list[NDArray[np.float32]]:
-    """min(pi / pi_sampler, cap) of each answer's tokens (tokens,), with log pi as training computes it (`trained`, of
-    each answer (tokens,)): truncated importance weights."""
-    apart = [ours - rollout.log_probs for rollout, ours in zip(rollouts, trained, strict=True)]
-    return [np.exp(np.minimum(log_ratio, np.log(cap))).astype(np.float32) for log_ratio in apart]
-
-
-def sampler_metrics(
-    rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]], bound: float
-) -> dict[str, float]:
-    """`distance_from_sampler`; and -log pi a token, which is the policy's entropy on average. trained: log pi of each
-    answer's tokens (tokens,), in nats. Raises `SamplerDiffers`."""
-    differences = np.abs(
-        np.concatenate(
-            [ours.astype(np.float64) - rollout.log_probs for rollout, ours in zip(rollouts, trained, strict=True)]
-        )
-    )
-    metrics = distance_from_sampler(float(differences.mean()), float(differences.max()), bound)
-    return {**metrics, "entropy": -float(np.concatenate(trained).mean(dtype=np.float64))}
-
-
-def distance_from_sampler(mean: float, largest: float, bound: float) -> dict[str, float]:
-    """How far log-probs of the sampler are from those that training computes of the same tokens, in nats. Raises
-    `SamplerDiffers` where the mean is above the bound."""
-    if mean > bound:
-        raise SamplerDiffers(
-            f"its log-probs of the sampled tokens are {mean:.3g} nats from the trained model's on average, and "
-            f"max_sampler_difference is {bound:g}",
-            hint="Sample with engine transformers or precision fp32, lower lr where staleness lets the sampler fall "
-            "behind, or raise max_sampler_difference.",
-        )
-    return {"sampler_difference": mean, "sampler_difference_max": largest}

@@ -14,7 +14,7 @@ from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.online.answers import distance_from_sampler
+from steerboard_workers.alignment.online.mismatch import Distance
 from steerboard_workers.alignment.policy_gradient import clipping, kl, losses
 
 # Names of `Example.token_values`. Without OLD the update is the first that reads the policy, and gets the SAMPLED
@@ -64,7 +64,7 @@ class PolicyGradientObjective:
     reads: Reads = "labels"
     measures: tuple[str, ...] = (
         *("loss_sum", "count", "labels", "clipped", "update_kl", "kl_loss", "ratio_error_max", "entropy"),
-        *("answers", "log_ratio", "surprise", "apart", "apart_max"),
+        *("answers", "log_ratio", "surprise", "apart", "apart_max", "sampler_kl", "sampler_ratio", "sampler_ratio_max"),
     )
 
     def __init__(self, config: PolicyGradientConfig, turn: Turn, length: int) -> None:
@@ -90,7 +90,7 @@ class PolicyGradientObjective:
             of_kl = kl.penalty(log_probs, given[REFERENCE], config.kl_form)
             of_tokens = of_tokens + config.kl_weight * of_kl
             penalty = of_kl.detach().double().sum()
-        if config.sampler_weight_cap is not None:
+        if config.corrects_sampler:
             # The KL, too, is an expectation over answers of the policy.
             of_tokens = of_tokens * given[SAMPLER_WEIGHTS]
         entropy = torch.zeros((), device=log_probs.device)
@@ -141,9 +141,14 @@ class PolicyGradientObjective:
         if self.config.entropy_weight:
             metrics["entropy"] = sums["entropy"] / labels
         if sums["answers"]:
-            metrics |= distance_from_sampler(
-                sums["apart"] / labels, sums["apart_max"], self.config.max_sampler_difference
+            distance = Distance(
+                sums["apart"] / labels,
+                sums["apart_max"],
+                sums["sampler_kl"] / labels,
+                sums["sampler_ratio"] / labels,
+                sums["sampler_ratio_max"],
             )
+            metrics |= distance.metrics(self.config.max_sampler_difference)
             metrics = {"entropy": sums["surprise"] / labels, **metrics}
             if self._adds_kl:
                 metrics["kl"] = sums["log_ratio"] / sums["answers"]
@@ -164,10 +169,13 @@ class PolicyGradientObjective:
 
 def _unread(log_probs: Tensor, given: Mapping[str, Tensor], sequences: Tensor) -> list[Tensor]:
     """The figures of an update that is the first to read the policy: answers, sums over tokens of log pi - log pi_ref
-    and of -log pi, sum and largest of the distances from the sampler's log-probs. Zeros elsewhere."""
+    and of -log pi, sum and largest of the distances from the sampler's log-probs, sums of `Distance.kl` and of the
+    ratios, and the largest ratio. Zeros elsewhere."""
     nothing = torch.zeros((), dtype=torch.float64, device=log_probs.device)
     if SAMPLED not in given:
-        return [nothing] * 5
-    distances = (log_probs - given[SAMPLED]).abs()
+        return [nothing] * 8
+    apart = log_probs - given[SAMPLED]
+    ratios = kl.clamped(apart).exp()
     log_ratio = (log_probs - given[REFERENCE]).sum() if REFERENCE in given else nothing
-    return [sequences, log_ratio, -log_probs.sum(), distances.sum(), distances.max()]
+    distances = [apart.abs().sum(), apart.abs().max(), (ratios - 1 - apart).sum(), ratios.sum(), ratios.max()]
+    return [sequences, log_ratio, -log_probs.sum(), *distances]

@@ -103,6 +103,8 @@ class RewardedSource(RolloutSource):
         self._drawn = 0  # how many of them were sampled
         self._moments = RunningMoments()
         self._ahead = Ahead()
+        self.step = 0  # optimiser steps so far, which subclasses count
+        self.sampled_at = 0  # the step whose weights sampled the oldest answers in hand
         self._longest = answer_room(context.renderer.max_length, config.max_new_tokens)
         if config.overlong_tokens is not None and config.overlong_tokens >= self._longest:
             raise BadInput(
@@ -122,21 +124,26 @@ class RewardedSource(RolloutSource):
         return Batch([], scores.metrics() | length_metrics(rollouts, [np.zeros(1)] * len(rollouts)))
 
     def state(self) -> dict[str, Any]:
-        return {"drawn": self._drawn, "moments": asdict(self._moments), "ahead": self._ahead.state()}
+        ahead = {"ahead": self._ahead.state(), "sampled_at": self.sampled_at}
+        return {"drawn": self._drawn, "moments": asdict(self._moments), **ahead}
 
     def restore(self, state: dict[str, Any]) -> None:
         """What older checkpoints lack is what it was for them."""
         self._drawn = state.get("drawn", state.get("sampled", 0))
         self._moments = RunningMoments(**state.get("moments", {}))
         self._ahead.restore(state.get("ahead"))
+        self.sampled_at = state.get("sampled_at", 0)
 
     def collected(self) -> tuple[Sampled, dict[str, float]]:
         """The answers to learn in one step, and metrics. Their rewards are of all answers that were drawn: a policy's
         reward is not that of the prompts on which its answers differ."""
         self.rewards.check_given()
+        self.sampled_at = self.step
         sampled, drawn, metrics = refilled(self._draw, self.config.batch, self.config.refill, self.tied)
         if self.config.normalise_rewards:
             self._moments.add(drawn.scores.total)
+        if self.config.staleness:
+            metrics["off_policy_steps"] = float(self.step - self.sampled_at)
         return sampled, drawn.scores.metrics() | metrics
 
     def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
@@ -171,6 +178,11 @@ class RewardedSource(RolloutSource):
             penalties -= config.overlong_penalty * overlong(lengths, self._longest, margin)
         return penalties
 
+    @property
+    def steps_of_a_sampling(self) -> int:
+        """Optimiser steps that learn from it."""
+        return max(1, self.steps // max(1, self._lists))
+
     def samplings(self) -> int:
         """How many there are where neither refills nor `kl_stop` add further ones."""
         steps = self.config.max_steps or self.steps
@@ -185,10 +197,13 @@ class RewardedSource(RolloutSource):
 
     def _draw(self) -> Sampled:
         prompts = self._listed(self._drawn)
-        groups = self._ahead.take() or self.sample(self._drawn, prompts)
+        groups, sampled_at = self._ahead.take(self._drawn) or (self.sample(self._drawn, prompts), self.step)
+        before = self.step - self.steps_of_a_sampling if sampled_at is None else sampled_at
+        self.sampled_at = min(self.sampled_at, max(0, before))
         self._drawn += 1
-        if self.config.staleness and self._drawn < self.samplings():
-            self._ahead.begin(self.context.policy, self.begin(self._drawn, self._listed(self._drawn)))
+        while len(self._ahead) < self.config.staleness and self._drawn + len(self._ahead) < self.samplings():
+            number = self._drawn + len(self._ahead)
+            self._ahead.begin(self.context.policy, self.begin(number, self._listed(number)), number, self.step)
         rollouts = [rollout for group in groups for rollout in group]
         examples = answered(prompts, groups)
         with self.context.phases.measure("score") as phase:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from steerboard_contracts.online.policy_gradient import PRETRAINING, PolicyGradientConfig
 from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, Besides, pack_examples, unpack_examples
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.online.answers import Answers, length_metrics, sampler_metrics, sampler_weights
+from steerboard_workers.alignment.online.answers import Answers, length_metrics
 from steerboard_workers.alignment.online.groups import Sampling, answer_group
+from steerboard_workers.alignment.online.mismatch import correction, sampler_metrics
 from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFERENCE, SAMPLED, SAMPLER_WEIGHTS, Turn
 from steerboard_workers.alignment.online.pretraining import PretrainingTexts
 from steerboard_workers.alignment.online.rows import RowTexts
@@ -85,10 +86,13 @@ class PolicyGradientSource(RewardedSource):
         self._waiting: list[int] = []
 
     def batch(self, step: int) -> Batch:
-        moved = bool(self._waiting) and self._moved_too_far(self._parts[self._waiting[0]])
-        if self._waiting and not moved:
+        self.step = step
+        old = self._too_old()
+        moved = bool(self._waiting) and not old and self._moved_too_far(self._parts[self._waiting[0]])
+        if self._waiting and not (moved or old):
             self._turn.first = False
             return self._minibatch(step)
+        dropped = sum(len(self._parts[place]) for place in self._waiting) if old else 0
         examples, metrics, nothing = self._sample(self._sampled, step)
         self._parts = _split(examples, self.config.minibatches)
         self._waiting = self._turns(self._sampled)
@@ -96,6 +100,8 @@ class PolicyGradientSource(RewardedSource):
         self._turn.first = True
         if self.config.kl_stop is not None:
             metrics["kl_stopped"] = float(moved)
+        if self.config.max_off_policy_steps is not None:
+            metrics["dropped_old"] = float(dropped)
         if nothing:
             self._parts, self._waiting = [], []
             return Batch([], metrics, skipped=True)
@@ -169,9 +175,11 @@ class PolicyGradientSource(RewardedSource):
                 metrics["kl"] = float(np.mean([log_ratio.sum() for log_ratio in apart]))
         if reference:
             of_tokens[REFERENCE] = reference
-        if config.sampler_weight_cap is not None:
-            of_tokens[SAMPLER_WEIGHTS] = sampler_weights(rollouts, old, config.sampler_weight_cap)
-            metrics["sampler_weight"] = float(np.concatenate(of_tokens[SAMPLER_WEIGHTS]).mean())
+        if config.corrects_sampler:
+            corrected = correction(rollouts, old, config)
+            of_tokens[SAMPLER_WEIGHTS] = corrected.weights
+            metrics |= corrected.metrics()
+            nothing = nothing or corrected.masked == 1
         learned = [
             replace(example, weight=judgement.weight, token_values=_values(of_tokens, place))
             for place, example in enumerate(examples)
@@ -189,7 +197,7 @@ class PolicyGradientSource(RewardedSource):
         """Whether nothing needs log-probs of the policy before its update, which is the only one of a sampling."""
         config = self.config
         in_reward = config.kl_weight > 0 and config.kl_in == "reward"
-        return config.updates * config.minibatches == 1 and config.sampler_weight_cap is None and not in_reward
+        return config.updates * config.minibatches == 1 and not config.corrects_sampler and not in_reward
 
     def _read(self, examples: Sequence[Example], model: str | None = None) -> LogProbs:
         """The log-probs of the answers' tokens."""
@@ -228,7 +236,18 @@ class PolicyGradientSource(RewardedSource):
         # While only a critic learns, the policy learns no texts either.
         held = part[0].weight == 0
         texts = self._pretraining.step(step) if self._pretraining is not None and not held else None
-        return Batch(part, metrics or {}, texts, holds_main=held)
+        age = {"off_policy_steps": float(step - self.sampled_at)} if self._ages else {}
+        return Batch(part, {**(metrics or {}), **age}, texts, holds_main=held)
+
+    @property
+    def _ages(self) -> bool:
+        """Whether answers may be learned by other weights than those that sampled them."""
+        return self.config.staleness > 0 or self.config.updates * self.config.minibatches > 1
+
+    def _too_old(self) -> bool:
+        """Whether what is left of a sampling was sampled too many optimiser steps ago."""
+        most = self.config.max_off_policy_steps
+        return bool(self._waiting) and most is not None and self.step - self.sampled_at > most
 
     def _turns(self, number: int) -> list[int]:
         """Which minibatch each step learns, after each pass in another order."""

@@ -15,6 +15,7 @@ from steerboard_contracts.watching.health import (
     HeldOutLossRule,
     JudgeRule,
     KlRule,
+    SamplerKlRule,
     TiedRule,
     UnusedConditionRule,
     ZeroZRule,
@@ -90,6 +91,12 @@ class HealthWatch:
             return f"entropy below {rule.below:g} of the first, {first:.3g}, {lasting}: {values[-1]:.3g}"
         if min(values) <= rule.above:
             return None
+        if isinstance(rule, SamplerKlRule):
+            return (
+                f"what samples is another policy than what learns, {lasting}: its KL from the policy is above "
+                f"{rule.above:g} nats a token, {values[-1]:.4g}. Sample with the precision that trains, lower "
+                "staleness or lr, or weigh or mask answers (sampler_weight_cap, sampler_mean_high)"
+            )
         what = f"KL above {rule.above:g} nats" if isinstance(rule, KlRule) else f"clip share above {rule.above:g}"
         return f"{what}, {lasting}: {values[-1]:.4g}"
 
