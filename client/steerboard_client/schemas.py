@@ -516,7 +516,7 @@ class Entrants(RootModel[list[str]]):
 
 
 class Limit(RootModel[int]):
-    root: Annotated[int, Field(description="Ask about this many prompts, drawn at random.", ge=1)]
+    root: Annotated[int, Field(description="Number of prompts to ask about, drawn at random.", ge=1)]
 
 
 class CampaignDay(Schema):
@@ -5814,7 +5814,10 @@ class CampaignCreate(Schema):
             description="The judge of the evaluation whose order or scores annotators see as a suggestion, which they can hide. Its name is not shown to them."
         ),
     ] = None
-    limit: Annotated[Limit | None, Field(description="Ask about this many prompts, drawn at random.")] = None
+    limit: Annotated[
+        Limit | None,
+        Field(description="Number of prompts to ask about, drawn at random."),
+    ] = None
     lock_seconds: Annotated[
         int,
         Field(

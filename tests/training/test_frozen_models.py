@@ -160,6 +160,7 @@ DECIDES_NO_LOG_PROB = {
     "alignment.batches.batch_source",
     "alignment.batches.order",
     "alignment.condition_variants",
+    "alignment.divergence",
     "alignment.limits",
     "alignment.missing_rewards",
     "alignment.objectives",

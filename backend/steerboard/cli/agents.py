@@ -27,7 +27,7 @@ def mcp(
         list[str], typer.Option(help="Name under which clients reach this server; may be repeated.")
     ] = [],  # noqa: B006
     allowed_origin: Annotated[
-        list[str], typer.Option(help="Origin whose web pages may call it, https://HOST; may be repeated.")
+        list[str], typer.Option(help="Origin whose pages may call this server, as https://HOST; may be repeated.")
     ] = [],  # noqa: B006
     project: Annotated[str | None, typer.Option(help="Project. [default: STEERBOARD_PROJECT, or default]")] = None,
 ) -> None:

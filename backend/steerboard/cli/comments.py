@@ -12,11 +12,11 @@ from steerboard.cli.client import Client, path_of
 from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.listing import moment, plain
 
-app = typer.Typer(no_args_is_help=True, help="Read and write comments on runs, pipelines, models, datasets, reports.")
+app = typer.Typer(no_args_is_help=True, help="Comment on runs, pipelines, models, datasets and reports.")
 
 Out = dict[str, Any]
 Commented = Annotated[
-    Literal["run", "pipeline", "model", "dataset", "evaluation"], typer.Argument(help="What the comments are on.")
+    Literal["run", "pipeline", "model", "dataset", "evaluation"], typer.Argument(help="What the comments are about.")
 ]
 Item = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, id or the end of an id.")]
 
@@ -52,6 +52,6 @@ def add(
 
 @app.command()
 def delete(comment: Annotated[str, typer.Argument(help="Id, as printed by `list`.")], json: JsonOption = False) -> None:
-    """Delete a comment: your own, or as an admin any."""
+    """Delete your own comment; admins can delete any."""
     Client().delete(path_of("comments", comment))
     tell(f"Deleted comment {comment}", {"deleted": comment}, json=json)

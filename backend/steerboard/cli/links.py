@@ -48,7 +48,7 @@ def runs(
     metric: Annotated[
         list[str], typer.Option(help="A metric to chart; may be repeated. [default: the most important]")
     ] = [],  # noqa: B006
-    days: Annotated[int, typer.Option(min=1, max=365, help="Days until it expires.")] = 7,
+    days: Annotated[int, typer.Option(min=1, max=365, help="Expires after this many days.")] = 7,
     json: JsonOption = False,
 ) -> None:
     """Freeze a comparison of runs and create a link with which anyone can read it. It is printed only once."""

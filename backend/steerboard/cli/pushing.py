@@ -21,7 +21,7 @@ Public = Annotated[bool, typer.Option("--public", help="Create the repository as
 Licence = Annotated[str | None, typer.Option(help="Licence in the hub's words, such as apache-2.0.")]
 CardFile = Annotated[Path | None, typer.Option("--card", help="Send this README.md, and not the generated one.")]
 ShowCard = Annotated[bool, typer.Option("--show-card", help="Print the card, and push nothing.")]
-Pool = Annotated[str, typer.Option(help="Worker pool that runs it.")]
+Pool = Annotated[str, typer.Option(help="Worker pool to run it on.")]
 Wait = Annotated[bool, typer.Option(help="Wait until the push ends.")]
 
 

@@ -38,7 +38,7 @@ _STAGE_COLUMNS = (
     Column("settings", drop=1, words=True, wrap=True),
 )
 
-RecipeArgument = Annotated[str, typer.Argument(help="A YAML file, or the name of a recipe that ships.")]
+RecipeArgument = Annotated[str, typer.Argument(help="A YAML file, or the name of a shipped recipe.")]
 SetOption = Annotated[
     list[str], typer.Option("--set", metavar="NAME=VALUE", help="Set an input or any field; may be repeated.")
 ]
@@ -63,7 +63,7 @@ def list_recipes(json: JsonOption = False) -> None:
 
 
 @app.command()
-def show(name: Annotated[str, typer.Argument(help="Name of a recipe that ships.")], json: JsonOption = False) -> None:
+def show(name: Annotated[str, typer.Argument(help="Name of a shipped recipe.")], json: JsonOption = False) -> None:
     """Print a shipped recipe."""
     recipe = Client().get(path_of("recipes", name))
     tell(recipe["text"].rstrip("\n"), recipe, json=json)

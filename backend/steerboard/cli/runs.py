@@ -111,7 +111,7 @@ def start(
         typer.Option("--set", metavar="FIELD=VALUE", help="A setting in YAML, such as lora.rank=8; may be repeated."),
     ] = [],  # noqa: B006
     name: Annotated[str | None, typer.Option(help="Name of the run. [default: generated]")] = None,
-    pool: Annotated[str, typer.Option(help="Worker pool that runs it.")] = "default",
+    pool: Annotated[str, typer.Option(help="Worker pool to run it on.")] = "default",
     wait: Annotated[bool, typer.Option(help="Follow the run until it ends.")] = False,
     check: CheckOption = True,
     json: JsonOption = False,
@@ -301,7 +301,7 @@ def cancel(run: Reference, json: JsonOption = False) -> None:
 @app.command()
 def pause(
     run: Reference,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is paused.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the run is paused.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Pause a training run: it saves a checkpoint after its current step and frees its device.

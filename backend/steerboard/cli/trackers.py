@@ -83,7 +83,7 @@ def list_trackers(json: JsonOption = False) -> None:
 @app.command("change")
 def change(
     tracker: Name,
-    on: Annotated[bool | None, typer.Option("--on/--off", help="Switch it on or off.")] = None,
+    on: Annotated[bool | None, typer.Option("--on/--off", help="Turn the tracker on or off.")] = None,
     secret_from: SecretFrom = None,
     run_kind: RunKinds = None,
     json: JsonOption = False,

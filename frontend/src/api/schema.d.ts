@@ -6008,7 +6008,7 @@ export interface components {
             judge?: string | null;
             /**
              * Limit
-             * @description Ask about this many prompts, drawn at random.
+             * @description Number of prompts to ask about, drawn at random.
              */
             limit?: number | null;
             /**
@@ -22780,9 +22780,9 @@ export interface operations {
                 /** @description `next` of the page before. */
                 after?: number;
                 limit?: number;
-                /** @description Entrant from whose side outcomes are. */
+                /** @description Entrant whose outcomes are listed. */
                 a?: string | null;
-                /** @description Its rival; any without. */
+                /** @description The other entrant; any by default. */
                 b?: string | null;
                 /** @description Who compares: `human:CAMPAIGN`, `human:CAMPAIGN: CRITERION`, `judge:NAME`, `jury:NAME` or `reward:NAME`. Items on which it compares nothing are left out. */
                 source?: string | null;
@@ -22853,9 +22853,9 @@ export interface operations {
     get_item: {
         parameters: {
             query?: {
-                /** @description Entrant from whose side outcomes are. */
+                /** @description Entrant whose outcomes are listed. */
                 a?: string | null;
-                /** @description Its rival; any without. */
+                /** @description The other entrant; any by default. */
                 b?: string | null;
                 /** @description Who compares: `human:CAMPAIGN`, `human:CAMPAIGN: CRITERION`, `judge:NAME`, `jury:NAME` or `reward:NAME`. Items on which it compares nothing are left out. */
                 source?: string | null;

@@ -35,7 +35,7 @@ def test_hits_are_marked_in_the_table_and_in_the_row(client: TestClient, rows_pa
     page.get_by_role("button", name="Views").click()
     page.get_by_role("menuitem", name="Keep this view, or delete one").click()
     page.get_by_role("textbox", name="Name").fill("bananas")
-    page.get_by_role("button", name="Keep the view").click()
+    page.get_by_role("button", name="Save the view").click()
     page.get_by_role("button", name="Views").click()
     page.get_by_role("menuitem", name="All rows").click()
     expect(table.get_by_role("link")).to_have_count(3)

@@ -93,7 +93,7 @@ def test_an_answer_is_corrected_and_becomes_a_row_to_fine_tune_on(desks: Desks, 
     card = page.get_by_role("region", name="Campaign fixes")
     card.get_by_role("button", name="Make a dataset").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Also answers that were accepted as they are").uncheck()
+    dialog.get_by_label("Include answers that were accepted unchanged").uncheck()
     dialog.get_by_role("button", name="Make the dataset").click()
     expect(dialog).to_contain_text("1 row")
     made = dialog.get_by_role("link").inner_text()

@@ -126,7 +126,7 @@ def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_
     expect(table.get_by_role("row", name=re.compile(r"^dpo −?\d+\.\d\d \[−?\d"))).to_be_visible()
     expect(table.get_by_role("row", name=re.compile("^greedy No estimate: its answers are greedy"))).to_be_visible()
     expect(table.get_by_role("row", name=re.compile("^best .* upper bound ≤ 0.64"))).to_be_visible()
-    page.get_by_role("combobox", name="Against the KL").click()
+    page.get_by_role("combobox", name="Measure against KL").click()
     page.get_by_role("option", name=re.compile("^win rate")).click()
     expect(chart).to_have_attribute("aria-label", re.compile("^win rate against sft"))
     # Only one of the entrants was trained on rewards of its own answers.

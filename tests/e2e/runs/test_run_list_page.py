@@ -73,7 +73,7 @@ def test_runs_are_found_sorted_kept_as_a_view_and_archived(rows_page: Page, runs
     page.get_by_role("button", name="Views").click()
     page.get_by_role("menuitem", name=re.compile("^Keep this view")).click()
     page.get_by_role("textbox", name="Name").fill("losses")
-    page.get_by_role("button", name="Keep the view").click()
+    page.get_by_role("button", name="Save the view").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     link = page.url
     page.goto("/p/default/runs")

@@ -69,7 +69,7 @@ def leaderboard(
     style: Annotated[bool, typer.Option("--style", help="Control for the style of the answers.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Bradley-Terry ratings with bootstrap 95% intervals."""
+    """Show Show Bradley-Terry ratings with bootstrap 95% intervals."""
     board: Out = Client(timeout=600.0).get(path_of("arenas", arena, "leaderboard"), category=category)
     if json:
         print_json(board)
@@ -103,7 +103,7 @@ def pairs(
     name: Annotated[str | None, typer.Option(help="Dataset name; a version is appended: NAME-1, NAME-2.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a preference dataset from the votes for one side, over each other side; other votes are only counted."""
+    """Make a preference dataset from the votes that prefer one answer. Ties and other votes are only counted."""
     body = {"split": "train" if train_all else "by_prompt", "name": name}
     made: Out = Client(timeout=600.0).post(path_of("arenas", arena, "preferences"), body)
     if json:

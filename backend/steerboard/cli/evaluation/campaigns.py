@@ -22,7 +22,7 @@ def rank(
     entrant: Annotated[
         list[str] | None, typer.Option(help="Ask about this entrant; may be repeated, at most 8. [default: the best]")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask about this many prompts, drawn at random.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of prompts to ask about, drawn at random.")] = None,
     instructions: Annotated[str, typer.Option(help="What annotators should look at.")] = "",
     task: Annotated[
         Literal["ranking", "pairwise", "correction"] | None,

@@ -158,7 +158,7 @@ def judge(
         typer.Option(help="A setting, such as baseline=sft, entrants=\\[sft,dt] or max_tokens=512; may be repeated."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report how many requests it would take.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has judged everything.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until everything is judged.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Let an LLM compare or rate the answers, or a preference model compare them. Waits for missing answers."""

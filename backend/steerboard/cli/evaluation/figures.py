@@ -95,7 +95,7 @@ def figures(
     repeats: Annotated[
         Literal["first", "last", "all"] | None,
         typer.Option(
-            help="Which of several rows about one comparison counts if no time orders them; all is for battles."
+            help="Row that counts if several are of one comparison and no time orders them; battles can keep all."
         ),
     ] = None,
     column: Annotated[

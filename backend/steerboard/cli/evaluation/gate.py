@@ -47,7 +47,7 @@ def gate(
     junit: JunitOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Hold an evaluation against rules. Exits 0 pass, 1 fail, 2 invalid, 64 wrong usage, 69 no server answers."""
+    """Check an evaluation against rules. Exits 0 pass, 1 fail, 2 invalid, 64 wrong usage, 69 no server answers."""
     try:
         body = read_rules(rules, junit)
         client = Client(timeout=_TIMEOUT)

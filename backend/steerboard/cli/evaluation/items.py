@@ -29,8 +29,8 @@ _PAGE = 200
 @app.command()
 def items(
     evaluation: Name,
-    a: Annotated[str | None, typer.Option("--a", help="Entrant from whose side outcomes are.")] = None,
-    b: Annotated[str | None, typer.Option("--b", help="Its rival.")] = None,
+    a: Annotated[str | None, typer.Option("--a", help="Entrant whose outcomes are listed.")] = None,
+    b: Annotated[str | None, typer.Option("--b", help="Entrant to compare it with.")] = None,
     source: Annotated[
         str | None, typer.Option(help="Who compares: judge:NAME, human:CAMPAIGN, jury:NAME or reward:NAME.")
     ] = None,

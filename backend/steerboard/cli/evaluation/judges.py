@@ -21,7 +21,7 @@ def change_judge(
     judge: JudgeName,
     budget: Annotated[float | None, typer.Option(help="New budget, in the currency of the judge's prices.")] = None,
     no_budget: Annotated[bool, typer.Option("--no-budget", help="Remove the budget.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Then judge what is left.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Judge the remaining items afterwards.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Change a judge's budget."""

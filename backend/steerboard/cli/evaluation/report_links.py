@@ -23,7 +23,7 @@ _KEYS = ("id", "created_by", "created_at", "expires_at")
 @app.command()
 def share(
     evaluation: Name,
-    days: Annotated[int, typer.Option(min=1, max=365, help="Days until it expires.")] = 7,
+    days: Annotated[int, typer.Option(min=1, max=365, help="Expires after this many days.")] = 7,
     json: JsonOption = False,
 ) -> None:
     """Create a link with which anyone can read the report. It is printed only once."""

@@ -28,7 +28,7 @@ def import_(
     label: Annotated[
         int | None, typer.Option(min=0, help="Index of the label that is the reward, for a classifier with several.")
     ] = None,
-    pool: Annotated[str, typer.Option(help="Worker pool that runs it.")] = "default",
+    pool: Annotated[str, typer.Option(help="Worker pool to run it on.")] = "default",
     wait: Annotated[bool, typer.Option(help="Wait until the import ends.")] = True,
     json: JsonOption = False,
 ) -> None:

@@ -16,8 +16,10 @@ class ItemFilters:
 
     def __init__(
         self,
-        a: Annotated[str | None, Query(max_length=200, description="Entrant from whose side outcomes are.")] = None,
-        b: Annotated[str | None, Query(max_length=200, description="Its rival; any without.")] = None,
+        a: Annotated[str | None, Query(max_length=200, description="Entrant whose outcomes are listed.")] = None,
+        b: Annotated[
+            str | None, Query(max_length=200, description="The other entrant; any by default.")
+        ] = None,
         source: Annotated[
             str | None,
             Query(

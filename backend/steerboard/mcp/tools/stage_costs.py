@@ -19,8 +19,8 @@ _UNKNOWN = "no earlier run is like it"
 
 
 async def costs_of_stages(board: Board, plan: Mapping[str, Any]) -> dict[str, Found]:
-    """The cost of each stage: predicted by its own settings and data where its inputs already exist, else what it took in the
-    newest pipeline of the recipe in which it ran; or `unknown`."""
+    """The cost of each stage: predicted by its own settings and data where its inputs already exist, else what it took
+    in the newest pipeline of the recipe in which it ran; or `unknown`."""
     before = await _took_before(board, plan["name"], {stage["name"] for stage in plan["stages"]})
     return {
         stage["name"]: await _predicted(board, stage) or before.get(stage["name"]) or {"unknown": _UNKNOWN}

@@ -114,7 +114,7 @@ function Form({ project, onMade }: Properties) {
       />
       <TagsInput
         label="Categories"
-        description="A battle may have one of them; Enter adds one"
+        description="Each battle may have one; press Enter to add"
         value={categories}
         maxTags={50}
         onChange={setCategories}

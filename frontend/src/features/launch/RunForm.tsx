@@ -150,7 +150,7 @@ export function RunForm({
           />
           <NumberInput
             label="Priority"
-            description="-100 to 100; higher goes first"
+            description="-100 to 100; higher runs first"
             min={-100}
             max={100}
             value={priority}

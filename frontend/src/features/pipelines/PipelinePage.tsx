@@ -66,8 +66,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
   const resume = useMutation({
     mutationFn: () => resumePipeline(project, pipeline.id),
     onSuccess: () => client.invalidateQueries({ queryKey: everything(project) }),
-    onError: (error) =>
-      notifications.show({ title: "It was not resumed", message: error.message, color: "red" }),
+    onError: (error) => notifications.show({ title: "Resume failed", message: error.message, color: "red" }),
   });
   const [asking, ask] = useDisclosure();
   const { tab } = route.useSearch();

@@ -36,14 +36,12 @@ export function RunActions({ run }: { run: RunDetail }) {
   const resume = useMutation({
     mutationFn: (config: Record<string, unknown>) => resumeRun(project, run.id, config),
     onSuccess: refresh,
-    onError: (error) =>
-      notifications.show({ title: "It was not resumed", message: error.message, color: "red" }),
+    onError: (error) => notifications.show({ title: "Resume failed", message: error.message, color: "red" }),
   });
   const pause = useMutation({
     mutationFn: () => pauseRun(project, run.id),
     onSuccess: refresh,
-    onError: (error) =>
-      notifications.show({ title: "It was not paused", message: error.message, color: "red" }),
+    onError: (error) => notifications.show({ title: "Pause failed", message: error.message, color: "red" }),
   });
   if (!mayRun) return null;
   const fix = run.error?.fix as Fix | null | undefined;

@@ -47,7 +47,7 @@ export function SignIn() {
             </Alert>
           )}
           {problem === "oidc_failed" && (
-            <Alert color="orange" title="That sign-in did not succeed" role="alert">
+            <Alert color="orange" title="Sign-in failed" role="alert">
               <Text size="sm">
                 Try again. If it fails once more, the operator finds the reason in the server&apos;s log.
               </Text>

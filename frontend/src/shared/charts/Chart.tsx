@@ -183,7 +183,7 @@ export function Chart({
             onMove={move}
             onExport={(format) =>
               void save(format).catch((error: Error) =>
-                notifications.show({ title: "It was not exported", message: error.message, color: "red" }),
+                notifications.show({ title: "Export failed", message: error.message, color: "red" }),
               )
             }
           />

@@ -107,7 +107,7 @@ function Keep<Query>({ views, query, about, example, onDone }: Properties<Query>
     },
   });
   return (
-    <SendForm send={keep} label="Keep the view" disabled={!name.trim()}>
+    <SendForm send={keep} label="Save the view" disabled={!name.trim()}>
       <TextInput
         label="Name"
         description={about}

@@ -86,7 +86,7 @@ class CampaignCreate(BaseModel):
     qualify_share: QualifyShare = 0.7
     judge: JudgeShown = None
     span_labels: SpanLabels = list(SPAN_LABELS)
-    limit: Annotated[int | None, Field(ge=1, description="Ask about this many prompts, drawn at random.")] = None
+    limit: Annotated[int | None, Field(ge=1, description="Number of prompts to ask about, drawn at random.")] = None
 
     @field_validator("span_labels")
     @classmethod

@@ -84,7 +84,7 @@ export function SampleDrawer({ project, dataset, row, places }: Properties) {
           <Text fw={600}>Row {count(row)}</Text>
           <ActionIcon
             variant="default"
-            aria-label="The row before (k)"
+            aria-label="Previous row (k)"
             disabled={at < 1}
             onClick={() => step(-1)}
           >
@@ -92,7 +92,7 @@ export function SampleDrawer({ project, dataset, row, places }: Properties) {
           </ActionIcon>
           <ActionIcon
             variant="default"
-            aria-label="The next row (j)"
+            aria-label="Next row (j)"
             disabled={at < 0 || !places[at + 1]}
             onClick={() => step(1)}
           >

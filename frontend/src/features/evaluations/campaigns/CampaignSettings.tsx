@@ -135,7 +135,7 @@ export function CampaignSettings({
             />
             <NumberInput
               label="Gold prompts to qualify"
-              description="Come first; until they are passed, nothing else is handed out or counts"
+              description="They come first; until they are passed, no other item is handed out or counts"
               min={0}
               max={50}
               allowDecimal={false}

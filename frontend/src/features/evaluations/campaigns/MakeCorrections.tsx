@@ -52,7 +52,7 @@ export function MakeCorrections({ project, evaluation, campaign }: Properties) {
         onChange={(event) => setName(event.currentTarget.value)}
       />
       <Checkbox
-        label="Also answers that were accepted as they are"
+        label="Include answers that were accepted unchanged"
         checked={unchanged}
         onChange={(event) => setUnchanged(event.currentTarget.checked)}
       />

@@ -20,7 +20,7 @@ export const JUDGMENTS: FileImport<Schemas["JudgmentsImported"]> = {
       name: "model",
       type: "text",
       label: "Model that judged",
-      description: "Which one, in a file of several judges",
+      description: "Judge to use, if the file has several",
       placeholder: "as in the file",
     },
     {

@@ -65,7 +65,7 @@ function Call({ call, verdict }: { call: JudgeCall; verdict: ItemVerdict }) {
         </Part>
       )}
       {call.repeated && (
-        <Part title="Asked the same once more">
+        <Part title="Asked again">
           <Text size="sm">
             {call.repeated.value === null ? call.repeated.status : signed(call.repeated.value)}
           </Text>

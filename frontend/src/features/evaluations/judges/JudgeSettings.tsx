@@ -58,7 +58,7 @@ export function JudgeSettings({
       {style === "multi" && (
         <Checkbox
           label="Blind"
-          description="No names, and an order drawn for each prompt. Off: the paper's fixed order and names, which bias"
+          description="Hides names and draws an order for each prompt. Off: the paper's fixed order and names, which bias the judge"
           checked={settings.blind}
           onChange={(event) => set({ blind: event.currentTarget.checked })}
         />

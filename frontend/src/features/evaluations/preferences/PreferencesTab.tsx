@@ -114,7 +114,7 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
         <Stack maw={640} mb="lg">
           <Checkbox.Group
             label="From"
-            description="All that count in the report, as far as they do; judges that you choose yourself always count"
+            description="All sources that count in the report; judges that you choose yourself always count"
             value={taken}
             onChange={setChosen}
           >

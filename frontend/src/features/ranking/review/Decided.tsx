@@ -29,7 +29,7 @@ export function Decided({ project, campaign, task, onChange }: Properties) {
     <Loaded query={query} rows={4}>
       {({ pages }) => {
         const items = pages.flatMap((page) => page.items);
-        if (!items.length) return <Empty title="Nothing is decided yet">Decisions appear here.</Empty>;
+        if (!items.length) return <Empty title="No decisions yet">Decisions appear here.</Empty>;
         return (
           <Stack>
             {withdraw.error && <Failure error={withdraw.error} />}

@@ -39,7 +39,7 @@ export function ScheduleFields({
       )}
       <Switch
         label="Quiet hours"
-        description="What happens meanwhile is sent when they end."
+        description="Notices from these hours are sent when they end."
         checked={quiet}
         onChange={(event) =>
           onChange({

@@ -21,7 +21,7 @@ export function FrontierView({ report, frontier }: { report: Report; frontier: F
       <Stack>
         {measure && measures.length > 1 && (
           <Select
-            label="Against the KL"
+            label="Measure against KL"
             maw={320}
             allowDeselect={false}
             data={measures.map((one) => one.label)}
