@@ -3,7 +3,6 @@ as a merged adapter, plain transformers reads the same weights, config, generati
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 
@@ -12,23 +11,17 @@ import torch
 from accelerate.state import AcceleratorState
 from running import recorded
 from safetensors.torch import load_file, save_file
-from tokenizers import AddedToken
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from steerboard_contracts.errors import BadInput, UnsafeModelFile
 from steerboard_workers.stages import base, check_rows, train
 from steerboard_workers.stages.models.adapters import load_weights
-from support.models.template_families import tokenizer_of
-from support.models.tiny_shape import SHAPE
+from support.models.published import FAMILIES, published
 
 STEP = {"run": "train", "method": "sft", "lr": 1e-60, "max_steps": 1, "batch": 2, "max_length": 96, "epochs": 1}
 STEP |= {"checkpoint_every": 0, "evaluate_rows": 2}
 LORA = {"rank": 2, "alpha": 4.0, "merge": True}
 
-FAMILIES = """
-    bloom cohere gemma gemma2 gemma3_text gemma4_unified_text glm4_moe gpt2 gpt_neox gpt_oss granite llama
-    llama4_text minimax mistral mixtral mpt olmo2 opt phi phi3 phimoe qwen2 qwen3 qwen3_moe smollm3 stablelm starcoder2
-"""
 # All others that this shape makes small, models for text with a plain head.
 OTHERS = """
     afmoe apertus arcee bailing_hybrid beam biogpt bitnet cohere2 cohere2_moe deepseek_v4 diffllama doge ernie4_5
@@ -41,26 +34,6 @@ OTHERS = """
 # No linear layers, layers that peft refuses to adapt, or experts that it adapts as one.
 WITHOUT_LORA = {"gpt2", "openai-gpt", "falcon_mamba", "mamba", "nemotron_h"}
 WITHOUT_LORA |= {"afmoe", "ernie4_5_moe", "exaone_moe", "glm4_moe", "hunyuan_v1_moe"}
-
-
-def published(folder: Path, model_type: str = "llama", **config) -> Path:
-    """A model in bf16 as others publish it, with settings of its own in every file."""
-    tokenizer = copy.deepcopy(tokenizer_of("chatml"))
-    tokenizer.add_tokens(["<tool>", AddedToken("<mark>", special=True, normalized=False)])
-    tokenizer.padding_side = "left"
-    tokenizer.model_max_length = 77
-    torch.manual_seed(0)
-    ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
-    shape = {**SHAPE, "vocab_size": len(tokenizer) + 24, "pad_token_id": None, "num_labels": 2}
-    AutoModelForCausalLM.from_config(AutoConfig.for_model(model_type, **shape, **ends, **config)).save_pretrained(
-        folder
-    )
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
-    ends["eos_token_id"] = [tokenizer.eos_token_id, 7]
-    model.generation_config = GenerationConfig(**ends, do_sample=True, temperature=0.6, top_p=0.9, top_k=5)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def brought_in(make_stage, folder: Path, said: str = "") -> Path:
@@ -126,7 +99,7 @@ def after_training(folder: Path, source: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    "model_type", [*FAMILIES.split(), *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS.split())]
+    "model_type", [*FAMILIES, *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS.split())]
 )
 def test_each_architecture_comes_back_as_it_was(make_stage, tmp_path, model_type):
     source = published(tmp_path / "published", model_type)

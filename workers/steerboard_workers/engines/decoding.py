@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.errors import BadInput
 from steerboard_workers.engines.cache import CHUNK, growing_cache, takes_rows
 from steerboard_workers.engines.sampling import guided, log_probs_of, next_tokens
 
@@ -204,7 +205,14 @@ class Decoder:
         mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=self.device)
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
         cache = growing_cache(self.model.config)
-        logits = self._forward(ids, mask, positions, cache)
+        try:
+            logits = self._forward(ids, mask, positions, cache)
+        except ValueError as error:  # from the architecture's own check of its inputs
+            raise BadInput(
+                f"{type(self.model).__name__} does not decode with the cache of this engine: {error}",
+                code="engine_refused",
+                hint="Use engine: vllm, or an endpoint that serves the model.",
+            ) from error
         last = positions[:, -1]
         of_prompt = [at[streams[place].group] for place in places]
         if len(prompts) < len(places):

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
+from transformers import (
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+)
 
 from steerboard_contracts.conditions.score_words import Writing
 from steerboard_contracts.errors import BadInput
@@ -223,7 +228,16 @@ def reward_model_from(folder: Path, tokenizer: Any, info: ModelInfo, seed: int, 
 
     The new head is small, so that the first loss is ln 2 to three digits and its gradient still reaches the body.
     Padding gets a token of its own: other loaders find the last real token by it.
+
+    Raises `BadInput` (`no_reward_head`) where transformers has no such head for the architecture.
     """
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    if type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+        raise BadInput(
+            f"transformers has no reward head for the architecture {config.model_type}",
+            code="no_reward_head",
+            hint="Start from a model of another architecture, or compare answers pairwise by a preference model.",
+        )
     pad = distinct_pad(tokenizer)
     if pad is None:
         tokenizer.add_special_tokens({"pad_token": PAD})
