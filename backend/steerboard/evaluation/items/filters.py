@@ -17,9 +17,7 @@ class ItemFilters:
     def __init__(
         self,
         a: Annotated[str | None, Query(max_length=200, description="Entrant whose outcomes are listed.")] = None,
-        b: Annotated[
-            str | None, Query(max_length=200, description="The other entrant; any by default.")
-        ] = None,
+        b: Annotated[str | None, Query(max_length=200, description="The other entrant; any by default.")] = None,
         source: Annotated[
             str | None,
             Query(
