@@ -2,9 +2,9 @@
 
 It checks the comments and strings of Python files (of tests only comments and docstrings), and the text of all others:
 docs, dashboard, recipes, Makefile. Docstrings, comments, help texts and labels begin with a subject and a verb or with
-a noun phrase, not with "Of", "Those", "Likewise" or "That of", and docstrings not with "Where", "At most", "By id" or
-"None for"; outside tests they begin with no preposition, "Also" or "As" either. The help of a command begins with a
-verb. A line that quotes such a word on purpose ends with `prose: ok`.
+a noun phrase, not with "Of", "Those", "Likewise" or "That of". Docstrings begin with no other preposition or
+conjunction either, nor with "Where", "At most", "By id" or "None for". The help of a command begins with a verb. A line
+that quotes such a word on purpose ends with `prose: ok`.
 The words to use are in docs/glossary.md.
 """
 
@@ -90,10 +90,13 @@ TEXTS = {tokenize.STRING} | {
 PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in AVOID)
 # How a docstring or a comment may not begin. "That makes ..." and, in Markdown, "Of course ..." are whole sentences.
 FRAGMENT = re.compile(r"(Of|Those|Likewise|That of)\b")
-# How a docstring may not begin either; as a comment, "Where ..., ..." is a whole sentence about the next lines.
-DOCSTRING_FRAGMENT = re.compile(r"(None for|By id|Where|At most)\b")
-# Outside tests, whose docstrings may be sentences such as "With dropout, a reference gives ...".
-PREPOSITION = re.compile(r"(Also|As|Before|By|For|From|Like|With)\b")
+# How a docstring may not begin either: the subject comes first, even where a whole sentence follows. As a comment,
+# "Where ..., ..." is a whole sentence about the next lines.
+DOCSTRING_FRAGMENT = re.compile(
+    r"(None for|By id|Where|At most|After|Against|Also|Although|Among|And|As|At|Because|Before|Between|By|During|Even"
+    r"|For|From|If|In|Instead|Into|Like|Not|On|Once|Or|Over|Per|Since|So|Than|Though|Through|To|Under|Unless|Until|Via"
+    r"|While|With|Within|Without)\b"
+)
 MARKDOWN_FRAGMENT = re.compile(r"\b(Of those|Likewise|That of)\b")
 WHOLE = 'name what it is, or what it does ("The weights of ...", "Keeps some of ...")'
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -211,8 +214,7 @@ def faults(path: Path, shown: str) -> list[str]:
     faults_ = [(number, words, WHOLE) for number, words in fragments(path)]
     if path.suffix == ".py":
         for number, text, of_command in docstring_openings(path):
-            is_test = path.is_relative_to(ROOT / "tests")
-            if opened := DOCSTRING_FRAGMENT.match(text) or (None if is_test else PREPOSITION.match(text)):
+            if opened := DOCSTRING_FRAGMENT.match(text):
                 faults_.append((number, opened.group(), WHOLE))
             elif of_command and (opened := NO_VERB.match(text)):
                 faults_.append((number, opened.group(), VERB))

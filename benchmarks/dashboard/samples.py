@@ -65,7 +65,7 @@ def write_samples(path: Path, rows: int) -> None:
 
 
 def import_samples(client: httpx.Client, path: Path, name: str) -> float:
-    """Through the API, as a person would. Returns the seconds."""
+    """Imports the file by the API, as a person would. Returns the seconds."""
     began = time.monotonic()
     with path.open("rb") as file:
         answer = client.post(
@@ -77,7 +77,7 @@ def import_samples(client: httpx.Client, path: Path, name: str) -> float:
 
 
 def wait_for_index(client: httpx.Client, name: str) -> float:
-    """Until every row can be searched. Returns the seconds."""
+    """Waits until every row can be searched. Returns the seconds."""
     began = time.monotonic()
     reported = began
     while True:

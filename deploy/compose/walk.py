@@ -60,7 +60,7 @@ def command(client: httpx.Client, *arguments: str) -> dict[str, Any]:
 
 
 def wait(client: httpx.Client, name: str, state: str) -> None:
-    """Until the pipeline succeeded, or, for `running`, until one of its runs trains. Prints its runs."""
+    """Waits until the pipeline succeeded, or, for `running`, until one of its runs trains. Prints its runs."""
     deadline = time.monotonic() + LIMIT_SECONDS
     while time.monotonic() < deadline:
         runs: list[dict[str, Any]] = client.get(f"{PROJECT}/pipelines/{name}").raise_for_status().json()["runs"]

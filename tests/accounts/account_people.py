@@ -87,7 +87,7 @@ class Endpoint:
 
     @property
     def path(self) -> str:
-        """In the project `default`, with ids of nothing."""
+        """The path in the project `default`, with ids that nothing has."""
         path = self.template.replace("{project}", "default")
         return re.sub(r"{[^}]+}", lambda _: str(new_id()), path)
 

@@ -36,7 +36,7 @@ def parameters(endpoint: Endpoint) -> list[str]:
 
 
 def own(endpoint: Endpoint, mine: Things) -> Call:
-    """With the first name of each."""
+    """The call with the first name of each of my things."""
     return Call(endpoint, {name: SHARED.get(name) or mine.refs[name][0] for name in parameters(endpoint)})
 
 

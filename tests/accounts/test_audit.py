@@ -96,7 +96,7 @@ def test_who_signs_in_is_shown_to_the_operator_alone(people: People, client: Tes
 
 
 def test_no_owner_becomes_the_operator_by_a_new_link(people: People, client: TestClient) -> None:
-    """Though the operator belongs to projects of this owner alone."""
+    """The operator belongs to projects of this owner alone, which makes no difference."""
     ann = people.add("ann", "owner")
     refused = ann.send("POST", f"{PROJECT}/members/owner/sign-in-link")
     assert (refused.status_code, refused.json()["code"]) == (403, "not_their_owner")

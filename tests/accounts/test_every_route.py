@@ -121,7 +121,7 @@ def test_a_stranger_is_refused_at_every_route_and_changes_nothing(
 def test_a_method_that_a_path_does_not_have_answers_nobody(
     app: FastAPI, people: People, things: tuple[Things, Things]
 ) -> None:
-    """Not even with HEAD, where a GET would be refused."""
+    """HEAD gets no answer either where a GET would be refused."""
     stranger = people.browser().client
     known = {(endpoint.method, endpoint.template) for endpoint in endpoints(app)}
     open_to_all = {template for _, template in PUBLIC}

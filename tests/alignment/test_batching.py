@@ -195,7 +195,7 @@ def plain_pairs(policy):
 def test_a_batch_of_pairs_gives_the_same_step_however_it_is_split(
     policy, plain_pairs, name, config, layout, share, micro_batch, ranks
 ):
-    """Over passes, processes and layouts, the prompt shared or not."""
+    """The split is over passes, processes and layouts, and the prompt is shared or not."""
     objective, batch, expected = plain_pairs(name, config)
     cutter = batcher(layout, share=share, micro_batch=micro_batch)
     same(global_loss_and_gradient(policy, objective, batch, cutter, ranks), expected)

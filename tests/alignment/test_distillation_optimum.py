@@ -96,7 +96,7 @@ def test_with_a_reward_it_reaches_the_teacher_tilted_by_that(kind, alpha):
 
 
 def test_the_sampled_token_estimates_the_gradient_of_the_whole_vocabulary():
-    """Without bias, and with the divergence as its value."""
+    """The estimate has no bias, and its value is the divergence."""
     found = []
     for kind in ("reverse_kl", "sampled_reverse_kl"):
         logits = START.clone().requires_grad_()

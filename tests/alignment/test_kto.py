@@ -307,7 +307,7 @@ def test_a_tabular_policy_converges_to_the_stationary_point():
 
 
 def test_z_is_no_less_than_nothing_and_has_no_gradient():
-    """And a policy below its reference on mismatched answers reports so."""
+    """A policy below its reference on mismatched answers reports a negative KL."""
     reference = torch.zeros(2, 3, dtype=torch.float64)
     rows = [of_table(reference, 0, 0, 1.0, 2), of_table(reference, 1, 1, -1.0, 2)]
     logits = torch.tensor([[1.0, 0, -1], [1, 0, -1]], dtype=torch.float64)

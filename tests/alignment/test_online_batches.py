@@ -1,4 +1,4 @@
-"""From rewards of answers to the batches of online methods."""
+"""Rewards of answers become the batches of online methods."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_prompts_whose_answers_are_equal_are_left_out_on_request_and_always_coun
 
 
 def test_rewards_that_add_up_to_the_same_are_no_tie_where_each_is_normalised_apart():
-    """For the second prompt one reward rises as the other one falls; for the first each is equal."""
+    """One reward rises as the other one falls for the second prompt; each is equal for the first."""
     given = {"reward": [1, 1, 0, 2], "reward_2": [3, 3, 2, 0]}
     batch = batch_of(given, method="gdpo", drop_equal=True)
     assert (len(batch.examples), batch.metrics["equal_groups"]) == (2, 0.5)

@@ -143,7 +143,7 @@ def test_a_tabular_policy_becomes_the_reference_times_the_exponential_of_its_rew
 
 
 def test_ppos_policy_becomes_the_same_and_its_critic_expects_what_that_is_worth():
-    """After which every answer is worth beta log Z, its KL deducted. By PPO's own judgement and objective."""
+    """Every answer is then worth beta log Z, its KL deducted. PPO's own judgement and objective are used."""
     torch.manual_seed(0)
     beta, n = 0.5, 512
     rewards = torch.tensor([0.0, 0.5, 1.0, 0.25], dtype=torch.float64)

@@ -57,7 +57,7 @@ def test_a_difference_of_point_seven_costs_what_the_papers_have(name, config, ex
     ],
 )
 def test_a_policy_that_is_its_reference_has_rewards_of_0_and_is_right_on_half(name, expected, reduction):
-    """Also when two passes over the same tokens round differently."""
+    """Two passes over the same tokens that round differently change nothing."""
     lengths, log_probs = [3, 7, 40, 1], [-6.0, -9.0, -80.0, -4.0]
     for noise in (0.0, 1e-6, -1e-6):
         reference = [value * (1 + noise * (-1) ** place) for place, value in enumerate(log_probs)]

@@ -86,7 +86,7 @@ def of_groups(weigh: Callable[[np.ndarray], np.ndarray], in_reward: bool, n: int
 
 @pytest.mark.parametrize("weigh", [adv.leave_one_out, adv.centred, adv.standardised])
 def test_groups_with_the_divergence_in_the_reward_find_the_best_policy(weigh):
-    """With any scale: at the best policy all answers have the same reward, so every advantage is 0."""
+    """Any scale finds it: all answers have the same reward at the best policy, so every advantage is 0."""
     torch.testing.assert_close(learned(of_groups(weigh, True)), best(), atol=0.01, rtol=0)
 
 

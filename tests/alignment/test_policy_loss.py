@@ -141,7 +141,7 @@ def test_the_preset_of_decoupled_clips_is_the_mean_of_tokens_with_a_wider_bound_
 
 
 def test_an_update_on_fresh_answers_has_the_gradient_of_reinforce_by_every_loss():
-    """At ratio 1 they differ in their reducer alone."""
+    """The losses differ in their reducer alone at ratio 1."""
     names = [name for name, spec in methods().items() if issubclass(spec.config, PolicyGradientConfig)]
     assert {"ppo", "rloo", "grpo", "reinforce_pp", "gdpo", "gspo", "cispo", "dapo", "sapo"} <= set(names)
     log_probs, a = torch.tensor([-1.0, -2, -0.1]).requires_grad_(), torch.tensor([1.0, 1, 1])

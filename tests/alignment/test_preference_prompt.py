@@ -76,7 +76,7 @@ def test_a_tokenizer_that_does_not_tell_the_verdicts_apart_is_refused():
 
 
 def test_what_both_verdicts_begin_with_belongs_to_the_question():
-    """With a tokenizer of bytes, both verdicts begin with the space before a verdict."""
+    """A tokenizer of bytes begins both verdicts with the space before a verdict."""
     bytes_only = Tokenizer(models.BPE())
     bytes_only.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
@@ -224,7 +224,7 @@ def test_what_is_right_as_often_as_it_states_is_calibrated():
 
 
 def test_a_table_of_verdicts_converges_to_the_share_of_those_who_prefer():
-    """If seven of ten prefer x to y, p(x, y) is 0.7 in both orders, and p(y, x) the rest; no other token is left."""
+    """p(x, y) is 0.7 in both orders where seven of ten prefer x to y, and p(y, x) the rest; no other token is left."""
     objective, logits = PreferenceObjective(), torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
     # (order, verdict) of each row: x is A in order 0 and as B in order 1.
     rows = [(0, 0)] * 7 + [(0, 1)] * 3 + [(1, 1)] * 7 + [(1, 0)] * 3

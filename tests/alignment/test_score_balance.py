@@ -43,7 +43,7 @@ def selected(rows, **changes):
 
 
 class Group:
-    """Only what an example reads of a rendered group."""
+    """The fields of a rendered group that an example reads."""
 
     prompt_ids, sequences, prompt = (1,), (), None
 

@@ -28,7 +28,8 @@ SHARING = [name for name, spec in methods().items() if training_of(spec.config(m
 
 
 def test_pair_and_group_methods_are_those_that_share() -> None:
-    """Also of a method that is added: one that takes pairs shares, unless it asks one question about both sides."""
+    """A method that is added follows suit: one that takes pairs shares, unless it asks one question about both
+    sides."""
     offline = {name: spec for name, spec in methods().items() if not issubclass(spec.config, OnlineConfig)}
     pairs = {name for name, spec in offline.items() if "preferences" in spec.data} - {"preference_model"}
     groups = {name for name, spec in methods().items() if getattr(spec.config(method=name), "answers", 1) > 1}

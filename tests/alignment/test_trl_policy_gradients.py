@@ -158,7 +158,7 @@ def test_grpos_loss_and_gradient_equal_trls(model, own_tokenizer, tmp_path, redu
     ],
 )
 def test_policy_losses_and_their_gradients_equal_trls(model, own_tokenizer, tmp_path, method, changes, named):
-    """With the KL that TRL adds, which these methods leave out."""
+    """The KL that TRL adds is included, which these methods leave out."""
     batch = answered(len(own_tokenizer), False, model)
     config = needed_method(method).config(method=method, **changes)
     loss, gradients = ours(model, batch, method=method, kl_weight=KL, kl_estimator="k3", **changes)

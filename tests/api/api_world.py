@@ -122,7 +122,7 @@ class ApiWorld:
         return run
 
     def kept_report(self, stage: str, document: dict[str, Any]) -> None:
-        """As Steerboard 0.1 left it: an evaluate run that has succeeded with a report, and no evaluation."""
+        """Leaves what Steerboard 0.1 left: an evaluate run that has succeeded with a report, and no evaluation."""
         run_id = uuid.UUID(self.get(f"runs/{stage}")["id"])
         with transaction(self.sessions) as session:
             run = session.get_one(Run, run_id)

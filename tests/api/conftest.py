@@ -13,7 +13,7 @@ __all__ = ["steerboard", "url"]
 
 @pytest.fixture
 def world(client: httpx.Client, sessions: sessionmaker[Session], project: Project) -> ApiWorld:
-    """With a base model `tiny` and preferences `hh`."""
+    """A world with a base model `tiny` and preferences `hh`."""
     made = ApiWorld(client, sessions, project)
     made.dataset("hh")
     made.model("tiny")

@@ -18,7 +18,7 @@ MODELS = {"tiny", "judge", "small"}
 
 @pytest.fixture
 def stocked(world: ApiWorld) -> ApiWorld:
-    """With a reward model, a model with a small window, and labelled rows without groups."""
+    """A world with a reward model, a model with a small window, and labelled rows without groups."""
     world.model("judge", "reward")
     small = world.model("small")
     with transaction(world.sessions) as session:

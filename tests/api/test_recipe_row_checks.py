@@ -29,7 +29,7 @@ def body(text: str = RECIPE, *settings: str, base: str = "tiny", **more: Any) ->
 
 
 def checks(world: ApiWorld, *arguments: Any, **more: Any) -> dict[str, Any]:
-    """By stages: the check's run, or why there is none."""
+    """The check's run, or why there is none, by stages."""
     row_checks = world.post("recipes/row-checks", body(*arguments, **more))
     return {" ".join(check["stages"]): check["not_checked"] or check["check"]["run_id"] for check in row_checks}
 

@@ -48,7 +48,8 @@ def test_groups_are_seeded_and_nobody_is_in_one_twice(world: ArenaWorld) -> None
 
 
 def test_those_about_whom_little_is_known_join_each_other(world: ArenaWorld) -> None:
-    """Only the first two of four have met. The others would be in 130 of 200 groups if the third joined by lot."""
+    """The first two of four are the only ones that have met. The others would be in 130 of 200 groups if the third
+    joined by lot."""
     made, key = world.arena(names=NAMES, sides=3), world.key("a key")
     with transaction(world.sessions) as session:
         session.add(user := User(name="anna"))

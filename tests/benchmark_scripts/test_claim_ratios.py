@@ -69,7 +69,7 @@ def steps(samplings: int, looks: dict[int, float] | None = None) -> list[dict[st
 
 
 def test_arithmetic_is_8_and_a_third_of_g_for_dt_and_20_and_g_for_ppo(claim):
-    """With models of one size and one epoch; a third of DT's samples are generated, and sampling costs 2."""
+    """Models have one size and train for one epoch; a third of DT's samples are generated, and sampling costs 2."""
     behind = [
         ledger(1, generate=(1, TOKENS // 3)),
         ledger(1, score=(1, TOKENS)),

@@ -79,5 +79,5 @@ def with_examples(synthetic: bool) -> PipelineReport:
 
 
 def kept(report: PipelineReport) -> PipelineReport:
-    """As it is read from what a stage of an earlier version kept."""
+    """The report as it is read from what a stage of an earlier version kept."""
     return read_report(report.model_dump(mode="json"))

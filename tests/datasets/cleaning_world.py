@@ -37,7 +37,7 @@ class Cleaning:
         self.client, self.sessions, self.folder = client, sessions, folder
 
     def dataset(self, rows: list[dict[str, Any]] = ROWS, name: str = "pairs", **more: Any) -> None:
-        """As a stage makes one, which cleans nothing."""
+        """Registers a dataset as a stage makes one, which cleans nothing."""
         path = self.folder / "rows.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         with transaction(self.sessions) as session:

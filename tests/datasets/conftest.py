@@ -66,7 +66,7 @@ def shared() -> Path:
 
 @pytest.fixture
 def runner(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> Iterator[ImportRunner]:
-    """In the API's process, as in `steerboard up`."""
+    """A runner in the API's process, as in `steerboard up`."""
     app.state.import_runner = ImportRunner(sessions, settings.model_copy(update={"retry_seconds": 0.1})).start()
     yield app.state.import_runner
     app.state.import_runner.stop()

@@ -37,7 +37,7 @@ def values_of(case: str) -> dict[str, Any]:
 
 
 def render(values: dict[str, Any], release: str = "board") -> list[Manifest]:
-    """As an install does it: first the schema of the values, then the templates."""
+    """Renders as an install does: first the schema of the values, then the templates."""
     with helm_python.Chart.load(CHART) as chart:
         chart.validate_schema(values)
         files = chart.render(values, name=release, namespace="ml")

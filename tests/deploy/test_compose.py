@@ -34,7 +34,7 @@ def compose_config(environment: Path, *options: str) -> subprocess.CompletedProc
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As the documentation makes it."""
+    """The environment file, made as the documentation describes."""
     made = subprocess.run(
         [ROOT / "deploy" / "compose" / "new-env", "https://board.internal"], capture_output=True, text=True, check=True
     )

@@ -21,7 +21,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def model_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """By role: sft, policy, preference, reward; and foreign and classifier."""
+    """A folder of models by role: sft, policy, preference, reward; and foreign and classifier."""
     folder = tmp_path_factory.mktemp("models")
     write_models(folder)
     return folder
@@ -29,7 +29,7 @@ def model_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def reader(up: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> Reader:
-    """In a project and a folder of their own."""
+    """A reader in a project and a folder of their own."""
     return Reader(up, tmp_path, tmp_path.name.replace("_", "-")[:40].strip("-"))
 
 

@@ -91,6 +91,6 @@ def arena_at(url: str, sessions: sessionmaker[Session], project: Project, browse
 def stage(
     dashboard: None, app: FastAPI, sessions: sessionmaker[Session], project: Project, browser: Browser
 ) -> Iterator[Stage]:
-    """On a server in this process: another one would import everything again."""
+    """The arena on a server in this process: another one would import everything again."""
     with served(app) as url, arena_at(url, sessions, project, browser) as made:
         yield made

@@ -52,7 +52,7 @@ def unfold(section: Locator) -> None:
 
 
 def go(page: Page, address: str) -> None:
-    """To another page of the dashboard that is open, as a link does: without loading all of it again."""
+    """Goes to another page of the open dashboard as a link does, without loading all of it again."""
     page.evaluate("address => history.pushState(null, '', address)", address)
     page.wait_for_function(
         "address => { const { status, resolvedLocation } = __TSR_ROUTER__.state;"
@@ -62,7 +62,8 @@ def go(page: Page, address: str) -> None:
 
 
 def settle(page: Page) -> None:
-    """Nothing loads any more, and no colour is in the middle of a transition. The wheel of a running run turns on."""
+    """Waits until nothing loads any more, and no colour is in the middle of a transition. The wheel of a running run
+    turns on."""
     page.wait_for_function("!document.querySelector('[aria-busy=true]')")
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # it begins later
     ends = "one.effect.getComputedTiming().endTime < Infinity"

@@ -47,7 +47,7 @@ def enter_evaluation(world: World) -> None:
 
 @dataclass
 class Campaign:
-    """As its owner sees it."""
+    """A campaign as its owner sees it."""
 
     world: World
     name: str

@@ -49,7 +49,7 @@ def answers(folder: Path, *models: str) -> Path:
 
 
 def judgments(folder: Path, name: str, won: int) -> Path:
-    """By a judge of pairs: `better` wins the first `won` prompts in both orders, `worse` the others."""
+    """Verdicts of a judge of pairs: `better` wins the first `won` prompts in both orders, `worse` the others."""
     rows = []
     for at in range(PROMPTS):
         winner = "model_1" if at < won else "model_2"

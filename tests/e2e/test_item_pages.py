@@ -1,4 +1,4 @@
-"""From a figure of the report to its items, one by one by keys, and to each judge's call, in a browser."""
+"""A figure of the report leads to its items, one by one by keys, and to each judge's call, in a browser."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ WHY = "it has not been calibrated, and needs an accuracy of at least 80% on know
 
 @pytest.fixture
 def page(rows_page: Page, sessions: sessionmaker[Session], project: Project) -> Page:
-    """At an evaluation in which judge `sure` prefers dt, and `untested` sft."""
+    """A page at an evaluation in which judge `sure` prefers dt, and `untested` sft."""
     made = Evaluated(sessions, project, name="weighed", prompts=PROMPTS)
     made.entrant("sft", letters=10)
     made.entrant("dt", letters=20)

@@ -1,4 +1,4 @@
-"""Before a recipe is started, a worker tokenises the rows of its training stages: what command and form then show."""
+"""A worker tokenises the rows of a recipe's training stages before it is started: what command and form then show."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class Read:
         ]
 
     def plain(self, sample: Drawn) -> float:
-        """By the model's own forward."""
+        """The log-probability by the model's own forward."""
         with torch.no_grad():
             logits = self.model(torch.tensor([sample.prompt + sample.answer])).logits[0, len(sample.prompt) - 1 : -1]
         log_probs = (logits.double() / self.temperature).log_softmax(-1)
@@ -176,7 +176,7 @@ def drawn(prompts: int, answers: int) -> list[Drawn]:
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 @pytest.mark.parametrize("name", CAUSAL)
 def test_log_probs_are_those_of_the_plain_forward(name, temperature):
-    """Also where the LM head's logits are capped behind it."""
+    """Logits that are capped behind the LM head are included."""
     read, answers = Read(CAUSAL[name], temperature), drawn(6, 4)
     positions: list[int] = []
     hook = read.model.get_input_embeddings().register_forward_hook(
@@ -204,7 +204,7 @@ def test_log_probs_are_those_of_the_plain_forward(name, temperature):
 
 
 def test_passes_are_those_of_all_answers_and_one_of_them_gives_the_same_alone():
-    """So that what is read after a kill is what would have been read before it."""
+    """A kill thus changes nothing: what is read after it is what would have been read before it."""
     answers = drawn(5, 6)
     whole = Read(CONFIGS["full"]).passes(answers, 100)
     again = Read(CONFIGS["full"])

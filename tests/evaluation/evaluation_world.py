@@ -170,7 +170,7 @@ class EvaluationWorld:
             )
 
     def trained_on(self, model: str, *datasets: str, kind: str = "train", method: str = "sft") -> None:
-        """As if a run with these datasets as its inputs had made the model."""
+        """Records that a run with these datasets as its inputs has made the model."""
         with transaction(self.sessions) as session:
             trained = session.scalars(select(Model).where(Model.name == model)).one()
             run = ended_run(

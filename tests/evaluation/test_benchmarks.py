@@ -11,7 +11,7 @@ BENCHMARK = {"config": {"run": "benchmark"}, "inputs": {"reward": "reward", "pai
 
 
 def bench_rows() -> list[dict[str, Any]]:
-    """As RewardBench publishes them."""
+    """Rows as RewardBench publishes them."""
     return [
         {
             "id": number,

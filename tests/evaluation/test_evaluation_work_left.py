@@ -22,7 +22,7 @@ def ranked(world: EvaluationWorld) -> str:
 
 
 def rank(world: EvaluationWorld, campaign: str, items: int) -> None:
-    """As if so many items had their rankings."""
+    """Gives this many items their rankings."""
     with transaction(world.sessions) as session:
         some = session.query(RankingItem.id).filter_by(campaign_id=uuid.UUID(campaign)).limit(items).all()
         for (id_,) in some:

@@ -39,7 +39,7 @@ def rows(n: int = 6, subsets: tuple[str, ...] = ("colours", "fruit")) -> Rows:
 
 @pytest.fixture
 def world(world: EvaluationWorld, folders: Path) -> EvaluationWorld:
-    """With `rival`, which gives the opposite of each reward that `reward` gives."""
+    """A world with `rival`, which gives the opposite of each reward that `reward` gives."""
     if not (folders / "rival").exists():
         shutil.copytree(folders / "reward", folders / "rival")
         weights = load_file(folders / "rival" / "model.safetensors")

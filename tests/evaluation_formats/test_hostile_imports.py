@@ -26,7 +26,7 @@ EVERY = [
 
 @pytest.fixture
 def asked(world: FormatsWorld) -> FormatsWorld:
-    """With one question and an entrant."""
+    """A world with one question and an entrant."""
     world.questions(1)
     world.entrants("m")
     return world

@@ -69,7 +69,7 @@ def test_scores_are_kept_as_they_are_stored(world: FormatsWorld) -> None:
 
 
 def test_rows_that_were_left_out_count_against_the_judge(world: FormatsWorld) -> None:
-    """By the rule of `steerboard figures`; a row without an id is not taken by its place."""
+    """The rule is that of `steerboard figures`; a row without an id is not taken by its place."""
     world.questions(20)
     world.entrants("m")
     rows = [single(81 + n, "m", 5 if n < 18 else 11) for n in range(20)]

@@ -113,7 +113,7 @@ def test_a_hostile_text_makes_a_pdf_of_nothing_but_text() -> None:
 
 
 def written(text: str) -> Document:
-    """With the text wherever one can be."""
+    """A document with the text in every place that takes one."""
     grid = Grid(text, (text, "n"), ((Cell(text), Cell("1", text)),), note=text)
     blocks = (Text(text), Items(text, (text,)), grid)
     return Document(text, text, text, ((text, text),), (text,), blocks, (Fold(text, text, blocks),))

@@ -60,7 +60,7 @@ def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
 
 @pytest.fixture
 def anybody(app: FastAPI) -> Iterator[TestClient]:
-    """Without an account."""
+    """A client without an account."""
     with AppClient(app) as stranger:
         yield stranger
 

@@ -77,7 +77,7 @@ class Result:
 
     @property
     def losses(self) -> dict[int, float]:
-        """By step."""
+        """The loss of each step."""
         return {step: value for (name, step), value in self.metrics.items() if name == "loss"}
 
 
@@ -140,7 +140,7 @@ class Stack:
             ).id
 
     def _base_folder(self, session: Session, folder: Path, config: dict[str, Any]) -> Path:
-        """By the base stage, in this process, which has imported torch."""
+        """Makes the model by the base stage in this process, which has imported torch."""
         from steerboard_workers.stages import base
         from steerboard_workers.stages.runtime import EventWriter, Stage
 

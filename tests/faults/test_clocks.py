@@ -161,7 +161,7 @@ def test_who_waits_for_a_home_that_is_in_use_gives_up_in_time(clock: WrongClock,
 
 
 def claim(stack: Stack, lease_seconds: float) -> uuid.UUID | None:
-    """By a worker that never renews."""
+    """Claims the next run for a worker that never renews."""
     with transaction(stack.sessions) as session:
         claimed = claims.claim_next(
             session, pool="default", owner="nobody", worker="nobody", devices=0, lease_seconds=lease_seconds

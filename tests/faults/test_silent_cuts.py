@@ -24,7 +24,7 @@ KINDS = ["frozen", "forgotten"]
 
 @pytest.fixture
 def database(stack: Stack) -> Iterator[Forwarder]:
-    """Between workers and Postgres; this process is not cut off."""
+    """A forwarder between workers and Postgres; this process is not cut off."""
     url = make_url(stack.environment["STEERBOARD_DATABASE_URL"])
     host = url.query.get("host")
     forwarder = Forwarder(f"{host}/.s.PGSQL.{url.query.get('port', 5432)}" if host else str(url.port or 5432))
@@ -37,7 +37,7 @@ def database(stack: Stack) -> Iterator[Forwarder]:
 
 @pytest.fixture
 def broker(stack: Stack) -> Iterator[Forwarder]:
-    """Between workers and Redis, likewise."""
+    """A forwarder between workers and Redis; this process is not cut off."""
     url = stack.environment["STEERBOARD_REDIS_URL"]
     parts = urlsplit(url)
     forwarder = Forwarder(parts.path if parts.scheme == "unix" else str(parts.port or 6379))

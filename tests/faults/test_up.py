@@ -78,7 +78,7 @@ def up(home: Path, stack: Stack) -> Iterator[Up]:
 
 
 def stack_of(up: Up, shared: Shared) -> Stack:
-    """To look into a running `steerboard up` and give it work."""
+    """A stack that looks into a running `steerboard up` and gives it work."""
     sessions = make_sessions(make_engine(EmbeddedServers(up.home).database_url))
     with transaction(sessions) as session:
         project_id = session.scalars(select(Project.id)).one()

@@ -60,7 +60,8 @@ def changed(
 def latest(
     rows: list[Row], key: Callable[[Row], Hashable], parsed: Callable[[Row], bool] = lambda row: True
 ) -> dict[Hashable, Row]:
-    """In the order of the rows that count. A row that was not `parsed` takes the place of none that was."""
+    """The newest row of each key, in the order of the rows that count. A row that was not `parsed` takes the place of
+    none that was."""
     newest: dict[Hashable, Row] = {}
     for row in rows:
         if isinstance(row, dict) and (key(row) not in newest or parsed(row) >= parsed(newest[key(row)])):

@@ -117,7 +117,7 @@ def test_a_battle_of_a_model_with_itself_counts_for_nothing() -> None:
 
 
 def test_draws_without_a_battle_of_a_model_say_nothing_of_it() -> None:
-    """With one battle among 60, a third of the draws have none: they are not evidence for a win rate of 50."""
+    """A third of the draws have no battle where it has one among 60: they are not evidence for a win rate of 50."""
     battles = [Battle("m", "base", value % 2) for value in range(60)]
     rare = next(
         rate for rate in arena_hard.win_rates([*battles, Battle("rare", "base", 0)], "base") if rate.model == "rare"

@@ -43,7 +43,7 @@ def difficulties(path: Path, number: int) -> Path:
 
 
 def test_annotations_give_the_figures_of_the_table_that_was_made_of_them(published: Path, tmp_path: Path) -> None:
-    """In both d is the baseline's length less the model's, as in the gamed rows and the published weights."""
+    """d is in both the baseline's length less the model's, as in the gamed rows and the published weights."""
     folder = published / "alpaca_eval"
     with gzip.open(folder / "preferences_compact.csv.gz", "rt") as file:
         table = [row for row in csv.DictReader(file) if row["model"] == "claude-2"]

@@ -56,7 +56,7 @@ def test_grades_without_a_judge(published: Path, tmp_path: Path, changes: list[C
 @given(CHANGES)
 @mutated
 def test_games_against_a_baseline(tmp_path: Path, changes: list[Change]) -> None:
-    """For two models the maximum likelihood is the share of the win, however strong."""
+    """The maximum likelihood of two models is the share of the win, however strong."""
     draw = random.Random(3)
     labels = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
     whole = [

@@ -137,7 +137,7 @@ def test_contradicting_rows_in_no_order_are_invalid_until_an_option_decides(
 
 
 def _without_counts(value: Any) -> Any:
-    """Without what counts rows, and not what they say."""
+    """The figures without those that count rows instead of what is in them."""
     if isinstance(value, dict):
         counts = ("superseded", "verdicts", "judges", "file")
         return {key: _without_counts(value) for key, value in value.items() if key not in counts}

@@ -11,7 +11,7 @@ from figures.figures_runner import figures, printed, write
 
 
 def games(question: int, model: str, *labels: str) -> dict[str, Any]:
-    """In the first game the baseline is A."""
+    """The games of a question; the baseline is A in the first one."""
     row = {"uid": str(question), "model": model, "judge": "j", "baseline": "base"}
     return {**row, "games": [{"score": label} for label in labels]}
 

@@ -52,7 +52,7 @@ def test_llmbar_agreement_equals_the_published_statistics(published: Path) -> No
 
 
 def test_llmbar_kappa_is_one_for_an_evaluator_that_is_always_right() -> None:
-    """By the published coding it is not."""
+    """The published coding gives less."""
     rows: list[llmbar.Row] = [(1, 1, 1), (2, 2, 2), (1, 1, 1), (2, 2, 2)]
     assert llmbar.agreement(rows).kappa_12 == 1
     published_one = llmbar.published_kappas(rows).order_12

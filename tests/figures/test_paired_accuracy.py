@@ -55,7 +55,7 @@ def test_one_group_has_the_interval_of_its_items() -> None:
 
 
 def test_the_weighted_test_and_interval_hold_what_they_say() -> None:
-    """Over samples of two models that are equally good in every group: 5% of the tests are below 5%, and 95% of the
+    """Samples are of two models that are equally good in every group: 5% of the tests are below 5%, and 95% of the
     intervals have the true difference, 0."""
     random = np.random.default_rng(7)
     small, covered, samples = 0, 0, 600

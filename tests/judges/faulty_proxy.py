@@ -63,7 +63,7 @@ class FaultyProxy:
             return sum(len(texts) for texts in self.answered.values())
 
     def hold(self) -> None:
-        """From now on requests come in, but nothing goes out, be it an answer or a fault."""
+        """Lets requests in from now on, but nothing out, be it an answer or a fault."""
         self._open.clear()
 
     def drop_and_go_on(self) -> None:
@@ -98,7 +98,7 @@ class FaultyProxy:
 
     @contextmanager
     def request(self, connection: socket.socket) -> Iterator[None]:
-        """While one is under way."""
+        """Counts a request while it is under way."""
         with self.lock:
             self._under_way[connection] = time.monotonic(), self._generation
         try:
@@ -108,7 +108,7 @@ class FaultyProxy:
                 del self._under_way[connection]
 
     def may_answer(self, connection: socket.socket) -> bool:
-        """Once nothing is held any more: whether someone still waits for the answer, and will for a while."""
+        """Waits until nothing is held any more; whether someone still waits for the answer, and will for a while."""
         with self.lock:
             began, generation = self._under_way[connection]
         while not self._open.wait(0.02):
@@ -123,7 +123,8 @@ class FaultyProxy:
         return False
 
     def stall(self, connection: socket.socket) -> None:
-        """Until the client gives up. Its death, which is not counted, comes while requests are `fresh`."""
+        """Keeps the connection open until the client gives up. Its death, which is not counted, comes while requests
+        are `fresh`."""
         with self.lock:
             began, _ = self._under_way[connection]
         while not gone(connection) and not self.closing.is_set():

@@ -167,7 +167,7 @@ class JudgeWorld:
 
 
 def completion(text: str | None, *, reason: str | None = "stop", logprobs: Any = None, **message: Any) -> Answer:
-    """As an OpenAI-compatible server answers."""
+    """An answer as an OpenAI-compatible server gives it."""
     choice: dict[str, Any] = {
         "index": 0,
         "message": {"role": "assistant", "content": text, **message},

@@ -91,7 +91,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def wait_until_served(url: str, folder: Path, seconds: float = PATIENCE) -> None:
-    """Also until the model is loaded: the server loads it before it listens."""
+    """Waits until the model is loaded, too: the server loads it before it listens."""
 
     def is_healthy() -> bool:
         try:

@@ -47,7 +47,7 @@ def assert_all_opens(engine: Engine, keys: Secrets) -> None:
 
 @pytest.fixture
 def sealed(world: KeptWorld, engine: Engine) -> Engine:
-    """Also an answer that is kept for retries, and one of an older version, in clear."""
+    """A database that also has an answer that is kept for retries, and one of an older version, in clear."""
     with engine.begin() as connection:
         for key, body in (("a", f'{{"sealed": "{world.secrets.seal("an answer")}"}}'), ("b", '{"json": 1}')):
             connection.execute(

@@ -79,7 +79,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def shell(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """On a copy of that home."""
+    """A shell on a copy of that home."""
     for name in [name for name in os.environ if name.startswith("STEERBOARD_")]:
         monkeypatch.delenv(name)
     shutil.copytree(kept / "home", tmp_path / "home", ignore=shutil.ignore_patterns("run"), symlinks=True)

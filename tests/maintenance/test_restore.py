@@ -36,7 +36,7 @@ def test_a_database_with_anything_in_it_is_refused_also_if_it_came_meanwhile(pla
     place.back_up()
 
     def fill(_: str) -> None:
-        """Once the backup is verified, a `steerboard up` begins on the same database."""
+        """A `steerboard up` begins on the same database once the backup is verified."""
         migrations.migrate(place.empty)
 
     with pytest.raises(NotEmpty):
@@ -69,7 +69,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_written(place: Place) ->
 
 
 def test_a_restore_that_was_killed_leaves_an_empty_database_and_the_next_one_works(place: Place) -> None:
-    """At its last step of all, with the files and the key in place and every row copied."""
+    """The kill comes at the very last step, with the files and the key in place and every row copied."""
     place.back_up(keys=place.world.secrets)
     code = (
         "import os, sys; from pathlib import Path; from sqlalchemy import create_engine\n"
@@ -90,7 +90,7 @@ def test_a_restore_that_was_killed_leaves_an_empty_database_and_the_next_one_wor
 
 
 def test_a_backup_of_an_older_schema_is_brought_to_this_one_with_its_rows(place: Place) -> None:
-    """As if the original had been updated where it was: migrations also work on the rows that they find."""
+    """The result is that of updating the original where it was: migrations also work on the rows that they find."""
     with place.engine.begin() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))

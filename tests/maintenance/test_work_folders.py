@@ -1,4 +1,4 @@
-"""On a worker's own disk, what a run may still need stays, and the rest goes."""
+"""A worker's own disk keeps what a run may still need, and the rest goes."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ RUN = f"{PROJECT}/marks/run/sft-1/comments"
 
 @pytest.fixture(autouse=True)
 def run(sessions: sessionmaker[Session], project: Project) -> str:
-    """With a rule for mentions, and the members `bob` and `eve.x`."""
+    """A run in a project with a rule for mentions, and the members `bob` and `eve.x`."""
     with transaction(sessions) as session:
         for name in ("bob", "eve.x"):
             members.add(session, project, name, "viewer")

@@ -100,7 +100,7 @@ class NoticeWorld:
         return sent
 
     def let_time_pass(self, column: str = "next_attempt_at") -> None:
-        """Until pending deliveries are due again, or leases have expired."""
+        """Lets time pass until pending deliveries are due again, or leases have expired."""
         with transaction(self.sessions) as session:
             past = f"UPDATE notice_deliveries SET {column} = clock_timestamp() - interval '1 s'"
             session.execute(text(f"{past} WHERE state = 'pending'"))

@@ -21,7 +21,7 @@ from support.servers.other_server import Answer, OtherServer, Seen
 
 
 def verified(secret: str, seen: Seen) -> bool:
-    """By the text of the Standard Webhooks specification."""
+    """Whether the signature fits, by the text of the Standard Webhooks specification."""
     headers = seen.headers
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + seen.body
     key = base64.b64decode(secret.removeprefix("whsec_"))

@@ -1,4 +1,4 @@
-"""When what happens now goes out."""
+"""The time at which what happens now goes out."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class OpenAIWorld:
         return client.files.create(file=(name, lines(rows)), purpose="fine-tune").id
 
     def import_files(self) -> None:
-        """As the API's own background does: imports in their processes, then the jobs that waited for them."""
+        """Works as the API's own background does: imports in their processes, then the jobs that waited for them."""
         while True:
             with transaction(self.sessions) as session:
                 lease = import_claims.claim_next(session, 60, 3)

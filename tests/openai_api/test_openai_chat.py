@@ -43,7 +43,7 @@ def asked(world: OpenAIWorld) -> list[PlaygroundAnswer]:
 
 
 def say(world: OpenAIWorld, **values: Any) -> claims.Claim[Comparison]:
-    """As a worker writes to the next question."""
+    """Writes to the next question as a worker does."""
 
     def taken() -> claims.Claim[Comparison] | None:
         with transaction(world.sessions) as session:

@@ -1,4 +1,4 @@
-"""By which names a server is reached, so that no other site's name can stand in for its own."""
+"""The names by which a server is reached, so that no other site's name can stand in for its own."""
 
 from __future__ import annotations
 

@@ -72,6 +72,8 @@ def test_a_planted_word_is_found(tmp_path: Path, name: str, text: str, line: int
         ("a.py", '"""From a folder to a model."""\n', 1, "From"),
         ("a.py", 'def f():\n    """As the caller sees it."""\n', 2, "As"),
         ("a.py", 'def f():\n    """Before the first step."""\n', 2, "Before"),
+        ("a.py", 'def f():\n    """Until it has ended."""\n', 2, "Until"),
+        ("a.py", 'def test_f():\n    """And with dropout, a reference gives the same."""\n', 2, "And"),
         ("a.py", "x = 1\n# Of a folder.\ny = 2\n", 2, "Of"),
         ("a.py", "class A:\n    x = 1\n\n    #: Those of a run.\n    y = 2\n", 4, "Those"),
         ("a.py", 'x = Field(\n    description="Of the noise."\n)\n', 2, "Of"),

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """In a thread of its own: in this one, a browser of earlier tests has its loop running."""
+    """Runs in a thread of its own: a browser of earlier tests has its loop running in this one."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 

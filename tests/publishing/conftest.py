@@ -37,7 +37,7 @@ _WINDOW = 256
 
 @pytest.fixture
 def hub(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Iterator[PushHub]:
-    """Also this process's, for pulls; no token in any environment."""
+    """A hub that is also this process's, for pulls; no environment has a token."""
     with push_hub() as made:
         for name, value in made.environment(token=None).items():
             monkeypatch.setenv(name, value)

@@ -1,4 +1,4 @@
-"""From a request to what a hub has, and back: cards, tokens, and the run of a worker."""
+"""Pushes from a request to what a hub has, and back: cards, tokens, and the run of a worker."""
 
 from __future__ import annotations
 

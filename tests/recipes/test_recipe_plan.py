@@ -1,4 +1,4 @@
-"""From text to plan: what a recipe implies, and how it is overridden."""
+"""The plan of a text: what a recipe implies, and how it is overridden."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_a_worker_that_cannot_start_says_why_and_shows_no_traceback(settings: Se
 def test_every_start_sweeps_what_killed_processes_left_behind(
     arguments: list[str], settings: Settings, engine: Engine, tmp_path: Path
 ) -> None:
-    """Even one that fails: `up` for its port, the others for the schema."""
+    """A start that fails sweeps, too: `up` fails for its port, the others for the schema."""
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     temporary = tmp_path / "temporary"

@@ -11,6 +11,6 @@ from support.servers.app_client import AppClient
 
 @pytest.fixture
 def anybody(app: FastAPI) -> Iterator[TestClient]:
-    """Without an account."""
+    """A client without an account."""
     with AppClient(app) as stranger:
         yield stranger

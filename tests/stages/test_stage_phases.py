@@ -9,7 +9,7 @@ from steerboard_contracts.watching.ledger import Phase, PhaseTime
 
 
 def phases_of(result: Result) -> dict[Phase, PhaseTime]:
-    """As the platform has them in the end: what was reported last."""
+    """The phases as the platform has them in the end: what was reported last."""
     assert isinstance(result.last, Succeeded), result.last
     spent = result.events[-2]
     assert isinstance(spent, Spent)

@@ -130,7 +130,7 @@ def test_the_end_in_a_long_tail_is_further_out_but_never_beyond_the_items():
 
 @pytest.mark.parametrize(("items", "least"), [(8, 0.88), (10, 0.88), (20, 0.9)])
 def test_means_of_populations_with_a_long_tail_are_covered(items, least):
-    """In 90 to 93% of lognormal samples; percentiles alone cover 83 to 89%."""
+    """The interval covers 90 to 93% of lognormal samples; percentiles alone cover 83 to 89%."""
     random, inside = np.random.default_rng(5), 0
     for _ in range(600):
         interval = mean_interval(random.lognormal(size=items))
@@ -194,7 +194,7 @@ def test_a_win_rate_with_ties_has_tangos_interval():
 
 @pytest.mark.parametrize(("wins", "ties", "losses"), [(48, 460, 41), (3, 2, 1), (0, 30, 4), (9, 1, 0)])
 def test_the_ends_of_a_win_rate_are_where_the_score_test_rejects(wins, ties, losses):
-    """With the share of losses that makes the counts most likely by maximising their likelihood."""
+    """The share of losses is the one that makes the counts most likely, found by maximising their likelihood."""
     n, rate = wins + ties + losses, win_rate_interval(wins, ties, losses)
     for end in (rate.low, rate.high):
         d = 2 * end - 1
@@ -213,7 +213,7 @@ def test_the_ends_of_a_win_rate_are_where_the_score_test_rejects(wins, ties, los
     ("wins", "ties"), [(0.5, 0.2), (0.3, 0.6), (0.05, 0.9), (0.75, 0.2), (0.55, 0.0), (0.95, 0.04), (0.01, 0.04)]
 )
 def test_win_rates_with_ties_are_covered(wins, ties, n):
-    """In 92.5 to 100% of 4000 samples each, as simulated apart from this."""
+    """The interval covers 92.5 to 100% of 4000 samples each, as simulated apart from this."""
     drawn = np.random.default_rng(7).multinomial(n, [wins, ties, 1 - wins - ties], size=1000)
     inside = 0
     for counts, times in zip(*np.unique(drawn, axis=0, return_counts=True), strict=True):
@@ -250,7 +250,7 @@ def test_verdicts_of_an_item_that_are_independent_count_in_full():
 
 @pytest.mark.parametrize("verdicts", [2, 6])
 def test_win_rates_of_several_verdicts_an_item_are_covered(verdicts):
-    """In 92 to 98% of samples; as independent verdicts they would be in 70 to 90%."""
+    """The interval covers 92 to 98% of samples; it would cover 70 to 90% if verdicts were taken as independent."""
     random, inside = np.random.default_rng(6), 0
     items = np.repeat(np.arange(20), verdicts).tolist()
     for _ in range(500):

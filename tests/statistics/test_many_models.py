@@ -62,7 +62,7 @@ def test_models_that_meet_only_their_neighbours_are_rated_as_by_a_dense_design(m
 
 
 def test_every_draw_of_a_ladder_reaches_its_maximum() -> None:
-    """At the maximum each model has won as much as its ratings say, here 0.01 of a battle apart at most."""
+    """Each model has won at the maximum as much as its ratings predict, here 0.01 of a battle apart at most."""
     pairs = []
     for a in range(150):
         pairs += [PairedComparison(f"m{a:03d}", f"m{a + 1:03d}", value) for value in [1.0] * 9 + [0.0]]

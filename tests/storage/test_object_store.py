@@ -214,7 +214,7 @@ def test_more_files_than_one_answer_holds_are_listed_and_removed(s3: S3Server) -
 
 @pytest.mark.long
 def test_memory_stays_bounded_while_a_large_file_goes_through(s3: S3Server, tmp_path: Path) -> None:
-    """In a process of its own, for the server keeps the objects in this one."""
+    """The file goes through a process of its own, because the server keeps the objects in this one."""
     (tmp_path / "m").mkdir()
     with (tmp_path / "m" / "large").open("wb") as file:
         file.truncate(400 << 20)

@@ -105,7 +105,7 @@ def test_old_ones_are_cleared(store: ArtifactStore, homes: list[Path]) -> None:
 def test_a_worker_finds_the_log_probs_that_another_has_computed(
     client: httpx.Client, sessions: sessionmaker[Session], project: Project, settings: Settings, tmp_path: Path
 ) -> None:
-    """By the store that both have: neither sees the other's disk."""
+    """The store that both have is the only way: neither sees the other's disk."""
     sys.path.append(str(Path(__file__).parents[1] / "evaluation"))
     from evaluation_world import EvaluationWorld, write_models
 

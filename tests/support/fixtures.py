@@ -115,7 +115,7 @@ def redis_url(servers: Servers) -> str:
 
 @pytest.fixture
 def settings(home: Path, database_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
-    """Also in the environment, for `get_settings` and for processes that a test starts."""
+    """Settings that are also in the environment, for `get_settings` and for processes that a test starts."""
     monkeypatch.setenv("STEERBOARD_HOME", str(home))
     monkeypatch.setenv("STEERBOARD_DATABASE_URL", database_url)
     monkeypatch.setenv("STEERBOARD_REDIS_URL", redis_url)
@@ -127,13 +127,13 @@ def settings(home: Path, database_url: str, redis_url: str, monkeypatch: pytest.
 
 @pytest.fixture(scope="session")
 def shared_engine(shared_database: SharedDatabase) -> Engine:
-    """To compile the same statements for each test would take longer than to execute them."""
+    """One engine for all tests: compiling the same statements for each would take longer than executing them."""
     return make_engine(shared_database.url)
 
 
 @pytest.fixture
 def engine(settings: Settings, shared_engine: Engine) -> Iterator[Engine]:
-    """Without connections of an earlier test."""
+    """The engine without connections of an earlier test."""
     yield shared_engine
     shared_engine.dispose()
 
@@ -171,7 +171,7 @@ def app(shared_app: FastAPI, settings: Settings, sessions: sessionmaker[Session]
 
 @pytest.fixture
 def own_app(settings: Settings, sessions: sessionmaker[Session], project: Project) -> Iterator[FastAPI]:
-    """For a test that adds routes."""
+    """An app for a test that adds routes."""
     made = create_app(settings, sessions=sessions)
     yield made
     made.state.import_processes.close()

@@ -91,7 +91,7 @@ class TrackerWorld(World):
 
     @contextmanager
     def exporting(self) -> Iterator[None]:
-        """As the server does it."""
+        """Exports as the server does."""
         exporters = Exporters(self.sessions, self.settings, self.secrets)
         exporters.start()
         try:

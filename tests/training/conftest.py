@@ -23,7 +23,7 @@ WORDS = tuple(_TEXT.split())
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread():
-    """For fixtures of a module, too: on some processors results depend on the number of threads."""
+    """Fixtures of a module have one thread, too: results depend on the number of threads on some processors."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -81,7 +81,7 @@ def test_log_probs_are_the_models_own_whatever_the_architecture(make_stage, name
 
 @pytest.mark.parametrize(("student", "teacher"), [("llama", "gemma2"), ("gemma2", "mistral"), ("gpt2", "llama")])
 def test_distributions_of_two_architectures_are_compared_each_laid_out_in_its_own_way(make_stage, student, teacher):
-    """Also where logits are capped after the head, and where one takes padding that the other does without."""
+    """Cases include logits that are capped after the head, and padding that one takes and the other does without."""
     torch.manual_seed(0)
     modules = [PolicyModule(AutoModelForCausalLM.from_config(CONFIGS[name])).eval() for name in (student, teacher)]
     batch = examples(1)
@@ -134,7 +134,7 @@ def test_rewards_are_the_models_own_whatever_the_architecture(make_stage, name, 
 
 
 def found_batcher(make_stage, model, precision: str) -> tuple[Batcher, bool | None]:
-    """As a training run finds it, where forwards return float32 though they round to bf16 inside."""
+    """The batcher as a training run finds it, where forwards return float32 though they round to bf16 inside."""
     torch.manual_seed(0)
     if model.can_generate():
         module, config = PolicyModule(model), DpoConfig(method="dpo", precision=precision)

@@ -252,7 +252,7 @@ def test_a_broken_steerboard_json_is_named(make_stage, folder):
 
 def test_a_panic_of_the_tokenizers_is_the_models_fault_and_a_full_memory_is_not():
     class PanicException(BaseException):
-        """As pyo3 has it: no module of Python's names its own."""
+        """The exception as pyo3 has it, which no module of Python names."""
 
     with pytest.raises(BadModel), its_own_fault("it"):
         raise PanicException("index out of bounds")

@@ -77,7 +77,7 @@ def test_what_is_asked_in_the_middle_of_training_stays_as_it_was(make_toy, base_
 
 
 def test_a_frozen_model_takes_no_gradient_and_no_dropout(make_toy, base_model, tmp_path):
-    """With dropout in its config a reference gives what it gives without."""
+    """A reference with dropout in its config gives what it gives without."""
     with_dropout = with_config(base_model, tmp_path / "model", attention_dropout=0.5)
     first = ran(make_toy({"anchor": with_dropout}, max_steps=1))[1]
     assert first["z"] == pytest.approx(0.0, abs=1e-4)
@@ -209,7 +209,7 @@ def test_other_code_or_another_version_of_a_library_is_another_entry(tmp_path, m
 
 
 def test_other_weights_or_another_adapter_are_another_reference(make_toy, make_stage, base_model, tmp_path):
-    """By the files themselves, whatever the input calls them."""
+    """The files themselves decide, whatever the input calls them."""
     AcceleratorState._reset_state(reset_partial_state=True)
     config = {
         "run": "train",
@@ -298,7 +298,7 @@ def test_the_check_names_the_first_row_that_differs():
 def test_a_run_that_stops_early_reads_the_reference_for_what_it_learns_and_evaluates_only(
     make_toy, other_model, monkeypatch
 ):
-    """With the figures of one that read it for all rows."""
+    """The figures are those of a run that read it for all rows."""
     read: set[int] = set()
     used: set[int] = set()
     add, prepare = LogProbCache.add, toy_pairs.ToyObjective.prepare

@@ -37,7 +37,7 @@ def test_every_micro_batch_sees_the_figure_of_its_global_batch(make_toy, referen
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", ["ddp", "zero2", "zero3"])
 def test_two_processes_see_the_figure_of_both(make_stage, wide_model, make_toy, toy_package, tmp_path, strategy):
-    """And read the frozen models alike, each of them one part."""
+    """Both read the frozen models alike, each of them one part."""
     from running import changed_weights
 
     other = changed_weights(wide_model, tmp_path / "model", 0.05)

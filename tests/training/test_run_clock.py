@@ -1,4 +1,4 @@
-"""When a run's steps were taken, over its attempts."""
+"""The times of a run's steps, over its attempts."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_a_policy_and_its_critic_come_out_as_two_models(make_toy):
 
 
 def test_the_critic_starts_from_its_own_input_and_has_its_own_learning_rate(make_toy, other_model):
-    """At rate 0 it stays what it was; the policy learns all the same, as it does with a critic that learns."""
+    """The critic stays what it was at rate 0; the policy learns all the same, as it does with a critic that learns."""
     still = make_toy({"critic": other_model}, method="toy_critic", critic_rate=0.0)
     ran(still)
     moving = make_toy({"critic": other_model}, method="toy_critic")

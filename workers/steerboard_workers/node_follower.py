@@ -61,7 +61,7 @@ class Follower:
         self._look_seconds = min(settings.heartbeat_seconds, settings.lease_seconds / 4)
 
     def follow(self) -> None:
-        """Until `stopping`. An attempt is taken part in once."""
+        """Follows the first node until `stopping`. An attempt is taken part in once."""
         before: Claim | None = None
         while not self._stopping.wait(0.2 if before is None else self._look_seconds):
             try:
@@ -149,7 +149,7 @@ class Follower:
         return f"{claim.run_id}/node{self._group.node}"
 
     def _watch(self, claim: Claim, stage: StageProcess) -> bool:
-        """Until the stage has ended (True), or its attempt is over for the first node."""
+        """Watches until the stage has ended (True), or its attempt is over for the first node."""
         deadline = guardian.now() + STAGE_SHARE * self._settings.lease_seconds
         stage.extend(deadline)
         looked = guardian.now()

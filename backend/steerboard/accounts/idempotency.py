@@ -29,7 +29,7 @@ _CHUNK = 1 << 20
 
 
 class Replay(Exception):
-    """Not an error: the answer is already known."""
+    """The answer is already known; this is not an error."""
 
     def __init__(self, status: int, body: Any) -> None:
         super().__init__(status)

@@ -31,7 +31,7 @@ class Conversation:
     turns: list[Exchange] = field(default_factory=list)
 
     def first(self, turns: int | None) -> Conversation:
-        """So many turns of it; null is all. Raises `UnknownTurn`."""
+        """The conversation's first `turns` turns; None gives all. Raises `UnknownTurn`."""
         if turns is not None and turns > len(self.turns):
             raise UnknownTurn(f"the battle has no turn {turns}", hint=f"The last one is {len(self.turns)}.")
         return Conversation(self.sides, self.turns[:turns])

@@ -51,7 +51,7 @@ def mcp(
 def _serve_http(
     url: str, project: str | None, host: str, port: int, allowed_hosts: list[str], allowed_origins: list[str]
 ) -> None:
-    """Until SIGTERM or SIGINT."""
+    """Serves until SIGTERM or SIGINT."""
     import uvicorn
 
     from steerboard.cli.server.listening import bind

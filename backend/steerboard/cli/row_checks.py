@@ -70,7 +70,7 @@ def _no_worker(pool: str) -> str:
 
 
 def _wait(client: Client, checks: Sequence[dict[str, Any]]) -> bool:
-    """Until they have ended, or for some seconds; whether there was anything to wait for."""
+    """Waits until they have ended, or for some seconds. Returns whether there was anything to wait for."""
     waiting = [check["run_id"] for check in checks if check["state"] in _UNDER_WAY]
     deadline = time.monotonic() + _CHECK_SECONDS
     for run in waiting:

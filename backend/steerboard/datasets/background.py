@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 
 def prepare_all(sessions: sessionmaker[Session], stopping: threading.Event) -> None:
-    """Until nothing is left, or `stopping` is set. Each dataset and each segment is a transaction of its own, so this
-    may end at any moment, and any number of processes may do it at once."""
+    """Prepares datasets until nothing is left, or `stopping` is set. Each dataset and each segment is a transaction of
+    its own, so this may end at any moment, and any number of processes may do it at once."""
     failed: set[int] = set()
     steps: tuple[Callable[[Session], bool], ...] = (make_next, lambda session: index_next(session, failed))
     for step in steps:

@@ -129,7 +129,7 @@ async def _take_unless_gone(request: Request, slots: FairSlots, caller: str) -> 
 
 
 async def departure_of(request: Request) -> None:
-    """Until the client has closed the connection. A body was read before."""
+    """Waits until the client has closed the connection. A body was read before."""
     try:
         while (await request.receive())["type"] != "http.disconnect":
             pass

@@ -62,7 +62,7 @@ def knows(revision: str) -> bool:
 
 
 def lock(connection: Connection) -> None:
-    """Until the transaction ends, no one else changes the schema."""
+    """No one else changes the schema until the transaction ends."""
     connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
 
 

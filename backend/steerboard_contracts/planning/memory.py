@@ -223,7 +223,7 @@ def _activations(shape: ModelShape, load: TrainingLoad) -> int:
 
 
 def _logits(shape: ModelShape, load: TrainingLoad) -> int:
-    """And on a GPU a float32 copy, which a CPU makes of a few rows at a time."""
+    """The bytes of the logits and, on a GPU, of a float32 copy, which a CPU makes of a few rows at a time."""
     elements = min(load.positions * shape.vocabulary, _LOGITS_AT_ONCE if load.on_gpu else _LOGITS_AT_ONCE_ON_CPU)
     return elements * (2 * (_BF16 if load.mixed else _FP32) + (_FP32 if load.on_gpu else 0))
 

@@ -31,7 +31,7 @@ class PlannedRung(BaseModel):
 
 
 class PlannedHalving(BaseModel):
-    """After each rung the best 1 / `factor` of its stages continue, by `figure` in their summaries. A stage that
+    """The best 1 / `factor` of each rung's stages continue after it, by `figure` in their summaries. A stage that
     several variants share counts once. The last rung is that of the sweep's own stages."""
 
     figure: str

@@ -168,7 +168,8 @@ def _verdict(game: Judgment) -> Hashable:
 
 
 def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Figures:
-    """Against `baseline`, else the one that most rows name, else the one of Arena-Hard v0.1, which names none.
+    """The figures against `baseline`, else the one that most rows name, else the one of Arena-Hard v0.1, which names
+    none.
 
     Raises `BadInput` where no one fought against it, or it has rows of its own against one that they do not name.
     """

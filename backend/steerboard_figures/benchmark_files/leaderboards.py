@@ -115,7 +115,7 @@ def _key(path: Path, rows: Sequence[Fields], names: Sequence[str]) -> str:
 
 
 def _is_number(row: Fields, name: str) -> bool:
-    """Or nothing."""
+    """Whether the value is a number or empty."""
     try:
         number(row, name)
     except Unreadable:

@@ -276,7 +276,7 @@ def _reward(row: Mapping[str, Any], name: str) -> float:
 
 
 def _is_accuracy(name: str, value: object) -> bool:
-    """Or nothing, as a null and a NaN are."""
+    """Whether the value is an accuracy or missing, as a null and a NaN are."""
     accuracy = _accuracy(name, value)
     return accuracy is None or _is_number(accuracy)
 

@@ -55,8 +55,8 @@ class Run:
     async def wait(
         self, *, timeout: float | None = None, progress: bool = True, log: bool = False, check: bool = True
     ) -> Run:
-        """Until it has ended, with its log if `log` is true. Raises `RunFailed` (with the run's own code) where it did
-        not succeed, unless `check` is false, and `WaitTimeout` after `timeout` seconds."""
+        """Waits until it has ended, showing its log if `log` is true. Raises `RunFailed` (with the run's own code)
+        where it did not succeed, unless `check` is false, and `WaitTimeout` after `timeout` seconds."""
         await until_ended(self, self._connection, timeout, progress, log)
         if check and self.state != "succeeded":
             raise RunFailed(

@@ -50,8 +50,8 @@ class Evaluation:
         return self
 
     def wait(self, *, timeout: float | None = None, check: bool = True) -> Evaluation:
-        """Until all answers, rewards and verdicts that were asked for are there. Raises `RunFailed` unless `check` is
-        false, and `WaitTimeout` after `timeout` seconds."""
+        """Waits until all answers, rewards and verdicts that were asked for are there. Raises `RunFailed` unless
+        `check` is false, and `WaitTimeout` after `timeout` seconds."""
         began = time.monotonic()
         while self._is_under_way():
             if timeout is not None and time.monotonic() - began > timeout:

@@ -57,8 +57,8 @@ class Pipeline:
     def wait(
         self, *, timeout: float | None = None, progress: bool = True, log: bool = False, check: bool = True
     ) -> Pipeline:
-        """Until every stage has ended, with the stages' logs if `log` is true. Raises `RunFailed` (with the failed
-        stage's code) unless `check` is false, and `WaitTimeout` after `timeout` seconds."""
+        """Waits until every stage has ended, with the stages' logs if `log` is true. Raises `RunFailed` (with the
+        failed stage's code) unless `check` is false, and `WaitTimeout` after `timeout` seconds."""
         until_ended(self, self._connection, timeout, progress, log)
         self.refresh()
         if check and self.state != "succeeded":

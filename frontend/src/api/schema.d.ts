@@ -8589,7 +8589,7 @@ export interface components {
         };
         /**
          * HackingRow
-         * @description Against the baseline: does its training reward rise while what is independent of it does not?
+         * @description Compares with the baseline: does an entrant's training reward rise while what is independent of it does not?
          *
          *     `alarm` is null where that cannot be decided; `reasons` say why, or what is missing. `training_reward` and
          *     `independent` are win rates, `difference` that of the two on the same items.

@@ -16,7 +16,7 @@ from support.patience import wait_until
 
 @pytest.fixture
 def inside(url: str, token: str) -> Where:
-    """As over stdio, without starting a process."""
+    """The server as over stdio, without a process of its own."""
     return Where(make_server(OwnBoards(lambda: (url, token), "default")))
 
 

@@ -1,4 +1,4 @@
-"""Over HTTP each caller has the rights of their own token, and no web page of others gets through."""
+"""Each caller over HTTP has the rights of their own token, and no web page of others gets through."""
 
 from __future__ import annotations
 

@@ -270,8 +270,8 @@ def test_runs_that_agree_give_no_false_precision(world: ApiWorld) -> None:
 
 
 def test_at_least_eight_of_ten_runs_take_a_time_inside_the_interval_given_before_they_began(world: ApiWorld) -> None:
-    """As a project grows: each run is foretold by those before it. Time is not proportional to anything: starting up
-    takes a while, a model of four times the size takes three times as long, and others use the machine."""
+    """Each run of a growing project is foretold by the runs before it. Time is not proportional to anything: starting
+    up takes a while, a model of four times the size takes three times as long, and others use the machine."""
     rng = np.random.default_rng(44)
     characters = {f"data-{number}": (rows, length) for number, (rows, length) in enumerate(DATA)}
     for name, (rows, length) in characters.items():

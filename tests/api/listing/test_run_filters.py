@@ -203,7 +203,7 @@ def compared(name: str, sign: str, wanted: str, run: Listed) -> bool:
 
 
 def part_of_name(name: str, wanted: str, run: Listed) -> bool:
-    """Without a dot, the name of its pipeline does not count."""
+    """The name of its pipeline does not count where there is no dot."""
     return name != "name" or "." in wanted or wanted.lower() in run.name.lower()
 
 

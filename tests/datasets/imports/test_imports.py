@@ -58,7 +58,7 @@ def test_a_benchmark_of_pairs_is_recognised_with_its_subsets(
 
 
 def test_lists_of_right_and_wrong_answers_become_a_graded_row_each(client: TestClient, runner: ImportRunner) -> None:
-    """As RewardBench 2 publishes them."""
+    """RewardBench 2 publishes such lists."""
     rows = [
         {"id": "tied:3", "prompt": "Name a colour.", "chosen": ["Red.", "Blue."], "rejected": ["Loud."]}
         | {"subset": "Ties", "num_correct": 2, "models": ["a", "b", "c"]},
@@ -100,7 +100,7 @@ def test_lists_of_right_and_wrong_answers_become_a_graded_row_each(client: TestC
 def test_two_answers_and_the_label_of_the_better_one_become_a_preference(
     client: TestClient, runner: ImportRunner
 ) -> None:
-    """As LLMBar publishes them."""
+    """LLMBar publishes such rows."""
     answers = {"output_1": "yes", "output_2": "no"}
     rows = [{"input": f"Question {label}?", **answers, "label": label} for label in (1, 2, "2", 0)]
     made = upload(client, json.dumps(rows, indent=1).encode(), "llmbar.json").json()

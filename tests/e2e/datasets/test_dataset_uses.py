@@ -1,4 +1,4 @@
-"""From a dataset's page to the form of a run that takes it."""
+"""A dataset's page leads to the form of a run that takes it."""
 
 from __future__ import annotations
 

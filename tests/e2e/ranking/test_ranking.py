@@ -16,7 +16,7 @@ SECRETS = (*ENTRANTS, EVALUATION, "zebra", "walrus", "heron", "quokka")
 
 
 def drag(touch: CDPSession, page: Page, key: str, place: int) -> None:
-    """With a finger, in the order of the answers; `place` may be where it is."""
+    """Drags with a finger, in the order of the answers; `place` may be where it is."""
 
     def middle(at: Locator) -> dict[str, float]:
         box = at.bounding_box()

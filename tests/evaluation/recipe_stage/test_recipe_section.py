@@ -63,7 +63,7 @@ def entry(name: str, method: str = "sft", score: float | str | None = None, **gi
 def scores(
     *rewards: list[float], normaliser: Normaliser | None = BY_REWARD, name: str = "reward", **summary: Any
 ) -> RewardFacts:
-    """By reward model `name`, whose hash is its first letter; `rewards` by entrant."""
+    """The facts of reward model `name`, whose hash is its first letter; `rewards` are by entrant."""
     entrants, prompts = np.indices((len(rewards), len(PROMPTS))).reshape(2, -1)
     return RewardFacts(
         id=new_id(),

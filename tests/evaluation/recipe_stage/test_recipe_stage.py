@@ -50,7 +50,7 @@ N = {"metric": "n", "op": ">", "value": 1, "min_n": 1}
 
 @pytest.fixture
 def asked(world: EvaluationWorld) -> EvaluationWorld:
-    """With a dataset of prompts, some of them held out."""
+    """A world with a dataset of prompts, some of them held out."""
     world.dataset("asked", [{"prompt": f"say {word} {number}"} for word in WORDS for number in range(20)])
     return world
 
@@ -70,7 +70,7 @@ def finished(world: EvaluationWorld, *more: str, text: str = RECIPE) -> Any:
 
 
 def answers(world: EvaluationWorld, evaluation: str = "compare-1.report") -> dict[str, list[dict[str, Any]]]:
-    """By entrant in the order of the prompts: {prompt, text, rewards}."""
+    """The {prompt, text, rewards} of each entrant in the order of the prompts."""
     by_entrant: dict[str, list[dict[str, Any]]] = {}
     for prompt in world.get(f"evaluations/{evaluation}/prompts", limit=100)["items"]:
         for response in prompt["responses"]:

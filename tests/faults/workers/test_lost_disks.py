@@ -68,7 +68,7 @@ def test_a_run_whose_first_workers_disk_is_deleted_ends_as_if_nothing_had_happen
 
 @pytest.mark.long
 def test_a_worker_that_is_stopped_leaves_its_last_checkpoint_in_the_store(stack: Stack, tmp_path: Path) -> None:
-    """As a pod is stopped before its machine goes."""
+    """A pod is stopped like this before its machine goes."""
     run_id = stack.create("sft", SFT, max_attempts=1)
     home = tmp_path / "first"
     first = stack.start_worker("first", STEERBOARD_HOME=str(home))

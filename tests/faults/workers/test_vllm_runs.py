@@ -119,7 +119,7 @@ def test_a_killed_vllm_stage_leaves_nothing_behind_and_the_run_goes_on_with_its_
 def test_an_engine_process_that_dies_or_hangs_is_an_error_and_another_attempt_ends_the_run(
     vllm_stack: Stack, how: signal.Signals
 ) -> None:
-    """As on a GPU, vLLM's core has a process of its own here."""
+    """vLLM's core has a process of its own here, as on a GPU."""
     stack = vllm_stack
     options = {"eager": True, "step_seconds": 15}
     run_id = stack.create("answers", {**GENERATE, "engine": "vllm", "vllm": options})

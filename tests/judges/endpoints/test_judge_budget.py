@@ -38,8 +38,8 @@ def test_a_judge_stops_before_the_request_that_could_exceed_its_budget(world: Ju
 
 
 def test_requests_under_way_count_against_the_budget_until_they_are_answered(world: JudgeWorld) -> None:
-    """Without the first, eight threads would each see room for one more; without the second, what is only reserved
-    would end the run."""
+    """Eight threads would each see room for one more without the first; what is only reserved would end the run without
+    the second."""
     world.evaluation(prompts=10)
     lock, under_way, most = threading.Lock(), 0, 0
 

@@ -42,7 +42,7 @@ def quoted(text: str) -> str:
 
 
 def written(expression: Expression) -> str:
-    """As a person could have written it, with every text in quotes."""
+    """The text as a person could have written it, with every value in quotes."""
     match expression:
         case Conjunction(parts):
             return "(" + " and ".join(map(written, parts)) + ")"
@@ -57,7 +57,7 @@ def written(expression: Expression) -> str:
 
 
 def meaning(expression: Expression | None) -> object:
-    """Without places and quotes."""
+    """The meaning without places and quotes."""
     match expression:
         case Conjunction(parts) | Disjunction(parts):
             return (type(expression).__name__, [meaning(part) for part in parts])

@@ -24,7 +24,7 @@ _LONGEST = 400
 
 
 def _die_before_operation(number: int, journal: int) -> None:
-    """In a child: kill ourselves when operation `number` of the file system is about to happen. A write counts twice:
+    """Kills this process, a child, when operation `number` of the file system is about to happen. A write counts twice:
     before it, and in the middle of it. What a loss of power would matter to is written to `journal`."""
     left = number
 

@@ -55,7 +55,7 @@ def finished(result):
 
 
 def scores_of(pipeline, rows):
-    """By the very model, in one go, right answers first: by group."""
+    """The scores of each group by the very model, in one go, right answers first."""
     engine = reward_engine(load_reward_model(pipeline.things["reward"].path))
     texts = [Scorable([{"role": "user", "content": row["prompt"]}], row["response"]) for row in rows]
     scores = defaultdict(list)

@@ -40,7 +40,7 @@ def rows_of(subsets, each=5):
 
 
 def known_wins(pipeline, name):
-    """By the very model, in one go: (source, won) of every row."""
+    """The (source, won) of every row by the very model, in one go."""
     model = load_reward_model(pipeline.things["reward"].path)
     rows = pipeline.rows(name)
     values = [

@@ -71,7 +71,7 @@ def select(pipeline, data=("answers",), name="selected", **config):
 
 
 def preferences(judge, texts=TEXTS):
-    """By group, the preference of each pair of different texts, the earlier one first."""
+    """The preference of each pair of different texts, the earlier one first, by group."""
     engine = preference_engine(load_comparing_model(Path(judge.path), "fp32", "cpu"))
     by_prompt = []
     for number, group in enumerate(texts):

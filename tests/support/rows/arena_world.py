@@ -47,7 +47,7 @@ def places_of(sessions: sessionmaker[Session], battle: str) -> list[int]:
 
 
 def write_answers(sessions: sessionmaker[Session], battle: str, texts: Sequence[str], state: str = "succeeded") -> None:
-    """To the last turn of a battle, all at once."""
+    """Writes the answers to the last turn of a battle, all at once."""
     with transaction(sessions) as session:
         turns = select(Turn).where(Turn.battle_id == uuid.UUID(battle)).order_by(Turn.place.desc()).limit(1)
         turn = session.scalars(turns).one()

@@ -34,7 +34,7 @@ class World:
         self.project = project
 
     def emit(self, claim: Claim, *events: StageEvent) -> None:
-        """As a worker stores the events of its stage."""
+        """Stores the events as a worker stores those of its stage."""
 
         def write(batch: progress_log.Batch) -> None:
             with transaction(self.sessions) as session:

@@ -11,7 +11,7 @@ HARMLESS = {"dt@5": [10.0] * 4, "dt@0": [20.0] * 4, "dt@-5": [30.0] * 4, "sft": 
 
 
 def enter_two_rewards(made: Evaluated) -> None:
-    """Into an evaluation of four prompts."""
+    """Enters two rewards into an evaluation of four prompts."""
     named = [{"reward_source": name, "reward_model_hash": f"{name}-hash", "n": 90} for name in ("helpful", "harmless")]
     parts = [
         {**named[0], "weight": 1.0, "mean": 1.0, "sd": 2.0},

@@ -133,7 +133,7 @@ def test_a_step_that_fails_later_says_what_fits_too(make_stage, base_model, monk
 
 
 def test_what_fits_is_told_in_pairs_where_pairs_are_learned(make_stage, base_model, monkeypatch, tmp_path):
-    """As `batch` and `micro_batch` count them."""
+    """The proposed sizes count pairs, as `batch` and `micro_batch` do."""
 
     def full(self: Trainer) -> dict[str, float]:
         raise MemoryError

@@ -96,7 +96,7 @@ def test_the_reward_of_what_is_sampled_rises(started, method):
 @pytest.mark.long
 @pytest.mark.parametrize("method", LOSSES)
 def test_the_reward_of_what_is_sampled_rises_by_every_policy_loss(started, method):
-    """Also where a sampling is learned in two steps, of which the second has other ratios than 1."""
+    """A sampling that is learned in two steps is included; the second has other ratios than 1."""
     bounds = {"clip_low": 0.2, "clip_high": 0.2} if method == "gspo" else {}
     metrics = ran(started(method, minibatches=2, max_steps=24, epochs=12, lr=5e-3, **bounds))
     rewards = [values["reward"] for values in metrics.values() if "reward" in values]
@@ -136,7 +136,7 @@ def test_a_killed_run_resumes_bit_for_bit_by_every_policy_loss(started, method):
 
 
 def test_how_a_step_is_cut_into_passes_changes_its_loss_by_rounding_only(started):
-    """Also with KL in the loss and means of sequences, where a wrong count would show."""
+    """KL in the loss and means of sequences are included, where a wrong count would show."""
     results = []
     for cut in ({}, {"micro_batch": 1, "batching": "padded"}):
         stage = started("grpo", max_steps=3, lr=1e-3, **cut)
@@ -180,7 +180,8 @@ def test_answers_share_their_prompt_in_all_passes_which_changes_rounding_only(st
 
 @pytest.mark.parametrize("kl_weight", [0.04, 0.0])
 def test_the_only_update_of_a_sampling_is_what_reads_the_policy(started, monkeypatch, kl_weight):
-    """After the first sampling, whose answers are read before as well. It finds the same, and learns the same."""
+    """The first sampling is an exception, whose answers are read before as well. A run finds and learns the same either
+    way."""
     results = []
     for once in (True, False):
         if not once:

@@ -66,7 +66,7 @@ def test_ties_are_left_out_counted_and_made_up_for(whole):
 
 @pytest.mark.long
 def test_a_killed_run_resumes_bit_for_bit(make_stage, base_model, whole):
-    """Also the place in the prompts, which refills move on."""
+    """The place in the prompts, which refills move on, is resumed, too."""
     stage, draw = make_stage(QUICK, model=base_model), random.Random(3)
     forked(stage, 1, 7, draw)
     last = forked(stage, 2, None, draw)
@@ -177,7 +177,7 @@ OTHER_TEMPLATE = (
 def test_a_reward_model_of_the_same_tokens_reads_an_answer_as_it_was_trained_to(
     make_stage, base_model, reward_model, data_folder, tmp_path, window
 ):
-    """With another template, or a window that does not hold all that the policy reads: its reward is that of a
+    """The model has another template, or a window that does not hold all that the policy reads: its reward is that of a
     labelling run."""
     judge = tmp_path / "judge"
     shutil.copytree(reward_model, judge)

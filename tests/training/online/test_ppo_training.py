@@ -121,7 +121,7 @@ def test_a_critic_in_another_scale_resumes_in_it(make_stage, base_model, reward_
 
 @pytest.mark.long
 def test_a_killed_run_resumes_bit_for_bit_inside_of_a_sampling(make_stage, base_model):
-    """After checkpoints in the middle of a sampling, with the critic's weights and the values before the update."""
+    """Checkpoints in the middle of a sampling have the critic's weights and the values before the update."""
     config = {**QUICK, "max_steps": 24, "kl_stop": 0.05}
     plain, stage, draw = make_stage(config, model=base_model), make_stage(config, model=base_model), random.Random(7)
     events = forked(plain, 1, None, draw)

@@ -115,7 +115,7 @@ def likelihood_of(model: Path, texts: Path) -> tuple[dict[str, torch.Tensor], fl
 def test_the_gradient_is_that_of_the_rewards_and_of_the_texts_which_are_computed_apart(
     started, base_model, texts, monkeypatch, method, config
 ):
-    """Only the policy among several models learns the texts, and at temperature 1, whatever answers are sampled at."""
+    """The policy alone among several models learns the texts, and at temperature 1, whatever answers are sampled at."""
     config = {**config, "method": method, "max_steps": 1, "minibatches": 1}
     both, metrics = gradients_of(started(**config, ptx_batch=ROWS - HELD_OUT), monkeypatch)
     alone, without = gradients_of(started(given=None, **config, ptx_coefficient=0, ptx_batch=None), monkeypatch)
@@ -134,7 +134,7 @@ def test_the_gradient_is_that_of_the_rewards_and_of_the_texts_which_are_computed
 
 @pytest.mark.long
 def test_a_killed_run_learns_the_same_texts_bit_for_bit(started):
-    """Not while only the critic learns."""
+    """Nothing is learned of the texts while only the critic learns."""
     config = {"critic_lr": 3e-3, "critic_warmup": 1, "max_steps": 6, "checkpoint_every": 1}
     whole, killed, draw = started(**config), started(**config), random.Random(11)
     metrics = metrics_of(forked(whole, 1, None, draw))

@@ -84,7 +84,7 @@ def finished(stage: Stage, launcher: list[str] | None = None) -> dict[int, dict[
 
 
 def told(metrics: dict[int, dict[str, float]]) -> dict[int, dict[str, float]]:
-    """Without the rounding of a sampler, which depends on what is sampled together."""
+    """The metrics without the rounding of a sampler, which depends on what is sampled together."""
     return {
         step: {name: value for name, value in values.items() if not name.startswith("sampler_difference")}
         for step, values in metrics.items()
@@ -97,7 +97,7 @@ def assert_same_run(stage: Stage, other: Stage) -> None:
 
 
 class UnitsHere:
-    """In place of Ray: units in this process, which get copies of all they are asked."""
+    """Units in this process in place of Ray, which get copies of all they are asked."""
 
     ray = SimpleNamespace(
         put=lambda values: values,

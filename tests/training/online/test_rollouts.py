@@ -254,7 +254,7 @@ def test_sampling_leaves_the_module_as_training_had_it_even_after_an_error(start
 
 
 def test_sampling_that_does_not_fit_is_said_to_need_a_smaller_sample_batch(started, monkeypatch):
-    """Not a smaller training step, which is what a step that does not fit gets."""
+    """The advice is not a smaller training step, as it is for a step that does not fit."""
 
     def full(*_) -> None:
         raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")

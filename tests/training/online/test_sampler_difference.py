@@ -66,7 +66,7 @@ def test_the_figures_are_of_the_ratios_of_all_tokens():
 
 
 def test_the_kl_of_the_sampler_is_that_of_its_distribution():
-    """By as many draws of each token as it is likely."""
+    """Each token is drawn in proportion to its probability."""
     sampler, policy = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
     drawn = np.repeat(np.arange(3), [500, 300, 200])
     rollouts = [rollout(*np.log(sampler)[drawn])]

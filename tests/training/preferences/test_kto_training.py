@@ -66,7 +66,7 @@ def test_the_first_step_costs_a_half(stage_of, data):
 
 
 def test_a_z_of_0_is_found(stage_of):
-    """As in the first step, where the policy is its reference."""
+    """The first step has one, because the policy is its reference."""
     stage = stage_of(max_steps=1, health=[{"kind": "zero_z", "steps": 1}])
     assert ran(stage)[1]["z"] == 0
     (finding,) = recorded(stage, "health")
@@ -75,7 +75,7 @@ def test_a_z_of_0_is_found(stage_of):
 
 
 def test_dropout_of_the_model_is_off(stage_of, base_model, tmp_path):
-    """With it, the policy would not be its reference in the first step."""
+    """The policy would not be its reference in the first step with dropout."""
     folder = with_config(base_model, tmp_path / "model", attention_dropout=0.3)
     stage = stage_of(model=folder, max_steps=1)
     assert ran(stage)[1]["loss"] == pytest.approx(0.5, abs=1e-5)
@@ -135,7 +135,7 @@ def test_rows_of_either_class_are_counted(stage_of, data_folder):
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_model, base_model, prepared, reduction):
-    """As transformers reads both models: of the start, which the first step has, against another reference."""
+    """Both models are read by transformers: the start, which the first step has, and another reference."""
     steps = ran(stage_of(other_model, data="preferences", max_steps=1, reduction=reduction, beta=0.1))
     examples, values = [item for item in prepared if len(item[0]) == 8][-1]  # after those that are rehearsed
     policy, reference = (AutoModelForCausalLM.from_pretrained(path) for path in (base_model, other_model))
@@ -163,7 +163,7 @@ def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_mod
 
 
 def test_no_prompt_meets_an_answer_of_its_own(stage_of, prepared):
-    """With pairs it does not meet its other side either, in any batch of any epoch."""
+    """A prompt of pairs does not meet its other side either, in any batch of any epoch."""
     ran(stage_of(data="preferences", max_steps=30))
     of_row: dict[int, set[bytes]] = {}
     for examples, _ in prepared:

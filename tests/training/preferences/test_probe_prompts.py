@@ -42,7 +42,7 @@ def probed(stage: Stage) -> dict[int, Probed]:
 
 
 def generated(make_stage, model, prompts: list[str], score: float | None) -> list[str]:
-    """By the generate stage, from a folder."""
+    """The answers of the generate stage, from a folder."""
     decoding = {"max_new_tokens": PROBE["max_new_tokens"]}
     config = {"run": "generate", "prompts": prompts, "score": score, "decoding": decoding, "precision": "fp32"}
     stage = make_stage(config, data=None)

@@ -76,7 +76,7 @@ class ComparisonServer:
         self._stopping = stopping
 
     def serve(self, claim: Claim[Comparison]) -> None:
-        """Until every local column has ended. Raises `Stopping`; a claim that is lost just ends it."""
+        """Serves until every local column has ended. Raises `Stopping`; a claim that is lost just ends it."""
         try:
             with transaction(self._sessions) as session:
                 comparison, answers = claims.open_answers(session, claim)

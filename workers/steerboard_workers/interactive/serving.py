@@ -65,7 +65,7 @@ class Serving:
         self._threads: dict[uuid.UUID | None, threading.Thread] = {}
 
     def run(self) -> None:
-        """Until the worker is stopped. Raises what the database does not answer."""
+        """Serves until the worker is stopped. Raises what the database does not answer."""
         while not self._stopping.is_set():
             self._wake.clear()
             self._take_comparisons()

@@ -47,7 +47,7 @@ class InteractiveWorker:
         self._lease_holder = LeaseHolder(self._sessions, settings, devices, name)
 
     def run(self) -> None:
-        """Until `stop`."""
+        """Serves until `stop`."""
         self._lease_holder.start()
         threading.Thread(target=self._listen, name="listener", daemon=True).start()
         try:

@@ -28,7 +28,7 @@ class ProcessTree:
         self._at = time.monotonic()
 
     def sample(self) -> dict[str, float]:
-        """Since the last call. Empty once they are gone."""
+        """The use since the last call; empty once the processes are gone."""
         seconds: dict[int, float] = {}
         memory = 0
         try:

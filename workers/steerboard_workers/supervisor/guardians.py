@@ -26,7 +26,7 @@ class Guardian(ABC):
 
     @abstractmethod
     def wait(self) -> None:
-        """Until it has ended. It stays to be reaped."""
+        """Waits until it has ended. It stays to be reaped."""
 
     @abstractmethod
     def kill_group(self) -> None:

@@ -94,7 +94,7 @@ def prepare(
 
 
 def _launched(sessions: sessionmaker[Session], run: Run) -> datetime:
-    """When the run, or the one that it is a shard of, was launched, in UTC."""
+    """The time at which the run, or the one that it is a shard of, was launched, in UTC."""
     if run.parent_id is None:
         return run.created_at.astimezone(UTC)
     with transaction(sessions) as session:

@@ -60,7 +60,7 @@ class Feed:
         return batch
 
     async def wait(self, last: int, seconds: float) -> None:
-        """Until there is an event after `last`, the feed has ended, or so many seconds are over."""
+        """Waits until there is an event after `last`, the feed has ended, or so many seconds are over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), self._changed:
                 await self._changed.wait_for(lambda: self._last > last or self.ended)

@@ -33,7 +33,8 @@ STOP_SECONDS = 20
 
 
 def serve(host: str, port: int, processes: int, say: Callable[[str], None]) -> None:
-    """Until SIGTERM or SIGINT. Raises what `platform.processes.startup` does, and `ServerFailed` (`port_in_use`)."""
+    """Serves until SIGTERM or SIGINT. Raises what `platform.processes.startup` does, and `ServerFailed`
+    (`port_in_use`)."""
     settings = get_settings()
     startup.require(settings)
     logs.configure(settings)

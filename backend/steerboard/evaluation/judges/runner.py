@@ -73,7 +73,7 @@ class Runner:
         self._given_up = 0
 
     def run(self, questions: Iterable[tuple[str, Question]], threads: int, watch: Callable[[], None]) -> None:
-        """Until all is judged. `watch` is called a few times a second meanwhile.
+        """Judges until nothing is left. `watch` is called a few times a second meanwhile.
 
         Raises `BudgetReached`, `EndpointDown`, `LeaseLost`, `Gone`, and the database's errors when it stays away.
         """

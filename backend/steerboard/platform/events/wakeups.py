@@ -28,7 +28,7 @@ class Wakeups:
     _listener: asyncio.Task[None]
 
     async def pause(self, app: FastAPI) -> None:
-        """Until there may be news. In small steps, so that the server's end is not held up."""
+        """Waits until there may be news, in small steps, so that the server's end is not held up."""
         began = time.monotonic()
         while not self.news.is_set() and not app.state.stopping.is_set():
             longest = POLL_SECONDS_WITHOUT_REDIS if self._listener.done() else POLL_SECONDS

@@ -55,7 +55,7 @@ def require(settings: Settings) -> None:
 
 
 def wait_for_database(settings: Settings, *, migrated: bool = True) -> None:
-    """Until it answers and, unless not `migrated`, has the schema of this code.
+    """Waits until it answers and, unless not `migrated`, has the schema of this code.
 
     Raises `DatabaseUnreachable` or `SchemaNotReady` when that takes longer than `start_seconds`, `UnusableDatabase` at
     once for a newer schema, `BadSetting` for a URL that cannot be one.

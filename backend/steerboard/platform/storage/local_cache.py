@@ -133,7 +133,7 @@ def _put_in_place(fresh: Path, entry: Path) -> None:
 
 
 def _remove(entry: _Entry) -> bool:
-    """Unless someone makes or uses it."""
+    """Removes the entry unless someone makes or uses it."""
     with ExitStack() as locks:
         try:
             for name in ("lock", "use"):

@@ -19,12 +19,12 @@ _PAUSE_SECONDS = 0.01
 
 
 def share_store(session: Session | Connection) -> None:
-    """Until the transaction ends."""
+    """Shares the store until the transaction ends."""
     session.execute(select(func.pg_advisory_xact_lock_shared(_STORE)))
 
 
 def share_store_until_closed(connection: Connection) -> None:
-    """Until the connection is closed, over any number of transactions."""
+    """Shares the store until the connection is closed, over any number of transactions."""
     connection.execute(select(func.pg_advisory_lock_shared(_STORE)))
     connection.commit()
 

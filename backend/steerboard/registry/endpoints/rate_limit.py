@@ -37,7 +37,7 @@ class Pace:
         self._lock = threading.Lock()
 
     def wait(self) -> bool:
-        """Until a request may be sent. False when the work is being given up."""
+        """Waits until a request may be sent. False when the work is being given up."""
         while not self._stopping.is_set():
             seconds = self.take()
             if seconds <= 0:

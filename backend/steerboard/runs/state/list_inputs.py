@@ -28,7 +28,7 @@ def copied(row: RunInput, **changes: Any) -> RunInput:
 def give(
     session: Session, run: Run, rows: Sequence[RunInput], kept: Sequence[RunInput], left_out: Collection[str]
 ) -> None:
-    """Instead of `rows`, gives a run the inputs `kept`, copies of them, and takes the items `left_out` from its lists.
+    """Gives a run the inputs `kept`, copies of them, instead of `rows`, and takes the items `left_out` from its lists.
     Raises `NothingLeft`, and has changed nothing then."""
     kept = [row for row in kept if _along(row.name) not in left_out]
     config = _without(run.config, left_out)

@@ -145,7 +145,7 @@ def note_failed(session: Session, lease: Lease, run_id: uuid.UUID | None, error:
 
 
 def release(session: Session, lease: Lease) -> None:
-    """Until the next look: soon, or later after failures. Raises `LeaseLost`."""
+    """Gives the lease up until the next look: soon, or later after failures. Raises `LeaseLost`."""
     tracker = LEASES.fenced(session, lease)
     take_away(tracker)
     wait = wait_seconds(tracker.failures) if tracker.failures else LOOK_SECONDS

@@ -130,7 +130,7 @@ class _Some:
         self._places: list[Places] = []
 
     def add(self, start: int, length: int, place: int) -> None:
-        """So many tokens from `start` on, side by side from `place` on."""
+        """Adds `length` tokens from `start` on, side by side from `place` on."""
         self._tokens.append(start + np.arange(length))
         self._places.append(place + np.arange(length))
 

@@ -98,7 +98,7 @@ class Distillation(OnlineMethod[DistillationConfig]):
         return TaughtAnswers(context, self.config, self.texts, self.given)
 
     def objective(self) -> Objective:
-        """After `source`, in whose phases the teacher's passes count."""
+        """Is made after `source`, in whose phases the teacher's passes count."""
         kind = Distribution if self.config.whole_vocabulary else SampledTokens
         return kind(self.config, self._phases or Phases())
 

@@ -280,6 +280,6 @@ def _values(of_answers: Mapping[str, Sequence[NDArray[Any]]], place: int) -> dic
 
 
 def _split(examples: list[Example], parts: int) -> list[list[Example]]:
-    """Into so many parts of nearly equal numbers, or into single examples where there are fewer."""
+    """Splits into this many parts of nearly equal numbers, or into single examples where there are fewer."""
     ends = np.linspace(0, len(examples), min(parts, len(examples)) + 1).round().astype(int).tolist()
     return [examples[start:end] for start, end in itertools.pairwise(ends)]

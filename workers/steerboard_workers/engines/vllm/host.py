@@ -254,5 +254,5 @@ def _lora_request(adapter: Path | None) -> dict[str, Any]:
 
 
 def _can_compile() -> bool:
-    """Without a compiler vLLM would fail instead of doing without."""
+    """Whether there is a compiler; vLLM would fail instead of doing without."""
     return shutil.which("gcc") is not None or shutil.which("clang") is not None

@@ -26,8 +26,8 @@ _LOOK_SECONDS = 1.0
 
 
 class Watchdog:
-    """Within `limit`, `give_up` is called once the limit has passed since it began, or since the last `beat`, and soon
-    after one of the processes that the limit is about has died."""
+    """Calls `give_up` within `limit` once the limit has passed since it began, or since the last `beat`, and soon after
+    one of the processes that the limit is about has died."""
 
     def __init__(self, give_up: GiveUp) -> None:
         self._give_up = give_up

@@ -63,7 +63,7 @@ class ZeROStrategy:
 
     @contextlib.contextmanager
     def loading(self) -> Iterator[None]:
-        """Under zero3 no process ever holds the whole model: each keeps its part of every tensor as it is read."""
+        """No process ever holds the whole model under zero3: each keeps its part of every tensor as it is read."""
         if not self._spread:
             yield
             return
@@ -88,7 +88,7 @@ class ZeROStrategy:
         self._make_states()
 
     def frozen(self, module: Module) -> nn.Module:
-        """Under zero3 its weights are spread, too."""
+        """The module for reading; its weights are spread, too, under zero3."""
         if not self._spread:
             return module.to(self.accelerator.device)
         without_optimiser = {name: value for name, value in self._settings.items() if name != "gradient_clipping"}

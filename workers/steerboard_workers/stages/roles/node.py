@@ -15,7 +15,7 @@ from steerboard_workers.stages.runtime import EventWriter, Stage, failed
 
 
 def main(directory: Path) -> int:
-    """Until the first node's attempt is over, whereupon this process is ended."""
+    """Runs until the first node's attempt is over, whereupon this process is ended."""
     events = EventWriter.take_stdout()
     try:
         stage = Stage.open(directory, events)

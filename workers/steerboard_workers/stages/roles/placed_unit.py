@@ -59,8 +59,8 @@ class PlacedUnit:
                 asked.begin()
 
     def _replace(self, lost: Any, error: Exception) -> None:
-        """Unless that was done since `lost` was asked. A process that is lost before it has all that is kept counts,
-        and the next one gets all of it."""
+        """Replaces the process, unless that was done since `lost` was asked. A process that is lost before it has all
+        that is kept counts, and the next one gets all of it."""
         if lost is not self._process:
             return
         while True:

@@ -87,7 +87,7 @@ class RayNode:
             raise self._ended()
 
     def wait(self) -> NoReturn:
-        """Until it ends by itself. Raises `EngineFailed`."""
+        """Waits until it ends by itself. Raises `EngineFailed`."""
         self._process.wait()
         raise self._ended()
 

@@ -154,8 +154,8 @@ class Checkpoints:
 def write_pieces(
     folder: Path, tensors: Iterable[tuple[str, Tensor]], disk: Disk, first: str = TENSORS
 ) -> Iterator[tuple[Path, str]]:
-    """Into as many files as it takes, the `first` of this name, so that what is gathered for it is never in memory all
-    at once. Yields each with its sum when it has reached the disk."""
+    """Writes into as many files as it takes, the `first` of this name, so that what is gathered for it is never in
+    memory all at once. Yields each with its sum when it has reached the disk."""
     piece: dict[str, Tensor] = {}
     number = size = 0
     for name, tensor in tensors:

@@ -27,8 +27,8 @@ _FETCHED_AT_ONCE = 4
 
 
 def fetch_newest(sessions: sessionmaker[Session], store: ArtifactStore, claim: Claim, folder: Path) -> None:
-    """Into `folder`, each file verified; the checkpoint appears whole or not at all. A damaged one is forgotten, and
-    the next one is tried.
+    """Fetches into `folder`, each file verified; the checkpoint appears whole or not at all. A damaged one is
+    forgotten, and the next one is tried.
 
     Raises `LeaseLost`, `StoreUnavailable` and its like, `NoSpaceLeft`.
     """

@@ -121,7 +121,7 @@ class CheckpointUploads:
             log.warning("older checkpoints stay in the store for now: %s", error)
 
     def _send(self, path: Path, place: str, sha256: str | None) -> dict[str, Any]:
-        """Against the sum that the stage took when it wrote the file."""
+        """Sends the file, checked against the sum that the stage took when it wrote it."""
         with open(path, "rb", opener=_no_links) as file:
             if sha256 is None:
                 sha256 = _sum_of(file)

@@ -149,7 +149,7 @@ def _engine(url: str) -> Engine:
 
 
 def serve(channel: socket.socket) -> None:
-    """Until the server closes its end."""
+    """Works on jobs until the server closes its end."""
     lines = channel.makefile("rb")
     while True:
         # The byte before each job carries the descriptor.

@@ -21,7 +21,8 @@ MOST_RATIO = 1.5
 
 
 def add_length_matched(data: EvaluationData, sources: Iterable[Source], characters: Floats) -> None:
-    """Into the pairs of each source's comparison; characters (prompts, entrants), NaN where there is no answer."""
+    """Adds length-matched figures to the pairs of each comparison; `characters` [prompts, entrants] is NaN without an
+    answer."""
     places = {entrant.name: place for place, entrant in enumerate(data.entrants)}
     first, second = pair_columns(len(data.entrants))
     columns = {pair: column for column, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True))}

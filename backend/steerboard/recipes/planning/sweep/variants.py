@@ -97,7 +97,7 @@ class Variants:
         return True
 
     def _widened(self, stage: Stage) -> Stage:
-        """Among the entrants of an evaluation, a stage that varies means that of every variant."""
+        """A stage that varies means that of every variant among the entrants of an evaluation."""
         meant: dict[Path, list[str]] = {}
         for at, entrant in stage.references.items():
             if at[0] == "entrants" and len(at) > 1 and self._varies(entrant):
