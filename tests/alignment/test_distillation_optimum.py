@@ -91,18 +91,18 @@ def test_the_student_reaches_the_teacher(changes):
 def test_with_a_reward_it_reaches_the_teacher_tilted_by_that(kind, alpha):
     best = (TEACHER.log_softmax(0) + (1 - alpha) / alpha * REWARDS).softmax(0)
     assert (best - TEACHER.softmax(0)).abs().max() > 0.02
-    found = learned(objective_of(divergence=kind, alpha=alpha, answers=2), REWARDS)
-    assert_close(found, best, atol=0.003, rtol=0)
+    policy = learned(objective_of(divergence=kind, alpha=alpha, answers=2), REWARDS)
+    assert_close(policy, best, atol=0.003, rtol=0)
 
 
 def test_the_sampled_token_estimates_the_gradient_of_the_whole_vocabulary():
     """The estimate has no bias, and its value is the divergence."""
-    found = []
+    losses_and_gradients = []
     for kind in ("reverse_kl", "sampled_reverse_kl"):
         logits = START.clone().requires_grad_()
         loss = expected_loss(objective_of(divergence=kind), logits)
-        found.append((loss, *torch.autograd.grad(loss, logits)))
-    for whole, sampled in zip(*found, strict=True):
+        losses_and_gradients.append((loss, *torch.autograd.grad(loss, logits)))
+    for whole, sampled in zip(*losses_and_gradients, strict=True):
         assert_close(sampled, whole)
 
 
@@ -126,8 +126,8 @@ def test_figures_and_loss_are_of_the_global_batch_however_it_is_split(reducer):
         for part in parts:
             batch = Batcher("packed", "labels", 64, 0).collate([examples[place] for place in part])
             joined = tuple(torch.cat([outputs[place][at] for place in part]) for at in range(6))
-            _, found = objective.forward(joined, batch)
-            for name, value in zip(objective.measures, found.tolist(), strict=True):
+            _, batch_sums = objective.forward(joined, batch)
+            for name, value in zip(objective.measures, batch_sums.tolist(), strict=True):
                 sums[name] = max(sums[name], value) if name.endswith("_max") else sums[name] + value
         assert sums["count"] == objective.count(examples)
         return objective.metrics(sums)

@@ -39,9 +39,9 @@ def test_divergences_and_their_gradients_are_those_of_the_equation(beta, tempera
     weights = torch.linspace(0.2, 1.4, len(labels))
     expected = plain(student, teacher, beta, temperature)
     (gradient,) = torch.autograd.grad((weights * expected).sum(), student)
-    found = read(student, teacher, labels, beta, temperature)
-    assert_close(found.divergences, expected.float())
-    (ours,) = torch.autograd.grad((weights * found.divergences).sum(), student)
+    compared = read(student, teacher, labels, beta, temperature)
+    assert_close(compared.divergences, expected.float())
+    (ours,) = torch.autograd.grad((weights * compared.divergences).sum(), student)
     assert_close(ours, gradient.float(), rtol=1e-4, atol=1e-6)
 
 
@@ -63,15 +63,15 @@ def test_divergences_and_their_gradients_are_those_of_trl(beta, temperature):
 def test_log_probs_entropies_and_agreement_are_read_in_the_same_pass():
     student, teacher, labels = pair()
     labels[0] = student[0].argmax()
-    found = read(student, teacher, labels, 0.5, 2.0)
+    compared = read(student, teacher, labels, 0.5, 2.0)
     log_q, log_p = (student / 2).log_softmax(-1), (teacher / 2).log_softmax(-1)
     picked = log_q.gather(1, labels[:, None]).squeeze(1)
-    assert_close(found.log_probs, picked)
-    assert_close(found.entropies, -(log_q.exp() * log_q).sum(-1))
-    assert_close(found.teacher_entropies, -(log_p.exp() * log_p).sum(-1))
-    assert found.correct.tolist() == (labels == log_q.argmax(-1)).tolist()
-    assert found.agrees.tolist() == (log_q.argmax(-1) == log_p.argmax(-1)).tolist()
-    both = (found.log_probs - 0.3 * found.divergences).sum()
+    assert_close(compared.log_probs, picked)
+    assert_close(compared.entropies, -(log_q.exp() * log_q).sum(-1))
+    assert_close(compared.teacher_entropies, -(log_p.exp() * log_p).sum(-1))
+    assert compared.correct.tolist() == (labels == log_q.argmax(-1)).tolist()
+    assert compared.agrees.tolist() == (log_q.argmax(-1) == log_p.argmax(-1)).tolist()
+    both = (compared.log_probs - 0.3 * compared.divergences).sum()
     (ours,) = torch.autograd.grad(both, student)
     (expected,) = torch.autograd.grad((picked - 0.3 * plain(student, teacher, 0.5, 2.0)).sum(), student)
     assert_close(ours, expected.float(), rtol=1e-4, atol=1e-6)
@@ -82,8 +82,8 @@ def test_tokens_that_only_pad_one_of_the_vocabularies_are_left_out(extra):
     student, teacher, labels = pair()
     padding = torch.full((len(labels), abs(extra)), 9.0)
     wider = [torch.cat([student, padding], 1), teacher] if extra < 0 else [student, torch.cat([teacher, padding], 1)]
-    found, expected = read(*wider, labels, 1.0), read(student, teacher, labels, 1.0)
-    assert_close(found.divergences, expected.divergences)
+    padded, expected = read(*wider, labels, 1.0), read(student, teacher, labels, 1.0)
+    assert_close(padded.divergences, expected.divergences)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -98,17 +98,17 @@ def test_chunks_of_rows_change_nothing_and_never_make_all_logits(monkeypatch, ro
         made.append(len(some))
         return head(some)
 
-    def found() -> tuple[Tensor, ...]:
+    def values_and_gradients() -> tuple[Tensor, ...]:
         with_ = Comparison(theirs, of_teacher, 0.5)
         compared = compare(logits, states, labels, with_, 1.0, 11)
         loss = (compared.divergences - compared.log_probs).sum()
         return (*compared, *torch.autograd.grad(loss, [states, head.weight]))
 
-    whole = found()
+    whole = values_and_gradients()
     assert made == [7]
     made.clear()
     monkeypatch.setattr(divergence, "CHUNK_ELEMENTS", rows * 11)
-    for ours, expected in zip(found(), whole, strict=True):
+    for ours, expected in zip(values_and_gradients(), whole, strict=True):
         assert_close(ours, expected)
     assert max(made) == rows
     # Nothing reaches the teacher.

@@ -38,8 +38,8 @@ def post(client: TestClient, path: str, **body: Any) -> Any:
 
 
 def counts(client: TestClient, before: str, after: str) -> tuple[str, int, int, int, int]:
-    found = get(client, f"{after}/difference", before=before)
-    return found["by"], found["added"], found["removed"], found["changed"], found["same"]
+    difference = get(client, f"{after}/difference", before=before)
+    return difference["by"], difference["added"], difference["removed"], difference["changed"], difference["same"]
 
 
 def rows_of(client: TestClient, before: str, after: str, limit: int = 2, **params: Any) -> list[tuple[Any, ...]]:
@@ -142,17 +142,17 @@ def test_every_row_has_one_partner_at_most_and_equal_rows_are_never_changed() ->
             RowHashes(*(np.array([drawn.randint(0, 6) for _ in range(size)], np.int64) for _ in range(2)))
             for size in sizes
         )
-        found = match(before, after)
-        partners = found.partner[found.partner != NONE]
+        matching = match(before, after)
+        partners = matching.partner[matching.partner != NONE]
         assert len(set(partners.tolist())) == len(partners)
-        for row, partner in enumerate(found.partner.tolist()):
+        for row, partner in enumerate(matching.partner.tolist()):
             if partner == NONE:
-                assert not found.changed[row]
+                assert not matching.changed[row]
                 continue
             equal = before.prompts[row] == after.prompts[partner] and before.rest[row] == after.rest[partner]
-            assert found.changed[row] == (not equal)
+            assert matching.changed[row] == (not equal)
             assert before.prompts[row] == after.prompts[partner] or before.rest[row] == after.rest[partner]
         # As many rows are the same as there can be.
         one, two = (sorted(zip(side.prompts.tolist(), side.rest.tolist(), strict=True)) for side in (before, after))
         alike = sum(min(one.count(value), two.count(value)) for value in set(one))
-        assert int(((found.partner != NONE) & ~found.changed).sum()) == alike
+        assert int(((matching.partner != NONE) & ~matching.changed).sum()) == alike

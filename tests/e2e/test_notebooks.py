@@ -43,10 +43,10 @@ def _rank(world: World, stop: threading.Event) -> None:
         made = world.client.get("evaluations/notebook-ranking/campaigns")
         return next(iter(made.json()["items"]), None) if made.is_success else None
 
-    found = wait_until(lambda: stop.is_set() or campaign(), "the notebook asked for no ranking")
+    started = wait_until(lambda: stop.is_set() or campaign(), "the notebook asked for no ranking")
     if stop.is_set():
         return
-    link = f"rankings/{found['id']}/next"
+    link = f"rankings/{started['id']}/next"
     while not stop.is_set():
         tasks = world.client.post(link, json={}).json()["items"]
         if not tasks:

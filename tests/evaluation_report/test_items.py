@@ -70,8 +70,8 @@ def comparisons(report: EvaluationReport) -> dict[str, Any]:
 def items(client: TestClient, **filters: Any) -> dict[str, Any]:
     answer = client.get(f"{URL}/items", params=filters)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    listed: dict[str, Any] = answer.json()
+    return listed
 
 
 def positions(client: TestClient, **filters: Any) -> list[int]:
@@ -79,9 +79,9 @@ def positions(client: TestClient, **filters: Any) -> list[int]:
 
 
 def test_every_pair_of_every_source_has_as_many_items_as_its_figures_count(made: Evaluated, client: TestClient) -> None:
-    found = comparisons(made.report())
-    assert set(found) == {"judge:scores", "judge:pairs", "human:people", "reward:rm"}
-    for source, comparison in found.items():
+    by_source = comparisons(made.report())
+    assert set(by_source) == {"judge:scores", "judge:pairs", "human:people", "reward:rm"}
+    for source, comparison in by_source.items():
         assert comparison.pairs
         for row in comparison.pairs:
             for a, b, wins, losses in ((row.a, row.b, row.wins, row.losses), (row.b, row.a, row.losses, row.wins)):
@@ -144,8 +144,8 @@ def test_pages_follow_each_other_and_an_item_knows_its_neighbours(made: Evaluate
     assert seen == [0, 3, 6, 9]
 
     def one(position: int) -> dict[str, Any]:
-        found: dict[str, Any] = client.get(f"{URL}/items/{position}", params=pair).raise_for_status().json()
-        return found
+        item: dict[str, Any] = client.get(f"{URL}/items/{position}", params=pair).raise_for_status().json()
+        return item
 
     walked = [(one(at)["previous"], one(at)["number"], one(at)["next"]) for at in seen]
     assert walked == [(None, 1, 3), (0, 2, 6), (3, 3, 9), (6, 4, None)]
@@ -154,25 +154,25 @@ def test_pages_follow_each_other_and_an_item_knows_its_neighbours(made: Evaluate
 
 
 def test_an_item_has_both_answers_all_verdicts_rewards_and_ranks(made: Evaluated, client: TestClient) -> None:
-    found = client.get(f"{URL}/items/2", params={"a": "sft", "b": "dt"}).json()
-    answers = {answer["entrant"]: answer for answer in found["prompt"]["responses"]}
+    item = client.get(f"{URL}/items/2", params={"a": "sft", "b": "dt"}).json()
+    answers = {answer["entrant"]: answer for answer in item["prompt"]["responses"]}
     assert answers["dt"]["turns"] == ["x" * 30]
     assert answers["dt"]["rewards"] == {"rm": 0.0}
-    verdicts = [(one["judge"], one["a"], one["b"], one["a_first"], one["value"]) for one in found["verdicts"]]
+    verdicts = [(one["judge"], one["a"], one["b"], one["a_first"], one["value"]) for one in item["verdicts"]]
     assert verdicts == [
         ("scores", "sft", None, None, 4.0),
         ("scores", "dt", None, None, 3.0),
         ("pairs", "sft", "dt", True, 1.0),
         ("pairs", "sft", "dt", False, 0.0),
     ]
-    assert found["verdicts"][2]["raw"] == "[[1.0]]"
-    assert {(one["source"], one["outcome"], one["flipped"]) for one in found["outcomes"]} == {
+    assert item["verdicts"][2]["raw"] == "[[1.0]]"
+    assert {(one["source"], one["outcome"], one["flipped"]) for one in item["outcomes"]} == {
         ("scores", "win", False),
         ("pairs", "tie", True),
         ("people", "loss", False),
         ("rm", "win", False),
     }
-    ann, ben = found["rankings"]
+    ann, ben = item["rankings"]
     assert (ann["annotator"], ann["ranks"]) == ("ann", {"sft": 1, "dt": 2, "rwr": 3})
     assert (ben["annotator"], ben["ranks"]["dt"], ben["gold"]) == ("ben", 1, {"sft": 1, "dt": 2})
     assert (ann["task_type"], ann["scores"], ann["both_bad"], ann["correction"]) == ("ranking", {}, False, None)

@@ -15,8 +15,8 @@ from support.servers.other_server import Answer
 
 def call(world: JudgeWorld, judge: str, verdict: dict[str, Any]) -> dict[str, Any]:
     url = f"{PROJECT}/evaluations/e/judges/{judge}/verdicts/{verdict['id']}/call"
-    found: dict[str, Any] = world.client.get(url).raise_for_status().json()
-    return found
+    details: dict[str, Any] = world.client.get(url).raise_for_status().json()
+    return details
 
 
 def test_a_verdict_leads_to_the_request_that_was_sent_and_its_answer(world: JudgeWorld) -> None:
@@ -26,17 +26,17 @@ def test_a_verdict_leads_to_the_request_that_was_sent_and_its_answer(world: Judg
     assert len(verdicts) == 4
     sent = [seen.json for seen in world.server.seen]
     for verdict in verdicts:
-        found = call(world, "one", verdict)
-        assert (found["judge"], found["endpoint"], found["model"]) == ("one", "gpt-judge", "gpt-x")
-        (same,) = [body for body in sent if body["messages"] == found["messages"]]
-        assert (found["max_tokens"], found["temperature"]) == (same["max_tokens"], same["temperature"])
-        assert found["no_messages"] is None
-        assert found["answer"] == verdict["raw"]
-        tokens = found["prompt_tokens"], found["completion_tokens"]
-        assert found["cost"] == (tokens[0] * 2.0 + tokens[1] * 8.0) / 1_000_000
-        assert (found["attempts"], found["cached"], found["paid_by"]) == (1, False, "one")
-        assert found["seconds"] >= 0
-        assert found["repeated"] is None
+        details = call(world, "one", verdict)
+        assert (details["judge"], details["endpoint"], details["model"]) == ("one", "gpt-judge", "gpt-x")
+        (same,) = [body for body in sent if body["messages"] == details["messages"]]
+        assert (details["max_tokens"], details["temperature"]) == (same["max_tokens"], same["temperature"])
+        assert details["no_messages"] is None
+        assert details["answer"] == verdict["raw"]
+        tokens = details["prompt_tokens"], details["completion_tokens"]
+        assert details["cost"] == (tokens[0] * 2.0 + tokens[1] * 8.0) / 1_000_000
+        assert (details["attempts"], details["cached"], details["paid_by"]) == (1, False, "one")
+        assert details["seconds"] >= 0
+        assert details["repeated"] is None
 
 
 def test_attempts_repeats_and_what_was_cached_are_told(world: JudgeWorld) -> None:
@@ -60,10 +60,10 @@ def test_a_request_that_can_no_longer_be_put_together_is_not_guessed(world: Judg
     with transaction(world.sessions) as session:
         anna = session.scalar(select(Entrant.id).where(Entrant.name == verdict["a"]))
         session.execute(update(Response).where(Response.entrant_id == anna).values(turns=["something else"]))
-    found = call(world, "one", verdict)
-    assert found["messages"] is None
-    assert found["no_messages"].startswith("Answers, entrants, the endpoint")
-    assert found["answer"] == verdict["raw"]
+    details = call(world, "one", verdict)
+    assert details["messages"] is None
+    assert details["no_messages"].startswith("Answers, entrants, the endpoint")
+    assert details["answer"] == verdict["raw"]
     assert call(world, "one", other)["messages"]
     world.client.delete(f"{PROJECT}/endpoints/gpt-judge").raise_for_status()
     assert "endpoint was deleted" in call(world, "one", other)["no_messages"]
@@ -74,8 +74,8 @@ def test_an_error_shows_what_was_to_be_sent(world: JudgeWorld) -> None:
     world.server.answer = lambda _: Answer(400)
     world.judged("multi", name="one", attempts=1)
     verdict = world.verdicts("one")[0]
-    found = call(world, "one", verdict)
-    assert (found["status"], found["answer"], found["cached"], found["cost"]) == ("error", None, False, None)
-    assert "question 0?" in found["messages"][1]["content"]
+    details = call(world, "one", verdict)
+    assert (details["status"], details["answer"], details["cached"], details["cost"]) == ("error", None, False, None)
+    assert "question 0?" in details["messages"][1]["content"]
     with transaction(world.sessions) as session:
         assert session.scalar(select(JudgeAnswer.key)) is None

@@ -55,7 +55,7 @@ def test_a_job_is_its_files_import_and_then_an_ordinary_run(world: OpenAIWorld, 
     assert job.hyperparameters.batch_size == run.config["batch"]
     assert 1 < run.config["batch"] <= 4, "ten steps an epoch"
     assert job.metadata == {"team": "a"}
-    assert [found.id for found in ours.fine_tuning.jobs.list(metadata={"team": "a"})] == [job.id]
+    assert [listed.id for listed in ours.fine_tuning.jobs.list(metadata={"team": "a"})] == [job.id]
     assert ours.fine_tuning.jobs.list(metadata={"team": "b"}).data == []
 
 

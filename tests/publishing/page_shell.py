@@ -13,8 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "take-your-model.md"
 
 
 def blocks(*begins: str) -> str:
-    found = PAGE.read_text().split("```sh\n")[1:]
-    texts = [text.split("```")[0] for text in found]
+    shell_blocks = PAGE.read_text().split("```sh\n")[1:]
+    texts = [text.split("```")[0] for text in shell_blocks]
     return "\n".join(next(text for text in texts if text.startswith(begin)) for begin in begins)
 
 

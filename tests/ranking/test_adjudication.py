@@ -36,10 +36,10 @@ def contested(world: RankingWorld) -> tuple[Any, Annotator]:
 
 def test_disagreements_are_listed_the_greatest_first_with_every_opinion(world: RankingWorld) -> None:
     campaign, rita = contested(world)
-    found = review(rita, campaign)
-    assert (found["open"], found["decided"], len(found["items"])) == (2, 0, 2)
-    assert [round(item["disagreement"], 3) for item in found["items"]] == [1.0, 0.333]
-    first = found["items"][0]
+    disputed = review(rita, campaign)
+    assert (disputed["open"], disputed["decided"], len(disputed["items"])) == (2, 0, 2)
+    assert [round(item["disagreement"], 3) for item in disputed["items"]] == [1.0, 0.333]
+    first = disputed["items"][0]
     ann, bob = first["annotators"]
     places = {answer["key"]: int(answer["turns"][0].split()[2]) for answer in first["answers"]}
     assert (ann["by"], {places[key]: value for key, value in ann["ranks"].items()}) == ("ann", {0: 1, 1: 2, 2: 3})
@@ -54,8 +54,8 @@ def test_a_decision_counts_instead_of_the_rankings_and_both_stay_in_sight(world:
     campaign, rita = contested(world)
     item = review(rita, campaign)["items"][0]
     assert decide(rita, campaign, item, {0: 2, 1: 1, 2: 3}, comment="facts").status_code == 204
-    found = review(rita, campaign)
-    assert (found["open"], found["decided"]) == (1, 1)
+    disputed = review(rita, campaign)
+    assert (disputed["open"], disputed["decided"]) == (1, 1)
     (decided,) = rita.send("GET", f"/{campaign['id']}/decisions").json()["items"]
     assert (decided["decision"]["by"], decided["decision"]["comment"]) == ("rita", "facts")
     assert [opinion["by"] for opinion in decided["annotators"]] == ["ann", "bob"]

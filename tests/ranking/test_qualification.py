@@ -107,9 +107,9 @@ def test_the_quality_of_each_annotator_and_day_is_shown(world: RankingWorld) -> 
     (item,) = rita.send("GET", f"/{campaign['id']}/review").json()["items"]
     ranks = [int(answer["turns"][0].split()[2]) + 1 for answer in item["answers"]]
     assert rita.send("PUT", f"/{campaign['id']}/decisions/{item['id']}", {"ranks": ranks}).status_code == 204
-    found = world.owner.get(world.path(campaign, "/quality"))
-    assert found.status_code == 200, found.text
-    by = {row["annotator"]: row for row in found.json()["annotators"]}
+    quality = world.owner.get(world.path(campaign, "/quality"))
+    assert quality.status_code == 200, quality.text
+    by = {row["annotator"]: row for row in quality.json()["annotators"]}
     assert [by[name]["qualification"] for name in ("ann", "bob", "eve")] == ["passed", "passed", "failed"]
     assert [by[name]["done"] for name in ("ann", "bob", "eve")] == [3, 3, 2]
     assert by["ann"]["items_per_hour"] == pytest.approx(3 * 3600 / 120)
@@ -126,5 +126,5 @@ def test_the_quality_of_each_annotator_and_day_is_shown(world: RankingWorld) -> 
     share = proportion_interval(1, 3)
     assert [by["ann"][f"agreement_{end}"] for end in ("low", "high")] == pytest.approx([share.low, share.high])
     assert by["eve"]["agreement_with_reviewers_low"] is None
-    (day,) = found.json()["days"]
+    (day,) = quality.json()["days"]
     assert (day["submissions"], day["annotators"]) == (8, 3)

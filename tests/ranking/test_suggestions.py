@@ -132,13 +132,13 @@ def test_agreement_with_the_judge_is_apart_for_submissions_that_saw_it(world: Ra
     assert len(without) == 1
     for visible in (False, None, False):
         submit(bob, campaign, [2, 1, 2], visible)
-    found = world.owner.get(world.path(campaign, "/quality")).json()["suggestions"]
+    suggestions = world.owner.get(world.path(campaign, "/quality")).json()["suggestions"]
     intervals = {
-        name: [found[name].pop(f"agreement_{end}") for end in ("low", "high")] for name in ("visible", "hidden")
+        name: [suggestions[name].pop(f"agreement_{end}") for end in ("low", "high")] for name in ("visible", "hidden")
     }
     assert intervals["visible"][1] == 1.0
     assert intervals["hidden"][0] < 0.25 < intervals["hidden"][1]
-    assert found == {
+    assert suggestions == {
         "judge": NAMES[4],
         # The judge orders z before w and before h, and has no view of the third item.
         "visible": {"submissions": 2, "pairs": 4, "agreement": 1.0},

@@ -85,9 +85,9 @@ def as_go_runs_it(template: str, messages: list[dict[str, str]]) -> str:
     return Environment(keep_trailing_newline=True).from_string(text).render(messages=messages)
 
 
-def _condition(found: re.Match[str]) -> str:
-    word = "elif" if found[1] else "if"
-    return f'{{% {word} {"m.role" if found[2] == ".Role" else "ns.before"} == "{found[3]}" %}}'
+def _condition(tag: re.Match[str]) -> str:
+    word = "elif" if tag[1] else "if"
+    return f'{{% {word} {"m.role" if tag[2] == ".Role" else "ns.before"} == "{tag[3]}" %}}'
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -147,22 +147,22 @@ def test_what_differs_first_is_named_with_its_place(compared):
     tokens = replace(alike[1], ids=[*ids[:3], ids[3] + 1, *ids[4:]])
     answer = alike[2].answer
     turned = replace(alike[2], answer=[*answer[:1], answer[1] + 1, *answer[2:]])
-    found = comparing.differences(policy, [2], asked, [other, tokens, turned, *alike[3:]])
-    assert [(one.what, one.asked, one.at) for one in found] == [
+    differences = comparing.differences(policy, [2], asked, [other, tokens, turned, *alike[3:]])
+    assert [(one.what, one.asked, one.at) for one in differences] == [
         ("template", asked[0].asked, 5),
         ("tokens", asked[1].asked, 3),
         ("answer", asked[2].asked, 1),
     ]
-    assert found[0].llama_cpp.startswith("#")
-    assert found[2].margin is not None
-    assert found[2].margin > 0
+    assert differences[0].llama_cpp.startswith("#")
+    assert differences[2].margin is not None
+    assert differences[2].margin > 0
 
 
 def test_an_answer_that_ends_earlier_differs_where_it_ends(compared):
     policy, asked, alike = compared
     shorter = replace(alike[0], answer=alike[0].answer[:2])
-    (found,) = comparing.differences(policy, [2], asked, [shorter, *alike[1:]])
-    assert (found.what, found.at, found.llama_cpp, found.margin) == ("answer", 2, "", None)
+    (difference,) = comparing.differences(policy, [2], asked, [shorter, *alike[1:]])
+    assert (difference.what, difference.at, difference.llama_cpp, difference.margin) == ("answer", 2, "", None)
 
 
 # -- what llama.cpp itself does ----------------------------------------------------------------------------------------

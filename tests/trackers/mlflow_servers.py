@@ -76,8 +76,8 @@ class FakeMlflow:
         return Answer.json({"run": {"info": run["info"], "data": run["data"] | {"tags": tags}}})
 
     def metrics_get_history(self, given: Any) -> Answer:
-        found = [one for one in self.metrics.get(given["run_id"], ()) if one[0] == given["metric_key"]]
-        shown = [{"key": key, "step": step, "timestamp": at, "value": value} for key, step, at, value in found]
+        points = [one for one in self.metrics.get(given["run_id"], ()) if one[0] == given["metric_key"]]
+        shown = [{"key": key, "step": step, "timestamp": at, "value": value} for key, step, at, value in points]
         return Answer.json({"metrics": shown})
 
 
@@ -95,8 +95,8 @@ class MlflowReader:
 
     def points(self, name: str) -> list[tuple[int, float]]:
         asked = {"run_id": self._remote, "metric_key": name}
-        found = httpx.get(f"{self._api}/metrics/get-history", params=asked).json()["metrics"]
-        return sorted((int(one.get("step", 0)), round(float(one["value"]), 5)) for one in found)
+        history = httpx.get(f"{self._api}/metrics/get-history", params=asked).json()["metrics"]
+        return sorted((int(one.get("step", 0)), round(float(one["value"]), 5)) for one in history)
 
 
 @contextmanager

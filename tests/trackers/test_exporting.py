@@ -20,12 +20,12 @@ FILES: dict[str, dict[str, Any]] = {"tensorboard": {}, "trackio": {}, "wandb": {
 
 
 def points_in(kind: str, folder: str) -> Points:
-    found = {
+    exported = {
         "tensorboard": of_tensorboard,
         "trackio": lambda path: of_trackio(path)[0],
         "wandb": lambda path: of_wandb(path)[0],
     }[kind](Path(folder))
-    return {name: points for name, points in found.items() if name in EXPECTED}
+    return {name: points for name, points in exported.items() if name in EXPECTED}
 
 
 @pytest.mark.parametrize(

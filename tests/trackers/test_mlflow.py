@@ -54,9 +54,9 @@ def test_steps_settings_and_links_are_in_mlflow_once_although_the_exporter_died(
     (export,) = world.exports(run)
     assert export["last_error"] is None
     assert export["link"].startswith(f"{mlflow_url}/#/experiments/")
-    found = reader(world, run)
-    assert (found.points("loss"), found.points("eval_loss")) == (LOSS, [(0, 2.0), (2, 2.0)])
-    status, params, tags = found.run()
+    remote = reader(world, run)
+    assert (remote.points("loss"), remote.points("eval_loss")) == (LOSS, [(0, 2.0), (2, 2.0)])
+    status, params, tags = remote.run()
     assert (status, params["run"]) == ("FINISHED", "mix")
     assert tags["steerboard.url"].endswith(f"/p/default/runs/{run}")
     assert "/p/default/models/model-" in tags["steerboard.output.model"]

@@ -64,7 +64,7 @@ class TrackerWorld(World):
     def log(self, claim: Claim, *steps: int) -> None:
         """`loss` is 1 / (step + 1), and `eval_loss` 2 at each even step."""
         values = {step: {"loss": 1 / (step + 1)} | ({"eval_loss": 2.0} if step % 2 == 0 else {}) for step in steps}
-        self.emit(claim, *(Metrics(step=step, values=found) for step, found in values.items()))
+        self.emit(claim, *(Metrics(step=step, values=figures) for step, figures in values.items()))
 
     def succeed(self, claim: Claim) -> None:
         self.act(claim, lambda session, run: attempt_outcomes.succeed(session, run, {"loss": 0.25}, 1.0))
@@ -101,7 +101,7 @@ class TrackerWorld(World):
 
     def until_exported(self, run: uuid.UUID, step: int | None, *, complete: bool = False) -> Any:
         def there() -> Any:
-            found = self.exports(run)
-            return found and found[0]["step"] == step and found[0]["complete"] == complete and found[0]
+            exports = self.exports(run)
+            return exports and exports[0]["step"] == step and exports[0]["complete"] == complete and exports[0]
 
         return wait_until(there, pause=0.2, seconds=60)

@@ -91,14 +91,14 @@ def test_distributions_of_two_architectures_are_compared_each_laid_out_in_its_ow
     with torch.no_grad():
         states = modules[1](**theirs.model_inputs(), probe="states")
     comparison = Comparison(states, modules[1].logits, 1.0)
-    found = Compared(*modules[0](**replace(ours, comparison=comparison).model_inputs()))
+    compared = Compared(*modules[0](**replace(ours, comparison=comparison).model_inputs()))
     log_q, log_p = (torch.cat([_log_probs(module, example) for example in batch]) for module in modules)
     expected = (log_q.exp() * (log_q - log_p)).sum(-1)
-    torch.testing.assert_close(found.divergences, expected, rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(compared.divergences, expected, rtol=1e-3, atol=1e-5)
     parameters = [p for p in modules[0].parameters() if p.requires_grad]
     wanted = torch.autograd.grad(expected.sum(), parameters, allow_unused=True)
     for own, want in zip(
-        torch.autograd.grad(found.divergences.sum(), parameters, allow_unused=True), wanted, strict=True
+        torch.autograd.grad(compared.divergences.sum(), parameters, allow_unused=True), wanted, strict=True
     ):
         if want is not None:
             torch.testing.assert_close(own, want, rtol=1e-2, atol=1e-4)
@@ -133,7 +133,7 @@ def test_rewards_are_the_models_own_whatever_the_architecture(make_stage, name, 
     torch.testing.assert_close(ours, alone, rtol=1e-4, atol=1e-4)
 
 
-def found_batcher(make_stage, model, precision: str) -> tuple[Batcher, bool | None]:
+def batcher_in_training(make_stage, model, precision: str) -> tuple[Batcher, bool | None]:
     """The batcher as a training run finds it, where forwards return float32 though they round to bf16 inside."""
     torch.manual_seed(0)
     if model.can_generate():
@@ -152,7 +152,9 @@ def found_batcher(make_stage, model, precision: str) -> tuple[Batcher, bool | No
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("kind", [AutoModelForCausalLM, AutoModelForSequenceClassification])
 def test_a_run_in_bf16_lays_out_as_one_in_float32(make_stage, name, kind):
-    batchers = [found_batcher(make_stage, kind.from_config(CONFIGS[name]), precision) for precision in ("fp32", "bf16")]
+    batchers = [
+        batcher_in_training(make_stage, kind.from_config(CONFIGS[name]), precision) for precision in ("fp32", "bf16")
+    ]
     (exact, exact_head), (rounded, rounded_head) = batchers
     assert (rounded.layout, rounded.share, rounded_head) == (exact.layout, exact.share, exact_head)
 
@@ -164,7 +166,7 @@ def test_sequences_that_would_see_each_other_are_laid_out_apart(make_stage, monk
 
     AttentionInterface.register("as_one", as_one)
     monkeypatch.setattr(layouts, "PADDING_FREE", "as_one")
-    batcher, _ = found_batcher(make_stage, AutoModelForCausalLM.from_config(CONFIGS["llama"]), precision)
+    batcher, _ = batcher_in_training(make_stage, AutoModelForCausalLM.from_config(CONFIGS["llama"]), precision)
     assert batcher.layout == "padded"
 
 

@@ -105,7 +105,7 @@ def address_of(home: Path) -> tuple[str, str]:
 
 
 def url_of(home: Path) -> str:
-    """The URL alone, found likewise; it raises the same."""
+    """The URL alone, determined in the same way, with the same errors."""
     url = os.environ.get("STEERBOARD_URL") or known_server(home).get("url")
     if not url:
         raise _unknown_server(home)

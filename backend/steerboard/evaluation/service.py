@@ -82,7 +82,7 @@ def change(session: Session, project: Project, evaluation: Evaluation, given: Ev
 
 
 def delete(session: Session, evaluation: Evaluation, actor: str) -> None:
-    """Delete it with all that was found, and its runs are cancelled. Raises `InUse` when people have ranked in it."""
+    """Delete it with all its results, and cancel its runs. Raises `InUse` when people have ranked in it."""
     rankings = session.scalar(
         select(func.count())
         .select_from(RankingTask)

@@ -110,7 +110,7 @@ async def in_slot(app: FastAPI, read: Callable[[*Arguments], T], *arguments: *Ar
 
 async def _take_unless_gone(request: Request, slots: FairSlots, caller: str) -> None:
     if Body.of(request.scope).being_read:
-        # Such as while it is found out who sends a large one. Only its reader notices that the client has left.
+        # A large body's sender is being identified, for example. Only its reader notices that the client has left.
         await slots.take(caller)
         return
     turn = asyncio.ensure_future(slots.take(caller))

@@ -179,8 +179,8 @@ class Findings:
         what: str = "judgments",
         group: str | None = None,
     ) -> Figures:
-        """`found` with `valid` and `reason`. The `figures` of an invalid one are null, and under `partial` what the
-        usable input gives. The unreadable rows of `group`, else of `found["model"]`, count too."""
+        """`computed` with `valid` and `reason`. The `figures` of an invalid one are null, and `partial` has what the
+        usable input gives. The unreadable rows of `group`, else of `computed["model"]`, count too."""
         name = group or computed.get("model")
         reason = self.lost(name, usable, unusable, what=what)
         computed |= {"valid": reason is None, "reason": reason}

@@ -126,10 +126,10 @@ def serving(environment: dict[str, str], *options: str) -> Iterator[str]:
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.search(r"http://\S+/mcp", line)
+        address = re.search(r"http://\S+/mcp", line)
         try:
-            assert found, line
-            yield found[0]
+            assert address, line
+            yield address[0]
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE) == 0

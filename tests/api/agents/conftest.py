@@ -37,5 +37,5 @@ def http(url: str, token: str) -> Iterator[Where]:
 
 @pytest.fixture(params=["inside", "http"])
 def where(request: pytest.FixtureRequest) -> Where:
-    found: Where = request.getfixturevalue(request.param)
-    return found
+    server: Where = request.getfixturevalue(request.param)
+    return server

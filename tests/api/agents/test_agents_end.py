@@ -95,7 +95,7 @@ def test_clients_know_beforehand_which_tools_end_something(inside: Where) -> Non
         assert all(tool.annotations and tool.description for tool in tools)
         return {tool.name: (tool.annotations.read_only_hint, tool.annotations.destructive_hint) for tool in tools}  # type: ignore[union-attr]
 
-    found = ask(inside, hints)
-    assert {name for name, (_, destroys) in found.items() if destroys} == {"cancel", "archive", "delete"}
+    tool_hints = ask(inside, hints)
+    assert {name for name, (_, destroys) in tool_hints.items() if destroys} == {"cancel", "archive", "delete"}
     changing = {"cancel", "archive", "delete", "start_run", "start_recipe", "evaluate"}
-    assert {name for name, (reads, _) in found.items() if not reads} == changing
+    assert {name for name, (reads, _) in tool_hints.items() if not reads} == changing

@@ -27,8 +27,8 @@ def blocks(kind: str) -> list[str]:
 
 def only(servers: dict[str, Any]) -> dict[str, Any]:
     (settings,) = (servers.get("mcpServers") or servers["servers"]).values()
-    found: dict[str, Any] = settings
-    return found
+    server: dict[str, Any] = settings
+    return server
 
 
 async def models(agent: Agent) -> list[str]:

@@ -76,9 +76,9 @@ def test_arguments_that_a_tool_does_not_take_are_named(world: ApiWorld, inside: 
 
 
 def _between_marks(body: dict[str, Any]) -> list[str]:
-    found = re.search(r"<(data-[0-9a-f]{8})>", body["data_note"])
-    assert found
-    return re.findall(f"<{found[1]}>(.*?)</{found[1]}>", packed(body | {"data_note": ""}), re.DOTALL)
+    mark = re.search(r"<(data-[0-9a-f]{8})>", body["data_note"])
+    assert mark
+    return re.findall(f"<{mark[1]}>(.*?)</{mark[1]}>", packed(body | {"data_note": ""}), re.DOTALL)
 
 
 def test_the_end_of_a_log_is_read_as_data_line_by_line(world: ApiWorld, where: Where) -> None:

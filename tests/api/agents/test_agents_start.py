@@ -94,12 +94,12 @@ def test_a_recipes_cost_is_told_stage_by_stage_from_its_last_pipeline(world: Api
     assert set(took.values()) == {2.0, 30.0, 4.0}
 
     async def check(agent: Agent) -> None:
-        found = (await agent.call("check_recipe", **SMALL))["check"]
-        costs = {stage["name"]: stage["estimate"] for stage in found["stages"]}
+        checked = (await agent.call("check_recipe", **SMALL))["check"]
+        costs = {stage["name"]: stage["estimate"] for stage in checked["stages"]}
         for name in ("sft", "reward"):  # a model of this recipe is their input
             assert (costs[name]["device_seconds"], costs[name]["by"]) == (took[name], ["small-1"])
         assert costs["chosen"]["device_seconds"] > 0
-        whole = found["estimate"]
+        whole = checked["estimate"]
         assert whole["device_seconds"] == pytest.approx(
             sum(cost["device_seconds"] for cost in costs.values()), abs=0.01
         )
@@ -116,11 +116,11 @@ def test_what_one_stage_costs_is_no_cost_of_the_whole(world: ApiWorld, inside: W
     world.work(seconds=3.0)
 
     async def check(agent: Agent) -> None:
-        found = (await agent.call("check_recipe", **SMALL))["check"]
-        costs = {stage["name"]: stage["estimate"] for stage in found["stages"]}
+        checked = (await agent.call("check_recipe", **SMALL))["check"]
+        costs = {stage["name"]: stage["estimate"] for stage in checked["stages"]}
         assert "unknown" in costs["reward"]
-        assert found["estimate"]["unknown"] == "nothing is known of sft, reward"
-        assert found["estimate"]["known_device_seconds"] == pytest.approx(costs["chosen"]["device_seconds"], abs=0.01)
+        assert checked["estimate"]["unknown"] == "nothing is known of sft, reward"
+        assert checked["estimate"]["known_device_seconds"] == pytest.approx(costs["chosen"]["device_seconds"], abs=0.01)
         budget = await agent.refused("start_recipe", **SMALL, accept=["no_worker"], max_device_hours=1000)
         assert budget["code"] == "over_budget"
 

@@ -68,5 +68,5 @@ def test_the_newest_model_that_takes_a_score_is_named(world: ApiWorld) -> None:
 
 
 def test_without_a_campaign_there_is_nothing_to_rank(world: ApiWorld) -> None:
-    found = world.get("first-steps")
-    assert (found["ranked"], found["to_rank"], found["campaign"]) == (0, 5, None)
+    first_steps = world.get("first-steps")
+    assert (first_steps["ranked"], first_steps["to_rank"], first_steps["campaign"]) == (0, 5, None)

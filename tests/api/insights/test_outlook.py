@@ -60,9 +60,9 @@ def test_the_rest_takes_as_long_as_the_same_stages_took_before(world: ApiWorld) 
     world.start(reuse=False)
     assert outlook(world, "small-2")["seconds_left"] == pytest.approx(100)
     world.work()
-    found = outlook(world, "small-2")
-    assert (found["ended"], found["unknown"]) == (1, [])
-    assert (found["share"], found["seconds_left"]) == (pytest.approx(0.1), pytest.approx(90))
+    forecast = outlook(world, "small-2")
+    assert (forecast["ended"], forecast["unknown"]) == (1, [])
+    assert (forecast["share"], forecast["seconds_left"]) == (pytest.approx(0.1), pytest.approx(90))
 
 
 def test_a_stage_under_way_counts_by_its_time(world: ApiWorld) -> None:
@@ -71,10 +71,10 @@ def test_a_stage_under_way_counts_by_its_time(world: ApiWorld) -> None:
     world.work()
     claim = world.claim()
     edit(world, "small-2", "sft", running_for=15, progress={"done": 99, "total": 100, "unit": "steps", "phase": "x"})
-    found = outlook(world, "small-2")
-    assert found["running"] == [str(claim.run_id)]
-    assert found["seconds_left"] == pytest.approx(75, abs=2)
-    assert found["share"] == pytest.approx(0.25, abs=0.02)
+    forecast = outlook(world, "small-2")
+    assert forecast["running"] == [str(claim.run_id)]
+    assert forecast["seconds_left"] == pytest.approx(75, abs=2)
+    assert forecast["share"] == pytest.approx(0.25, abs=0.02)
     edit(world, "small-2", "sft", running_for=600)
     assert outlook(world, "small-2")["share"] == pytest.approx((10 + 0.95 * 60) / 100)
 
@@ -89,9 +89,9 @@ def test_a_stage_that_never_ran_before_counts_by_its_progress(world: ApiWorld) -
     edit(world, "small-2", "sft", running_for=30, progress={"done": 1, "total": 20, "unit": "steps", "phase": "x"})
     assert outlook(world, "small-2")["unknown"] == ["sft", "reward"]
     edit(world, "small-2", "sft", running_for=30, progress={"done": 5, "total": 20, "unit": "steps", "phase": "x"})
-    found = outlook(world, "small-2")
-    assert (found["unknown"], found["seconds_left"]) == (["reward"], None)
-    assert 1 / 3 < found["share"] < 1 / 2
+    forecast = outlook(world, "small-2")
+    assert (forecast["unknown"], forecast["seconds_left"]) == (["reward"], None)
+    assert 1 / 3 < forecast["share"] < 1 / 2
 
 
 def test_more_workers_shorten_the_rest_down_to_its_longest_chain(world: ApiWorld) -> None:

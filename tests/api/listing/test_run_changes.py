@@ -103,8 +103,8 @@ def test_every_table_that_refers_to_runs_is_emptied_or_asked_before_a_deletion(w
     }
     query = "SELECT DISTINCT conrelid::regclass::text FROM pg_constraint WHERE confrelid = 'runs'::regclass"
     with transaction(world.sessions) as session:
-        found = set(session.scalars(text(query)))
-    assert found - known == set()
+        referring = set(session.scalars(text(query)))
+    assert referring - known == set()
 
 
 def test_tags_are_changed_for_all_and_others_may_not(world: ApiWorld) -> None:

@@ -137,10 +137,10 @@ def words(run: Listed) -> list[str]:
 
 
 def flat(tree: dict[str, Any], above: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for name, value in tree.items():
-        found |= flat(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
-    return found
+        leaves |= flat(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
+    return leaves
 
 
 def value_of(name: str, run: Listed) -> Any:
@@ -263,8 +263,8 @@ def test_fields_and_favourites_of_others_are_not_seen(
         found_by(sessions, project, "secret = 1")
     with transaction(sessions) as session:
         for owner, count in ((OWNER, 1), ("user:other", 0)):
-            found, _ = runs_page(session, project, owner, RunsQuery("is:favourite"), cursor=None, limit=10)
-            assert len(found) == count
+            favourites, _ = runs_page(session, project, owner, RunsQuery("is:favourite"), cursor=None, limit=10)
+            assert len(favourites) == count
 
 
 SORTS = [

@@ -128,8 +128,8 @@ def test_models_datasets_and_pipelines_are_found_by_tag_and_notes(world: ApiWorl
         marked = world.client.patch(world.url(f"marks/{type_}/{name}"), json={"tags": ["keep"], "notes": "from *Anna*"})
         assert marked.status_code == 200, marked.text
         for asked in ({"tag": "keep"}, {"search": "anna"}, {"search": name[:3]}):
-            found = [one["name"] for one in world.get(f"{type_}s", **asked)["items"]]
-            assert found == [name], (type_, asked)
+            names = [one["name"] for one in world.get(f"{type_}s", **asked)["items"]]
+            assert names == [name], (type_, asked)
         assert world.get(f"{type_}s", tag="other")["items"] == []
         world.client.patch(world.url(f"marks/{type_}/{name}"), json={"archived": True})
         assert world.get(f"{type_}s")["items"] == []
@@ -139,8 +139,8 @@ def test_models_datasets_and_pipelines_are_found_by_tag_and_notes(world: ApiWorl
 def test_one_search_finds_everything_that_has_a_page(world: ApiWorld, runs: dict[str, str]) -> None:
     for number in range(12):
         world.dataset(f"pairs-{number}")
-    found = world.get("search", q="small")
-    assert [(one["type"], one["name"]) for one in found] == [
+    hits = world.get("search", q="small")
+    assert [(one["type"], one["name"]) for one in hits] == [
         ("pipeline", "small-1"),
         *(("run", f"small-1.{name}") for name in ("reward", "sft", "chosen")),
     ]

@@ -59,14 +59,14 @@ def exported_step(stack: Stack, run_id: uuid.UUID) -> int:
 
 def exporter_pids() -> list[int]:
     """The processes of trackers that this process started."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and EXPORTER in (entry / "cmdline").read_bytes() and _is_ours(int(entry.name)):
-                found.append(int(entry.name))
+                pids.append(int(entry.name))
         except OSError:  # it has ended
             continue
-    return found
+    return pids
 
 
 def _is_ours(pid: int) -> bool:

@@ -328,6 +328,6 @@ def test_adapters_at_the_rate_of_all_weights_are_warned_of(make_stage, base_mode
         stage = make_stage({**config, **changes}, model=base_model, data=data_of("sft"))
         train.run(stage)
         (prepared,) = recorded(stage, "prepared")[:1]
-        found = [warning for warning in prepared.warnings if warning.code == "lora_at_full_rate"]
-        assert len(found) == warned
-        assert all("set lr to about 5e-05" in warning.message for warning in found)
+        warnings = [warning for warning in prepared.warnings if warning.code == "lora_at_full_rate"]
+        assert len(warnings) == warned
+        assert all("set lr to about 5e-05" in warning.message for warning in warnings)

@@ -124,8 +124,8 @@ def _compared(
     if not asked:
         why = "its template takes no question that leaves room for an answer"
         return result.model_copy(update={"unchecked": why}), adds
-    found = differences(policy, ends, asked, answers)
-    return result.model_copy(update={"prompts": len(asked), "differences": found}), adds
+    deviations = differences(policy, ends, asked, answers)
+    return result.model_copy(update={"prompts": len(asked), "differences": deviations}), adds
 
 
 def _write_modelfile(path: Path, file: str, policy: Policy, adds: str) -> None:

@@ -33,7 +33,7 @@ from steerboard_contracts.stage.questions import LONGEST_LINE, MOST_AT_ONCE, Que
 log = logging.getLogger("steerboard.answering")
 
 _OF_HUB = ("HF_", "HUGGING_FACE_")
-# By which a lost process of the run is found and ended.
+# Marks the processes of a run, so that a lost one can be found and ended.
 _MARK = "STEERBOARD_STAGE"
 
 

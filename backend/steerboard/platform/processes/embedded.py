@@ -55,7 +55,7 @@ def valkey_binary() -> Path:
 
 
 def _package_folder(name: str) -> Path:
-    """Found without importing: the packages do things at import that we do not need."""
+    """The folder of a package, without importing it: the packages do things at import that we do not need."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise ServerFailed(f"the package {name} is not installed", hint="Install Steerboard again: `make setup`.")

@@ -38,6 +38,6 @@ def variables(python: Path, home: Path) -> dict[str, str]:
     return {
         "PYTHONPATH": str(our_packages(home / "vllm-source")),
         "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        # vLLM's processes rename themselves; without this over the mark by which a lost one is found and ended.
+        # vLLM's processes rename themselves; without this, that would overwrite the mark by which a lost one is found.
         "SPT_NOENV": "1",
     }

@@ -28,11 +28,11 @@ _NEXT = (
 
 
 def _all(value: str) -> str:
-    first, following = _NEXT.format(value=value, after=""), _NEXT.format(value=value, after="AND key > found.key")
+    first, following = _NEXT.format(value=value, after=""), _NEXT.format(value=value, after="AND key > listed.key")
     return f"""
-        WITH RECURSIVE found AS (
-            ({first}) UNION ALL SELECT ({following}) FROM found WHERE found.key IS NOT NULL
-        ) SELECT key FROM found WHERE key IS NOT NULL LIMIT {_MOST}
+        WITH RECURSIVE listed AS (
+            ({first}) UNION ALL SELECT ({following}) FROM listed WHERE listed.key IS NOT NULL
+        ) SELECT key FROM listed WHERE key IS NOT NULL LIMIT {_MOST}
     """
 
 

@@ -49,10 +49,10 @@ _METRIC = text(
 _ALL_METRICS = text(
     f"""
     INSERT INTO run_facts (run_id, source, key, project_id, number, low, high, step)
-    SELECT :run, 'metric', found.name, :project, last.value, found.low, found.high, found.step
+    SELECT :run, 'metric', extremes.name, :project, last.value, extremes.low, extremes.high, extremes.step
     FROM (SELECT name, max(step) AS step, min(value) AS low, max(value) AS high FROM metrics
-          WHERE run_id = :run AND length(name) <= {LONGEST_KEY} GROUP BY name) AS found
-    JOIN metrics last ON last.run_id = :run AND last.name = found.name AND last.step = found.step
+          WHERE run_id = :run AND length(name) <= {LONGEST_KEY} GROUP BY name) AS extremes
+    JOIN metrics last ON last.run_id = :run AND last.name = extremes.name AND last.step = extremes.step
     """
 )
 _TAKEN_OVER = text(

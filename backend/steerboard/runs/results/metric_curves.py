@@ -46,14 +46,14 @@ _POINTS = text(
         FROM named
         WHERE name IS NOT NULL AND (CAST(:names AS text[]) IS NULL OR name = ANY(CAST(:names AS text[])))
     )
-    SELECT span.name, found.*
+    SELECT span.name, bucket.*
     FROM span CROSS JOIN LATERAL (
         SELECT count(*), max(step) AS step, avg(value), min(value), max(value)
         FROM metrics WHERE run_id = :run AND name = span.name
         GROUP BY CASE WHEN span.at_least <= :points THEN step
                       ELSE (step - span.first) * :points / (span.last - span.first + 1) END
-    ) AS found
-    ORDER BY span.name, found.step
+    ) AS bucket
+    ORDER BY span.name, bucket.step
     """
 )
 

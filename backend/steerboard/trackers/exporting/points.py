@@ -30,11 +30,11 @@ _NEW = text(
         SELECT (SELECT m.name FROM metrics m WHERE m.run_id = :run AND m.name > named.name ORDER BY m.name LIMIT 1)
         FROM named WHERE named.name IS NOT NULL
     )
-    SELECT named.name, found.step, found.value
+    SELECT named.name, point.step, point.value
     FROM named CROSS JOIN LATERAL (
         SELECT step, value FROM metrics
         WHERE run_id = :run AND name = named.name AND step > :after ORDER BY step LIMIT :most
-    ) AS found
+    ) AS point
     WHERE named.name IS NOT NULL
     """
 )

@@ -114,14 +114,14 @@ def differences(
     policy: Policy, ends: Sequence[int], asked: Sequence[Question], answered: Sequence[Answered]
 ) -> list[GgufDifference]:
     """The differences, one for a question at most: what is wrong in a prompt's text is wrong in its tokens, too."""
-    found = []
+    first_differences = []
     for question, theirs in zip(asked, answered, strict=True):
         difference = _prompt_differs(policy.tokenizer, question, theirs) or _answer_differs(
             policy, ends, question, theirs.answer
         )
         if difference is not None:
-            found.append(difference)
-    return found
+            first_differences.append(difference)
+    return first_differences
 
 
 def _prompt_differs(tokenizer: Any, question: Question, theirs: Answered) -> GgufDifference | None:

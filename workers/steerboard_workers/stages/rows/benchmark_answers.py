@@ -92,6 +92,6 @@ def _result(stage: Stage, answers: Answers, scores: NDArray[np.float64]) -> Benc
         if wrong:
             source, item, prompt = names[rows[0]]
             hashes = [sorted(answers.texts[side].tolist()) for side in (right, wrong)]
-            found = item_hash(source, item, prompt, *hashes)
-            prompts.append(Answered(source, item, scores[right + wrong].tolist(), len(right), found))
+            item_key = item_hash(source, item, prompt, *hashes)
+            prompts.append(Answered(source, item, scores[right + wrong].tolist(), len(right), item_key))
     return benchmark_answers(prompts, left_out=len(sides) - len(prompts))
