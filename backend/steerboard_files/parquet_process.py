@@ -186,7 +186,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _weight(column: pa.Array) -> int:
-    """About the bytes of its values as Python objects."""
+    """The approximate number of bytes of its values as Python objects."""
     if isinstance(column, pa.ExtensionArray):
         return _weight(column.storage)
     kind = column.type

@@ -21,4 +21,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Nothing: the former release takes 0.01, too."""
+    """Changes nothing: the former release takes 0.01, too."""

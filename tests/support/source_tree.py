@@ -24,7 +24,7 @@ class SourceTree:
 
     @classmethod
     def installed(cls, *names: str) -> SourceTree | None:
-        """None where one of them is not installed."""
+        """Returns None where one of them is not installed."""
         roots: dict[str, list[Path]] = {}
         for name in names:
             spec = importlib.util.find_spec(name)

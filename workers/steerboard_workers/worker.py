@@ -132,7 +132,7 @@ class Worker:
             sweeper.settle_all(self._sessions)
 
     def _claim(self, *, without_device: bool) -> Claim | None:
-        """None also when the worker should go away."""
+        """Returns None also when the worker should go away."""
         if self.stopping.is_set():
             return None
         with transaction(self._sessions) as session:

@@ -87,7 +87,8 @@ def create(
 
 
 def change(session: Session, settings: Settings, secrets: Secrets, rule: NoticeRule, given: NoticeRuleChange) -> None:
-    """Only what was given. Raises `BadUrl`, `AddressRefused`, `BadInput` (`notice_rule_mismatch`), `Conflict`."""
+    """Changes only what was given. Raises `BadUrl`, `AddressRefused`, `BadInput` (`notice_rule_mismatch`),
+    `Conflict`."""
     _direct(settings, secrets, rule, given.url, given.recipients, given.schedule)
     if given.events is not None:
         rule.events = list(given.events)

@@ -12,7 +12,7 @@ def shown(prefix: str, id_: uuid.UUID) -> str:
 
 
 def meant(prefix: str, given: str) -> uuid.UUID | None:
-    """None where it is not an id of that kind."""
+    """Returns None where it is not an id of that kind."""
     digits = given.removeprefix(prefix)
     if not given.startswith(prefix) or len(digits) != 32:
         return None

@@ -41,7 +41,7 @@ def take_while_small(rows: Iterable[Row], limit: int) -> tuple[list[Row], bool]:
 
 
 def weight(value: Any) -> int:
-    """About how many bytes a row, or a value of one, is as JSON."""
+    """The approximate number of bytes of a row, or of a value of one, as JSON."""
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, dict):

@@ -75,8 +75,8 @@ def create(session: Session, settings: Settings, secrets: Secrets, project: Proj
 
 
 def change(session: Session, settings: Settings, secrets: Secrets, tracker: Tracker, given: TrackerChange) -> None:
-    """Only what was given. An exporter that is at it starts again. Raises `BadInput` (`tracker_mismatch`), `BadUrl`,
-    `AddressRefused`, `TrackerMissing`."""
+    """Changes only what was given. An exporter that is at work starts again. Raises `BadInput` (`tracker_mismatch`),
+    `BadUrl`, `AddressRefused`, `TrackerMissing`."""
     locked = select(Tracker).where(Tracker.id == tracker.id).with_for_update()
     session.scalars(locked.execution_options(populate_existing=True)).one()
     secret = given.secret.get_secret_value() if given.secret else None

@@ -199,7 +199,7 @@ class DecisionTransformerConfig(ConditionalConfig):
 
     @property
     def writing(self) -> Writing | None:
-        """None: as the paper has it. `auto` that no start model has decided is the paper's, too."""
+        """How scores are written; None as in the paper. `auto` that no start model has decided is the paper's, too."""
         style: ScoreStyle = "digits" if self.score_style == "auto" else self.score_style
         place: ScorePlace = "answer" if style == "digits" else "request"
         if self.score_place != "auto":

@@ -249,7 +249,7 @@ def _value(config: OnlineConfig, name: str) -> Any:
 
 
 def _changed(config: OnlineConfig, changes: Mapping[str, Any]) -> OnlineConfig | None:
-    """None where its fields do not go together."""
+    """Returns None where its fields do not go together."""
     fields = config.model_dump()
     for name, value in changes.items():
         place, *parts = reversed(name.split("."))

@@ -97,7 +97,7 @@ class AcademicConfig(WithEngine, AsksEndpoint):
         return self.chat_template or self.endpoint is not None
 
     def shots_of(self, task: str) -> int | None:
-        """None: the task's own."""
+        """The number of shots of a task; None for the task's own."""
         return self.shots.get(task, SUITE.get(task) if self.folder is None else None)
 
 

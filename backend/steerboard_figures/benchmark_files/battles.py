@@ -218,7 +218,7 @@ def _rated(pairs: Sequence[PairedComparison]) -> Figures:
 
 
 def _styled(pairs: Sequence[PairedComparison], findings: Findings) -> Figures | None:
-    """None where no pair has a style, and no ratings where too many have none."""
+    """Returns None where no pair has a style, and no ratings where too many have none."""
     known = [pair for pair in pairs if pair.style is not None]
     if not known:
         return None

@@ -79,7 +79,7 @@ class LengthControl:
             )
 
     def weights_of(self, model: str) -> Published | None:
-        """None where they are to be fitted. Raises `CannotFit` for a model that has none and others have."""
+        """Returns None where they are to be fitted. Raises `CannotFit` for a model that has none and others have."""
         if not self.weights:
             return None
         if model in _UNNAMED:

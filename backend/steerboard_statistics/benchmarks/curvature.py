@@ -92,7 +92,7 @@ def direction(matrix: Any, gradient: Floats, share: float, condition: Condition 
 def conjugate_gradients(
     matrix: Any, gradient: Floats, share: float, condition: Condition | None = None
 ) -> Floats | None:
-    """None where they need too many steps."""
+    """Returns None where they need too many steps."""
     if condition is None:
         diagonal = matrix.diagonal()
 

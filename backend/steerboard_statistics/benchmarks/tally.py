@@ -63,7 +63,7 @@ class BySource:
         return max(0, len(self._ordered()) - MOST_SOURCES)
 
     def items(self) -> BenchmarkItems | None:
-        """None where no item has a hash."""
+        """Returns None where no item has a hash."""
         if not self._items:
             return None
         listed = self._ordered()[:MOST_SOURCES]

@@ -144,7 +144,7 @@ def flat(tree: dict[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def value_of(name: str, run: Listed) -> Any:
-    """None where the run has none. Every test field is unambiguous."""
+    """Returns None where the run has none. Every test field is unambiguous."""
     whole = f"{run.pipeline}.{run.name}" if run.pipeline else run.name
     own = {"name": whole, "pipeline": run.pipeline, "method": run.method, "by": run.by, "state": run.state}
     numbers = {"device_seconds": run.device_seconds, "attempts": 1, "duration": run.seconds}

@@ -122,7 +122,7 @@ class TrainingMethod(Generic[C]):
         return renderer.render_prompts(prompts, given, room)
 
     def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
-        """None: nothing is left to learn of the row, which counts as dropped."""
+        """Returns None where nothing is left to learn of the row, which counts as dropped."""
         return Example.of(number, group)
 
     def relate(self, train: list[Example], held_out: list[Example], max_length: int) -> None:

@@ -179,7 +179,7 @@ class ModelCache:
             wanted()
 
     def _load(self, model_id: uuid.UUID | None, wanted: Wanted) -> HeldModel | None:
-        """None when someone else began to load it meanwhile."""
+        """Returns None when someone else began to load it meanwhile."""
         with transaction(self._sessions) as session:
             model = session.get(Model, model_id) if model_id else None
             if model is None:

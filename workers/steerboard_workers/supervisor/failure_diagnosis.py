@@ -52,7 +52,8 @@ def failure_of(
     killed_for_memory: bool,
     doing: str | None = None,
 ) -> Failure | None:
-    """None when the stage succeeded. `status` is the guardian's word; None means that the guardian itself was killed.
+    """Returns None when the stage succeeded. `status` is the guardian's word; None means that the guardian itself was
+    killed.
 
     `tail` holds the last lines of the log, `doing` what it was doing with a model's files.
     """

@@ -10,7 +10,7 @@ from steerboard.cli.output.listing import Column, plain, print_table
 
 
 def print_ledger(console: Console, ledger: dict[str, Any]) -> None:
-    """Nothing where nothing has been measured yet."""
+    """Prints the ledger, or nothing if nothing has been measured yet."""
     if not ledger["phases"] and not ledger["failed_attempts"]:
         return
     columns = (

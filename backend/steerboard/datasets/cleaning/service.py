@@ -46,7 +46,7 @@ _COPY_DROPPED = "COPY dropped_rows (dataset_id, row, rule, of_row, detail) FROM 
 
 
 def preview(session: Session, project: Project, dataset: Dataset, given: CleaningPreviewIn) -> CleaningPreview:
-    """Nothing is changed. Raises `BadInput` (`wrong_kind`), and `NotFound` for an unknown evaluation."""
+    """Changes nothing. Raises `BadInput` (`wrong_kind`), and `NotFound` for an unknown evaluation."""
     evaluations = _evaluations(session, project, dataset, given)
     analysis = _analyse(session, dataset, given, evaluations)
     counts = analysis.counts()

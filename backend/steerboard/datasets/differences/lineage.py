@@ -72,7 +72,7 @@ def matched_rows(session: Session, before: Dataset, after: Dataset) -> tuple[Pla
 
 
 def _descent(session: Session, chain: list[Dataset], ancestor: Dataset) -> Descent | None:
-    """None where a version's record does not account for all of its rows."""
+    """Returns None where a version's record does not account for all of its rows."""
     rows: Places = np.arange(chain[0].rows)
     touched: NDArray[np.int64] = np.zeros(0, np.int64)
     for version, parent in pairwise(chain):

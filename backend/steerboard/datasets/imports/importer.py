@@ -148,7 +148,7 @@ def _first_of(
 
 
 def _size(record: dict[str, Any] | Problem | Removed, limits: Limits) -> int:
-    """About how much was read for it."""
+    """The approximate size of what was read for it."""
     if isinstance(record, Problem) and record.code == "line_too_long":
         return limits.line
     return len(str(record))

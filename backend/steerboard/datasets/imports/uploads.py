@@ -101,7 +101,7 @@ def uploaded_file(form: FormData) -> UploadFile | None:
 
 
 def label_of(file: UploadFile) -> str:
-    """Only the last part of its name: some clients send a path."""
+    """The last part of its name alone: some clients send a path."""
     return (file.filename or "upload").replace("\\", "/").rsplit("/", 1)[-1]
 
 

@@ -110,6 +110,7 @@ def _answer(question: Question, respondent: Respondent, replies: IO[bytes], lock
 
 
 def _environment() -> dict[str, str]:
-    """Nothing that opens the database, the secrets or the store; what reaches the hub, for the data of tasks."""
+    """The environment without what opens the database, the secrets or the store, and with what reaches the hub for
+    tasks' data."""
     needed = {name: value for name, value in os.environ.items() if name.startswith(_OF_HUB) or name == _MARK}
     return public_environment() | needed

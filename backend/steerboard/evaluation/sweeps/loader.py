@@ -85,7 +85,7 @@ def read_sweep(session: Session, pipeline: Pipeline) -> SweepFacts:
 def _rewards(
     session: Session, run: Run, evaluation: Evaluation, planned: PlannedSweep, runs: Mapping[str, Run]
 ) -> Rewards | None:
-    """None until the reward model has scored."""
+    """Returns None until the reward model has scored."""
     given = [assessment for assessment in assessments_of(session, evaluation) if assessment.name != KNOWN_QUALITY]
     if planned.judge >= len(given):
         return None

@@ -31,7 +31,7 @@ def measured(summary: Mapping[str, Any], figure: str) -> Estimate | None:
 
 
 def overlap(first: Interval, other: Interval) -> bool | None:
-    """None where one of them has no interval."""
+    """Returns None where one of them has no interval."""
     if first.low is None or first.high is None or other.low is None or other.high is None:
         return None
     return first.low <= other.high and other.low <= first.high

@@ -163,7 +163,7 @@ class Chat:
 
 
 def usage_of(choices: Sequence[Answer]) -> dict[str, Any]:
-    """Nothing where an endpoint has not counted the tokens of the prompt."""
+    """The usage, null where an endpoint has not counted the tokens of the prompt."""
     prompt = choices[0].prompt_tokens
     if prompt is None or any(answer.prompt_tokens is None for answer in choices):
         return {"usage": None}

@@ -75,7 +75,7 @@ def _next(sessions: sessionmaker[Session]) -> uuid.UUID | None:
 
 
 def _locked(session: Session, job_id: uuid.UUID) -> FineTuningJob | None:
-    """None where someone else was faster."""
+    """Returns None where someone else was faster."""
     waiting = FineTuningJob.id == job_id, FineTuningJob.state == "validating"
     return session.scalar(select(FineTuningJob).where(*waiting).with_for_update())
 

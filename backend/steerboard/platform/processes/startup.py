@@ -87,8 +87,8 @@ def unreachable(error: Exception) -> DatabaseUnreachable:
 
 
 def wait_for_redis(settings: Settings) -> None:
-    """Only a hint of a wait: without Redis nothing is lost and wake-ups come later, so after `start_seconds` the
-    process continues. Raises `BadSetting` for a URL that cannot be one, or credentials that are refused."""
+    """Waits for `start_seconds` at most, then the process continues: without Redis nothing is lost and wake-ups come
+    later. Raises `BadSetting` for a URL that cannot be one, or credentials that are refused."""
 
     def look() -> SteerboardError | None:
         try:

@@ -71,8 +71,8 @@ class UnsafeSetting(SteerboardError):
 
 
 def check(settings: Settings) -> None:
-    """Nothing in development. Raises `MissingSetting` and `UnsafeSetting`, which name every setting at fault and never
-    its value."""
+    """Checks nothing in development. Raises `MissingSetting` and `UnsafeSetting`, which name every setting at fault and
+    never its value."""
     if settings.environment != "production":
         return
     missing = [name for name in _NEEDED if not _is_given(settings, name)]

@@ -184,7 +184,7 @@ def _named(stage: str, round_: int) -> str:
 
 
 def _read(recipe: Recipe, faults: Faults) -> Rounds | None:
-    """None where there are no rounds, or none that can be written out."""
+    """Returns None where there are no rounds, or none that can be written out."""
     data = recipe.sections
     if ROUND not in data and ROUNDS not in data:
         return None

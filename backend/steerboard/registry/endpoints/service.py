@@ -74,8 +74,8 @@ def change(
     endpoint: Endpoint,
     given: EndpointChange,
 ) -> None:
-    """Only what was given. Raises like `create`, and `BadInput` (`api_key_needed`) for a new server without its key:
-    a stored key is only sent to the server it was entered for.
+    """Changes only what was given. Raises like `create`, and `BadInput` (`api_key_needed`) for a new server without its
+    key: a stored key is only sent to the server it was entered for.
     """
     fields: dict[str, Any] = {name: getattr(given, name) for name in given.model_fields_set}
     if given.name is not None and given.name != endpoint.name:

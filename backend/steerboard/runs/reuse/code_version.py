@@ -23,7 +23,7 @@ _LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", 
 
 @cache
 def code_version(kind: str, method: str | None = None) -> str | None:
-    """None where the kind, the method or a library is not installed."""
+    """Returns None where the kind, the method or a library is not installed."""
     spec, described = method_of(method), any_kind_of(kind, method)
     if described is None:
         return None

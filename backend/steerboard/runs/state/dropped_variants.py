@@ -26,7 +26,7 @@ _BEGUN = ("queued", "running", "succeeded", "failed")
 
 
 def planned_halving(pipeline: Pipeline) -> PlannedHalving | None:
-    """None where its recipe has no sweep, or one whose variants are all trained to the end."""
+    """Returns None where its recipe has no sweep, or one whose variants are all trained to the end."""
     given = pipeline.settings.get("sweep")
     return PlannedSweep.model_validate(given).halving if given is not None else None
 

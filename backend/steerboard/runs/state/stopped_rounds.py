@@ -47,7 +47,7 @@ class _NotThere(Exception):
 
 
 def planned_rounds(pipeline: Pipeline) -> PlannedRounds | None:
-    """None where its recipe has no rounds."""
+    """Returns None where its recipe has no rounds."""
     given = pipeline.settings.get("rounds")
     return None if given is None else PlannedRounds.model_validate(given)
 

@@ -65,7 +65,7 @@ class PreferencePrompt:
         self.verdicts: tuple[int, int] = (a[same], b[same])
 
     def questions(self, comparisons: Sequence[Comparison]) -> list[Question | None]:
-        """None: the responses alone do not fit. Only the context is ever cut, from its beginning."""
+        """Returns None where the responses alone do not fit. Only the context is ever cut, from its beginning."""
         contexts = [context_text(comparison.prompt) for comparison in comparisons]
         whole = self._ids(contexts, comparisons)
         return [

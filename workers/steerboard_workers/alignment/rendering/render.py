@@ -184,7 +184,7 @@ class Renderer:
     # -- training and scoring -------------------------------------------------------------------------------------
 
     def render(self, prompt: Prompt, response: str, score_text: str | None = None) -> Rendered | None:
-        """None: the window leaves no room for the marker, the score and one token of the response."""
+        """Returns None where the window leaves no room for the marker, the score and one token of the response."""
         return self.render_many([prompt], [response], [score_text])[0]
 
     def render_many(

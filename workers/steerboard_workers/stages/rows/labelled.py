@@ -53,7 +53,7 @@ class Labelled:
 
 
 def percentiles(rewards: Sequence[float]) -> RewardPercentiles | None:
-    """None without rewards."""
+    """Returns None without rewards."""
     if not rewards:
         return None
     low, p20, p50, p80, high = (float(p) for p in np.percentile(np.asarray(rewards), [0.1, 20, 50, 80, 99.9]))

@@ -94,7 +94,7 @@ class Preflight:
         )
 
     def _problem_with(self, way: Way) -> str | None:
-        """None when a step done in this way fits."""
+        """Returns None when a step done in this way fits."""
         try:
             self._trainer.update.rehearse(replace(self._batcher, micro_tokens=way.micro_tokens))
         except Exception as error:

@@ -44,7 +44,7 @@ class Prices:
 
     @classmethod
     def of(cls, settings: JudgeSettings) -> Prices | None:
-        """None where no price is given; one that is missing is 0."""
+        """Returns None where no price is given; one that is missing is 0."""
         if settings.prompt_price is None and settings.completion_price is None:
             return None
         return cls(settings.prompt_price or 0.0, settings.completion_price or 0.0)

@@ -154,7 +154,8 @@ def _campaign_name(session: Session, evaluation: Evaluation, name: str | None) -
 
 
 def change(session: Session, campaign: Campaign, given: CampaignChange) -> None:
-    """Only what was given. Raises `BadInput` (`overlap_lowered`, `no_suggestions`), `NotFound` (`unknown_judge`)."""
+    """Changes only what was given. Raises `BadInput` (`overlap_lowered`, `no_suggestions`), `NotFound`
+    (`unknown_judge`)."""
     session.refresh(campaign, with_for_update=True)
     if given.overlap is not None and given.overlap < campaign.overlap:
         raise BadInput(

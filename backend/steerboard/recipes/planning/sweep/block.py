@@ -124,7 +124,7 @@ def set_sweep(recipe: Recipe, changes: Sequence[Override]) -> tuple[Recipe, list
 
 
 def read_sweep(recipe: Recipe, faults: Faults) -> Sweep | None:
-    """None where there is no sweep, or where it has faults."""
+    """Returns None where there is no sweep, or where it has faults."""
     if SWEEP not in recipe.sections:
         return None
     raw = recipe.sections[SWEEP]

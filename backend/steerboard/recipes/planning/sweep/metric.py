@@ -52,7 +52,7 @@ class Metric:
         self._faults = faults
 
     def read(self) -> Decision | None:
-        """None, with a fault, where the figure is not clear."""
+        """Returns None, with a fault, where the figure is not clear."""
         try:
             decision = self._decision()
         except _Unclear as fault:

@@ -122,7 +122,7 @@ class Variants:
         return sound
 
     def planned(self) -> PlannedSweep | None:
-        """None where the sweep cannot decide between its variants, which is a fault."""
+        """Returns None where the sweep cannot decide between its variants, which is a fault."""
         block = self._sweep.block
         reader = Metric(self._recipe, block, self._written, self.names, self._faults)
         metric = reader.read()
@@ -162,7 +162,7 @@ class Variants:
         )
 
     def _halving(self, upstream: set[str], metric: Decision) -> PlannedHalving | None:
-        """None, with faults, where rungs cannot be written. `upstream` of what the sweep's own figure is of."""
+        """Returns None, with faults, where rungs cannot be written. `upstream` of what the sweep's own figure is of."""
         block = self._sweep.block
         given = block.halving
         assert given is not None

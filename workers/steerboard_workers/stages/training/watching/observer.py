@@ -17,5 +17,5 @@ class Observer(Protocol):
         ...
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
-        """None of a checkpoint without it."""
+        """Restores the state, None from a checkpoint without it."""
         ...
