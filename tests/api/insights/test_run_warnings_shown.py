@@ -64,7 +64,7 @@ def test_a_mixture_of_experts_is_warned_of_before_and_when_it_is_launched(
     with transaction(world.sessions) as session:
         model = session.scalars(select(Model).where(Model.name == "tiny")).one()
         session.get_one(Artifact, model.artifact_hash).manifest = {"files": manifest.files}
-    lora = sft(lora={"targets": "linear"})
+    lora = sft(lora={"targets": "linear"}, lr=1e-4)
     codes = ["router_loss_left_out", "experts_not_adapted"]
     assert [warning["code"] for warning in world.post("runs/estimate", lora)["warnings"]] == codes
     assert [warning["code"] for warning in world.post("runs", lora, status=201)["warnings"]] == codes

@@ -86,7 +86,7 @@ def finished(stage: Stage, launcher: list[str] | None = None) -> dict[int, dict[
 def told(metrics: dict[int, dict[str, float]]) -> dict[int, dict[str, float]]:
     """The metrics without the rounding of a sampler, which depends on what is sampled together."""
     return {
-        step: {name: value for name, value in values.items() if not name.startswith("sampler_difference")}
+        step: {name: value for name, value in values.items() if not name.startswith("sampler_")}
         for step, values in metrics.items()
     }
 
