@@ -15,8 +15,8 @@ from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.inputs import PromptsInput
 from steerboard_workers.alignment.methods.decision_transformer import DecisionTransformer
-from steerboard_workers.stages import train
 from steerboard_workers.stages.models.model_io import load_policy
+from steerboard_workers.stages.training import opened
 
 WORDS = ["awful", "poor", "fair", "fine", "superb"]
 TRAIN = {
@@ -66,7 +66,7 @@ def test_how_the_score_is_written_is_learned_asked_for_and_exported(pipeline, mo
             seen.append((row, self.condition(row), group.prompt, group.responses[0]))
             return super().example(number, row, group)
 
-    monkeypatch.setattr(train, "training_of", Watched)
+    monkeypatch.setattr(opened, "training_of", Watched)
     rows = [
         {"prompt": row["prompt"], "response": row["response"], "reward": float(place % 7)}
         for place, row in enumerate(pipeline.rows("$instructions")[:80])

@@ -13,8 +13,8 @@ from steerboard_contracts.conditions.format import Attribute, ConditionFormat
 from steerboard_contracts.methods.sft import SftConfig
 from steerboard_contracts.stage.events import Failed, Succeeded
 from steerboard_workers.alignment.training_method import Selection, TrainingMethod
-from steerboard_workers.stages import train
 from steerboard_workers.stages.models.model_io import load_policy
+from steerboard_workers.stages.training import opened
 
 TRAIN = {"run": "train", "method": "sft", "batch": 16, "max_steps": 4, "lr": 3e-3, "checkpoint_every": 0}
 ASK = {"run": "generate", "prompts": ["How can I grow tomatoes?"], "decoding": {"max_new_tokens": 12}}
@@ -49,7 +49,7 @@ def steered(pipeline, monkeypatch):
             seen.append((row, group.prompt))
             return super().example(number, row, group)
 
-    monkeypatch.setattr(train, "training_of", Watched)
+    monkeypatch.setattr(opened, "training_of", Watched)
     done = pipeline.run("steered", TRAIN, {"model": "sft", "data": "$instructions"}).last
     assert isinstance(done, Succeeded), done
     return seen
