@@ -77,6 +77,30 @@ def test_a_folder_with_a_gguf_file_becomes_an_ordinary_model(make_stage, llama, 
     assert not list(stage.directory.glob("**/*.gguf"))
 
 
+# What llama.cpp makes of this text, by the patterns of llama-vocab.cpp; Ġ is a space, Ċ a line end.
+SPLITS = {
+    "gpt-2": ["We", "'ve", "Ġ", "Ġ42", "Ċ", "Ġx"],
+    "smollm": ["We", "'ve", "ĠĠ", "4", "2", "Ċ", "Ġx"],
+    "llama-bpe": ["We", "'ve", "Ġ", "Ġ", "42", "Ċ", "Ġx"],
+    "qwen2": ["We", "'ve", "Ġ", "Ġ", "4", "2", "Ċ", "Ġx"],
+    "hunyuan": ["We", "'ve", "Ġ", "Ġ", "4", "2", "Ċ", "Ġx"],
+}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_texts_are_split_as_the_file_has_it(make_stage, llama, tmp_path, split):
+    path = write_gguf(tmp_path / "split" / "model.gguf", llama, split=split)
+    _, _, out = bring_in(make_stage, path.parent)
+    parts = AutoTokenizer.from_pretrained(out).backend_tokenizer.pre_tokenizer.pre_tokenize_str("We've  42\n x")
+    assert "|".join(text for text, _ in parts) == "|".join(SPLITS[split])
+
+
+def test_a_way_of_splitting_that_we_do_not_write_is_named(make_stage, llama, tmp_path):
+    path = write_gguf(tmp_path / "split" / "model.gguf", llama, split="viking")
+    stage, _, _ = bring_in(make_stage, path.parent)
+    assert any("splits texts by `viking`" in event.message for event in recorded(stage, "log"))
+
+
 def test_the_model_says_what_it_was_dequantised_from(make_stage, folder):
     stage, done, out = bring_in(make_stage, folder)
     info = ModelInfo.model_validate_json((out / "steerboard.json").read_text())

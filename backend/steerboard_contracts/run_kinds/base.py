@@ -48,4 +48,5 @@ SPEC = RunKindSpec(
     slots={"data": datasets(*TEXTS, many=True, required=False)},
     makes="base",
     form=("source", "max_length"),
+    result_version=2,
 )

@@ -25,10 +25,11 @@ TEMPLATE = "{% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor
 
 
 def write_gguf(path: Path, model: Path, kind: str = "Q8_0", architecture: str = "llama", **metadata: Any) -> Path:
-    """The Llama in the folder `model`, its matrices as `kind`; `rope_factors` is a further tensor."""
+    """The Llama in the folder `model`, its matrices as `kind`; `rope_factors` is a further tensor, `split` the way in
+    which texts are split, by llama.cpp's name."""
     llama = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
     config = llama.config
-    extra = metadata.pop("rope_factors", None)
+    extra, split = metadata.pop("rope_factors", None), metadata.pop("split", "default")
     path.parent.mkdir(parents=True, exist_ok=True)
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_block_count(metadata.pop("block_count", config.num_hidden_layers))
@@ -43,7 +44,7 @@ def write_gguf(path: Path, model: Path, kind: str = "Q8_0", architecture: str = 
     for name, value in metadata.items():
         key = name.replace("__", ".")
         writer.add_string(key, value) if isinstance(value, str) else writer.add_uint32(key, value)
-    _add_tokenizer(writer, model)
+    _add_tokenizer(writer, model, split)
     _add_tensors(writer, llama, gguf.GGMLQuantizationType[kind])
     if extra is not None:
         writer.add_tensor("rope_freqs.weight", np.asarray(extra, np.float32))
@@ -54,12 +55,12 @@ def write_gguf(path: Path, model: Path, kind: str = "Q8_0", architecture: str = 
     return path
 
 
-def _add_tokenizer(writer: Any, model: Path) -> None:
+def _add_tokenizer(writer: Any, model: Path, split: str) -> None:
     described = json.loads((model / "tokenizer.json").read_text())
     control = {token["content"] for token in described["added_tokens"]}
     tokens = sorted(described["model"]["vocab"], key=described["model"]["vocab"].get)
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("default")
+    writer.add_tokenizer_pre(split)
     writer.add_token_list(tokens)
     writer.add_token_types([3 if token in control else 1 for token in tokens])
     writer.add_token_merges([" ".join(merge) for merge in described["model"]["merges"]])

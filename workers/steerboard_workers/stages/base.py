@@ -166,7 +166,9 @@ def _existing(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
         stage.progress(0, 2, "parts", "copying")
         if file is not None:
             with stage.using_model(UPLOADED, "opening"):
-                header, unread = expand_gguf(model, file, folder, disk)
+                header, unread, note = expand_gguf(model, file, folder, disk)
+            if note:
+                stage.log(note, "warning")
             lineage |= {"file": file, **({"dequantised_from": ", ".join(header.quantised)} if header.quantised else {})}
         elif left_out := copy_model(model, folder, disk):
             what = "; ".join(left_out)

@@ -30,6 +30,7 @@ from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.files.gguf import GgufHeader, read_header
 from steerboard_contracts.files.local_folders import ModelFolder
 from steerboard_workers.stages.models.foreign import check_numbers, check_promises, its_own_fault, leave_out_choices
+from steerboard_workers.stages.models.gguf_splits import set_split
 from steerboard_workers.stages.models.model_io import save_weights
 
 _ROPE_FACTORS = "rope_freqs.weight"
@@ -40,9 +41,10 @@ _KNOWN = {name.replace("_", "-") for name in (*GGUF_SUPPORTED_ARCHITECTURES, *GG
 _KNOWN |= {name.replace("-", "") for name in _KNOWN}
 
 
-def expand_gguf(source: ModelFolder, name: str, folder: Path, disk: Disk) -> tuple[GgufHeader, list[str]]:
+def expand_gguf(source: ModelFolder, name: str, folder: Path, disk: Disk) -> tuple[GgufHeader, list[str], str | None]:
     """Write the model of a GGUF file into `folder`, with its tokenizer and template. Also returns the names of tensors
-    that are not read. Raises `BadModel`, `UnsupportedGguf`, `NoSpaceLeft`."""
+    that are not read, and what a person should know of the tokenizer. Raises `BadModel`, `UnsupportedGguf`,
+    `NoSpaceLeft`."""
     import gguf  # only here: no other import needs it
 
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".gguf-") as scratch:
@@ -60,6 +62,9 @@ def expand_gguf(source: ModelFolder, name: str, folder: Path, disk: Disk) -> tup
         with its_own_fault(f"the tokenizer of {name} cannot be read"):
             tokenizer = AutoTokenizer.from_pretrained(scratch, gguf_file=path.name, trust_remote_code=False)
         _check_tokens(tokenizer, reader, name)
+        note = None
+        if _text(reader, "tokenizer.ggml.model") == "gpt2":
+            note = set_split(tokenizer, _text(reader, "tokenizer.ggml.pre"))
         with its_own_fault(f"{name} does not load as a language model"):
             model, report = AutoModelForCausalLM.from_pretrained(
                 scratch,
@@ -79,7 +84,12 @@ def expand_gguf(source: ModelFolder, name: str, folder: Path, disk: Disk) -> tup
         save_weights(folder, model)
         tokenizer.save_pretrained(folder)
     leave_out_choices(folder)
-    return header, unread
+    return header, unread, note
+
+
+def _text(reader: Any, field: str) -> str | None:
+    given = reader.fields.get(field)
+    return None if given is None else str(given.contents())
 
 
 def _dtype(header: GgufHeader) -> torch.dtype:
