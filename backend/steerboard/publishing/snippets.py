@@ -102,9 +102,7 @@ def _vllm(name: str, info: ModelInfo, template: dict[str, str]) -> str:
             f"{vllm_rank(info.lora.rank)})"
         )
         adapter = ', lora_request=LoRARequest("adapter", 1, folder)'
-    return _lines(
-        *imports,
-        "",
+    asked = (
         *_folder(name),
         load,
         _messages(),
@@ -112,6 +110,8 @@ def _vllm(name: str, info: ModelInfo, template: dict[str, str]) -> str:
         f"(answer,) = llm.chat(messages, sampling{kwargs}{adapter})",
         "print(answer.outputs[0].text.strip())",
     )
+    # The engine is a process of its own, which imports the script once more where it is spawned.
+    return _lines(*imports, "", 'if __name__ == "__main__":', *(f"    {line}" for line in asked))
 
 
 def _openai(name: str, tokens: int, server: str, project: str, condition: Condition | None) -> str:
