@@ -165,7 +165,7 @@ setup-benchmarks: $(BENCHMARKS_STAMP) ## lm-evaluation-harness in .venv-lm-eval,
 # Without the parts of llama.cpp that only its own programs use; also for other CPUs than this one. The converter runs by
 # the Python of a worker, which has torch and transformers, so only what that lacks is put next to it.
 $(GGUF_STAMP):
-	@echo "Building $(LLAMA_CPP) into $(GGUF) (some 15 minutes on two cores) ..."
+	@echo "Building $(LLAMA_CPP) into $(GGUF) (about four minutes on two cores) ..."
 	@! ls $(GGUF)/.installed-* > /dev/null 2>&1 || rm -rf $(GGUF) # another version
 	@test -x $(GGUF)/bin/python || $(PYTHON) -m venv $(GGUF)
 	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF' CMAKE_BUILD_PARALLEL_LEVEL=2 nice -n 15 \
