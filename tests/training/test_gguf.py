@@ -20,7 +20,7 @@ from steerboard_contracts.files.base_sources import SeveralGgufFiles, Unsupporte
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages import base
 from steerboard_workers.stages.models.model_io import load_policy
-from support.models.gguf_models import TEMPLATE, write_gguf
+from support.models.gguf_models import GEMMA_TOKENS, TEMPLATE, write_gemma, write_gguf
 from support.servers.hub_server import COMMIT, hub_of_models
 
 
@@ -99,6 +99,15 @@ def test_a_way_of_splitting_that_we_do_not_write_is_named(make_stage, llama, tmp
     path = write_gguf(tmp_path / "split" / "model.gguf", llama, split="viking")
     stage, _, _ = bring_in(make_stage, path.parent)
     assert any("splits texts by `viking`" in event.message for event in recorded(stage, "log"))
+
+
+def test_tokens_of_spaces_are_those_of_gemma(make_stage, tmp_path):
+    _, _, out = bring_in(make_stage, write_gemma(tmp_path / "gemma" / "gemma.gguf").parent)
+    tokenizer = AutoTokenizer.from_pretrained(out)
+    assert tokenizer.convert_ids_to_tokens([4, 5]) == ["\u2581\u2581", "\u2581\u2581\u2581"]
+    ids = tokenizer("a  b   c", add_special_tokens=False)["input_ids"]
+    assert ids == [GEMMA_TOKENS.index(token) for token in ("a", "  ", "b", "   ", "c")]
+    assert tokenizer.decode(ids) == "a  b   c"
 
 
 def test_the_model_says_what_it_was_dequantised_from(make_stage, folder):

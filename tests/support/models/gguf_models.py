@@ -8,7 +8,7 @@ from typing import Any
 
 import gguf
 import numpy as np
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, Gemma2Config
 
 _NAMES = {
     "self_attn.q_proj": "attn_q",
@@ -93,3 +93,68 @@ def _halves_together(values: np.ndarray, heads: int) -> np.ndarray:
     """Rows of (heads * 2 * half, hidden), as llama.cpp pairs them for its rotation."""
     out, width = values.shape
     return values.reshape(heads, 2, out // heads // 2, width).swapaxes(1, 2).reshape(out, width)
+
+
+_GEMMA_NAMES = {
+    **_NAMES,
+    "post_attention_layernorm": "post_attention_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+}
+GEMMA_TOKENS = [
+    "<pad>",
+    "<eos>",
+    "<bos>",
+    "<unk>",
+    "  ",
+    "   ",
+    *(f"<0x{n:02X}>" for n in range(256)),
+    "\u2581",
+    *"abc",
+]
+
+
+def write_gemma(path: Path) -> Path:
+    """A tiny random Gemma 2 whose tokens of several spaces are written as spaces, as in every file of Gemma."""
+    config = Gemma2Config(
+        vocab_size=len(GEMMA_TOKENS),
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=16,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writer = gguf.GGUFWriter(path, "gemma2")
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(128)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(GEMMA_TOKENS)
+    writer.add_token_scores([-float(number) for number in range(len(GEMMA_TOKENS))])
+    writer.add_token_types([3] * 4 + [4] * 2 + [6] * 256 + [1] * 4)
+    writer.add_pad_token_id(0)
+    writer.add_eos_token_id(1)
+    writer.add_bos_token_id(2)
+    for name, tensor in AutoModelForCausalLM.from_config(config).state_dict().items():
+        if name.startswith("model.layers."):
+            rest, suffix = name.split(".", 3)[3].rsplit(".", 1)
+            name = f"blk.{name.split('.')[2]}.{_GEMMA_NAMES[rest]}.{suffix}"
+        elif name == "lm_head.weight":
+            continue  # tied
+        else:
+            name = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight"}[name]
+        writer.add_tensor(name, tensor.numpy() + ("norm" in name))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path

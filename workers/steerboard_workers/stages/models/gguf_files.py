@@ -37,6 +37,7 @@ _ROPE_FACTORS = "rope_freqs.weight"
 # The settings of every Llama 3 whose positions are scaled (their config.json; `_compute_llama3_parameters` of
 # transformers).
 _LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+_SPACE = "\u2581"
 _KNOWN = {name.replace("_", "-") for name in (*GGUF_SUPPORTED_ARCHITECTURES, *GGUF_CONFIG_ARCHS)}
 _KNOWN |= {name.replace("-", "") for name in _KNOWN}
 
@@ -160,6 +161,8 @@ def _check_tokens(tokenizer: Any, reader: Any, name: str) -> None:
         raise BadModel(f"{name} has no vocabulary", hint="Give a file of a language model.")
     with its_own_fault(f"the vocabulary of {name} cannot be read"):
         ours = tokenizer.get_vocab()
+    if _text(reader, "tokenizer.ggml.model") == "llama":  # files of SentencePiece may write its mark as a space
+        tokens = [token if token in ours else token.replace(" ", _SPACE) for token in tokens]
     wrong = next((number for number, token in enumerate(tokens) if ours.get(token) not in (number, None)), None)
     lost = [number for number, token in enumerate(tokens) if token not in ours]
     if wrong is not None or lost:
