@@ -111,7 +111,8 @@ def test_runs_are_compared_by_curves_settings_and_results(page: Page, pipeline: 
     page.get_by_role("button", name="Compare 2").click()
     expect(page.get_by_role("img", name=re.compile("^loss over step"))).to_be_visible()
     # The cost of both by phase, on one scale.
-    bars = page.get_by_role("img", name=re.compile(r"device time; .*update .*tokens"))
+    cost = page.locator("section", has=page.get_by_role("heading", name="Cost", exact=True))
+    bars = cost.get_by_role("img", name=re.compile(r"device time; .*update .*tokens"))
     expect(bars).to_have_count(2)
     page.get_by_text("Device time and tokens of each phase").click()
     expect(page.get_by_role("table", name="Cost of the runs by phase").get_by_role("row")).to_contain_text(
@@ -124,6 +125,11 @@ def test_runs_are_compared_by_curves_settings_and_results(page: Page, pipeline: 
     expect(settings.get_by_role("row", name=re.compile("memory measured"))).to_contain_text(re.compile(r"\d [MG]B"))
     page.reload()
     expect(settings).to_be_visible()
+    # The methods of a pipeline, as its report has them.
+    methods = page.get_by_role("region", name=f"Methods of {pipeline}")
+    headline = page.request.get(f"/api/v1/projects/default/pipelines/{pipeline}/report").json()["report"]["headline"]
+    expect(methods).to_contain_text(headline["text"])
+    expect(methods.get_by_role("table", name="Entrants by every source").get_by_role("row")).not_to_have_count(1)
 
 
 def test_a_pipeline_is_launched_again_with_its_inputs_and_a_tab_is_an_address(page: Page, pipeline: str) -> None:

@@ -1,13 +1,14 @@
-import { Alert, Group, MultiSelect, Title } from "@mantine/core";
+import { Alert, Group, MultiSelect, Stack, Text, Title } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { pipelinesQuery, reportQuery } from "../../api/runs/pipelines";
-import { MethodsTable } from "./MethodsTable";
 import { useByName } from "../../shared/forms/useByName";
+import { Link } from "../../shared/links";
+import { MethodsView } from "../../shared/report/MethodsView";
 
 const route = getRouteApi("/p/$project/compare");
 
-/** All methods of the finished pipelines that one chooses, on one scale. */
+/** The methods of finished pipelines that one chooses, as their reports have them. */
 export function ComparedMethods({ project }: { project: string }) {
   const pipelines = useByName((name) => pipelinesQuery(project, name));
   const finished = (pipelines.data ?? []).filter((one) => one.state === "succeeded");
@@ -45,13 +46,22 @@ export function ComparedMethods({ project }: { project: string }) {
           only where these are the same.
         </Alert>
       )}
-      <MethodsTable
-        groups={shown.flatMap((name, at) =>
-          reports[at]?.data
-            ? [{ title: name, rows: reports[at].data.methods, baseline: reports[at].data.baseline }]
-            : [],
-        )}
-      />
+      <Stack gap="lg">
+        {shown.map((name, at) => {
+          const report = reports[at]?.data?.report;
+          return (
+            report && (
+              <section key={name} aria-label={`Methods of ${name}`}>
+                <Link to="/p/$project/pipelines/$pipeline" params={{ project, pipeline: name }} fw={600}>
+                  {name}
+                </Link>
+                {report.headline && <Text size="sm">{report.headline.text}</Text>}
+                <MethodsView report={report} />
+              </section>
+            )
+          );
+        })}
+      </Stack>
     </section>
   );
 }
