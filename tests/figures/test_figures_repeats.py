@@ -56,7 +56,7 @@ def _reviews() -> Rows:
 def test_many_repeated_rows_are_pointed_out(tmp_path: Path, rows: Rows) -> None:
     def warned(*more: dict[str, Any]) -> list[str]:
         computed = figures(write(tmp_path / "a.jsonl", *rows, *more))
-        return [warning for warning in computed["warnings"] if "the newest of each counts" in warning]
+        return [warning for warning in computed["warnings"] if "each subject counts once" in warning]
 
     assert (warned(), warned(rows[0])) == ([], [])
     (warning,) = warned(*rows[:20])

@@ -160,7 +160,7 @@ class Findings:
         if superseded > self.threshold * rows:
             of = "" if name is None else f"{name}: "
             self.warn(
-                f"{of}{superseded:,} of {rows:,} rows repeat another row's subject, and the newest of each counts: "
+                f"{of}{superseded:,} of {rows:,} rows repeat another row's subject, and each subject counts once: "
                 "are they of several judges or runs?"
             )
 
