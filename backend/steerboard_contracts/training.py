@@ -168,6 +168,25 @@ class TrainingConfig(Config):
         LoraConfig | None,
         Field(description="Learn low-rank adapters (and a reward model's head) only, instead of all weights."),
     ] = None
+    router_aux_loss: Annotated[
+        NonNegative | None,
+        Field(
+            description="Coefficient of the load-balancing loss of a mixture of experts, which is added to the loss. "
+            "By default that of the model's config; 0 turns it off.",
+            json_schema_extra={"source": "the loss: arXiv 2101.03961, Eq. 4; the default: router_aux_loss_coef of TRL"},
+        ),
+    ] = None
+    router_balance: Annotated[
+        Literal["batch", "pass"],
+        Field(
+            description="Tokens that the experts' loads are counted over: those of the whole optimiser step, which "
+            "takes another forward pass where it is cut into several, or those of each forward pass.",
+            json_schema_extra={"source": "arXiv 2501.11873"},
+        ),
+    ] = "batch"
+    freeze_router: Annotated[
+        bool, Field(description="Leave the routers of a mixture of experts as they are, and its balance alone.")
+    ] = False
     learn: Annotated[Literal["last", "all"], Field(description="Which assistant turns are learned.")] = "last"
     template: Annotated[
         TemplateName | None, Field(description="How a conversation becomes text; the model's own by default.")
@@ -240,6 +259,8 @@ class TrainingConfig(Config):
             raise ValueError("offload needs strategy zero2 or zero3")
         if self.lora is not None and self.lora.quantise != "none" and self.strategy != "ddp":
             raise ValueError("a quantised base needs strategy ddp: DeepSpeed cannot spread its 4-bit weights")
+        if self.freeze_router and self.router_aux_loss:
+            raise ValueError("freeze_router leaves the routers nothing to learn from router_aux_loss: leave one out")
         if self.offload == "all" and self.strategy != "zero3":
             raise ValueError("offload of all needs strategy zero3; zero2 can offload the optimiser")
         if self.probe is not None and self.strategy == "zero3":

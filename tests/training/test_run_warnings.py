@@ -9,12 +9,12 @@ import pytest
 import torch
 from running import recorded
 from safetensors.torch import load_file
-from transformers import AutoConfig, MixtralConfig, MixtralForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from steerboard_contracts.run_config import RUN_CONFIG
 from steerboard_contracts.run_kinds.check_rows import row_check_of
 from steerboard_workers.stages import check_rows, train
 from steerboard_workers.stages.models.model_io import load_tokenizer
+from support.models.mixtures import FAMILIES, mixture_of
 
 QUICK = {"run": "train", "batch": 4, "max_steps": 1, "evaluate_every": 0, "checkpoint_every": 0, "lr": 1e-3}
 
@@ -102,37 +102,19 @@ def test_a_few_long_rows_are_no_alarm_and_none_is_no_warning(make_stage, base_mo
         assert warning is None if long < 2 else warning is not None and warning[0] == "warning"
 
 
-@pytest.fixture(scope="module", params=["mixtral", "qwen3_moe"])
+@pytest.fixture(scope="module", params=FAMILIES)
 def mixture(request, base_model, tmp_path_factory):
-    """`base_model` with four experts a layer."""
-    folder = tmp_path_factory.mktemp(request.param) / "model"
-    shutil.copytree(base_model, folder)
-    config = AutoConfig.from_pretrained(base_model)
-    names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
-    shape = {name: getattr(config, name) for name in (*names, "max_position_embeddings", "eos_token_id")}
-    torch.manual_seed(0)
-    if request.param == "mixtral":
-        model = MixtralForCausalLM(MixtralConfig(**shape, intermediate_size=32, num_local_experts=4))
-    else:
-        model = Qwen3MoeForCausalLM(
-            Qwen3MoeConfig(
-                **shape,
-                intermediate_size=32,
-                moe_intermediate_size=32,
-                num_experts=4,
-                num_experts_per_tok=2,
-                head_dim=24,
-            )
-        )
-    model.save_pretrained(folder)
-    return folder
+    return mixture_of(base_model, tmp_path_factory.mktemp(request.param) / "model", request.param)
 
 
-def test_a_mixture_of_experts_is_trained_with_a_warning_that_its_router_loss_is_left_out(make_stage, mixture):
-    _, summary, prepared = trained(make_stage, mixture, method="sft")
+def test_a_mixture_of_experts_is_trained_with_a_warning_where_its_router_loss_is_left_out(make_stage, mixture):
+    _, summary, prepared = trained(make_stage, mixture, method="sft", router_aux_loss=0)
     assert warnings_of(prepared).keys() == {"router_loss_left_out"}
     assert "a mixture of 4 experts" in warnings_of(prepared)["router_loss_left_out"][1]
     assert summary["trainable_parameters"] == summary["parameters"]
+    for without in ({}, {"freeze_router": True}, {"router_aux_loss": 0.1}):
+        _, _, prepared = trained(make_stage, mixture, method="sft", **without)
+        assert not prepared.warnings
 
 
 def test_lora_on_linear_layers_warns_that_no_expert_learns(make_stage, mixture):

@@ -105,18 +105,21 @@ def overfitted(losses: Sequence[tuple[int, float]], *, best_kept: bool = False) 
     )
 
 
-def mixture_warnings(experts: int, lora: bool, adapted: bool = False) -> list[RunWarning]:
-    """The warnings of a training run whose model has so many experts a layer. `adapted`: some of LoRA's adapters are on
-    them."""
+def mixture_warnings(experts: int, lora: bool, balanced: bool, adapted: bool = False) -> list[RunWarning]:
+    """The warnings of a training run whose model has so many experts a layer. `balanced`: their routers stay as they
+    are, or learn from a load-balancing loss, too. `adapted`: some of LoRA's adapters are on them."""
     if not experts:
         return []
-    warnings = [
-        RunWarning(
-            code="router_loss_left_out",
-            message=f"The model is a mixture of {experts} experts, and its router's load-balancing loss is not part of "
-            "the training loss: long training may leave some experts unused.",
+    warnings = []
+    if not balanced:
+        warnings.append(
+            RunWarning(
+                code="router_loss_left_out",
+                message=f"The model is a mixture of {experts} experts, and its router's load-balancing loss is not "
+                "part of the training loss: long training may leave some experts unused. Set router_aux_loss, or "
+                "freeze_router.",
+            )
         )
-    ]
     if lora and not adapted:
         warnings.append(
             RunWarning(
@@ -127,6 +130,13 @@ def mixture_warnings(experts: int, lora: bool, adapted: bool = False) -> list[Ru
             )
         )
     return warnings
+
+
+def router_loss_of(config: Mapping[str, Any]) -> float:
+    """The coefficient of the routers' load-balancing loss by a model's config.json; 0 without."""
+    text = config.get("text_config")
+    parts = (config, text) if isinstance(text, Mapping) else (config,)
+    return next((float(part["router_aux_loss_coef"]) for part in parts if part.get("router_aux_loss_coef")), 0.0)
 
 
 def experts_of(config: Mapping[str, Any]) -> int:

@@ -19,7 +19,6 @@ from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_contracts.watching.warnings import (
-    RunWarning,
     fewer_steps,
     full_rate_kept,
     mixture_warnings,
@@ -29,7 +28,7 @@ from steerboard_contracts.watching.warnings import (
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example, with_companions
-from steerboard_workers.alignment.modules import PolicyModule
+from steerboard_workers.alignment.modules import JointModule, PolicyModule
 from steerboard_workers.alignment.rollouts import LivePolicy, SourceContext
 from steerboard_workers.stages.models.model_io import multiplies_bf16, pick_device, pick_dtype
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
@@ -110,7 +109,18 @@ def _prepare(stage: Stage, opened: Opened, engines: ExitStack) -> Training:
 
     control = RunControl(stage, config, change)
     trainer = Trainer(
-        stage, config, sharing, method.objective(), batcher, data, source, checkpoints, passes, observers, control
+        stage,
+        config,
+        sharing,
+        method.objective(),
+        batcher,
+        data,
+        source,
+        checkpoints,
+        passes,
+        opened.experts,
+        observers,
+        control,
     )
     preflight = Preflight(stage, config, trainer, batcher, start)
     return Training(trainer, preflight, control, frozen, inspector, prober, reported)
@@ -189,7 +199,8 @@ def _save(
 def _report_prepared(stage: Stage, opened: Opened, source: BatchSource) -> Prepared:
     """Reports how much of the model learns, and what the owner of the run must know before it ends."""
     config, start = opened.config, opened.start
-    warnings: list[RunWarning] = mixture_warnings(start.experts, config.lora is not None, start.adapts_experts)
+    balanced = config.freeze_router or opened.experts.balances(JointModule.MAIN)
+    warnings = mixture_warnings(start.experts, config.lora is not None, balanced, start.adapts_experts)
     read = [opened.data, *opened.further_data.values()]
     warnings += {warning.message: warning for data in read for warning in data.warnings}.values()
     if config.keeps_full_rate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -15,7 +16,14 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.training import TrainingConfig
-from steerboard_contracts.watching.warnings import RunWarning, experts_of, fewer_steps, full_rate_kept, mixture_warnings
+from steerboard_contracts.watching.warnings import (
+    RunWarning,
+    experts_of,
+    fewer_steps,
+    full_rate_kept,
+    mixture_warnings,
+    router_loss_of,
+)
 
 
 def foreseen_warnings(
@@ -33,7 +41,7 @@ def foreseen_warnings(
     model, data = (_given(session, refs.get(name)) for name in ("model", "data"))
     if isinstance(model, Model):
         architecture = architecture_of(session, store, model)
-        warnings += mixture_warnings(experts_of(architecture), config.lora is not None) if architecture else []
+        warnings += _of_mixture(architecture, config) if architecture else []
     warnings += [full_rate_kept(config.lr)] if config.keeps_full_rate else []
     if isinstance(data, Dataset):
         halves = 2 if needed_method(config.method).splits_pairs and data.kind == "preferences" else 1
@@ -42,6 +50,12 @@ def foreseen_warnings(
         warnings += [ends_early] if ends_early else []
     warnings += [check.warning] if check and check.warning else []
     return warnings
+
+
+def _of_mixture(architecture: Mapping[str, Any], config: TrainingConfig) -> list[RunWarning]:
+    coefficient = router_loss_of(architecture) if config.router_aux_loss is None else config.router_aux_loss
+    balanced = config.freeze_router or coefficient > 0
+    return mixture_warnings(experts_of(architecture), config.lora is not None, balanced)
 
 
 def _given(session: Session, ref: InputRef | None) -> Model | Dataset | None:

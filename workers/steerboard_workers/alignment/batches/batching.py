@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.specs.method import Reads
-from steerboard_workers.alignment.batches.rows import Places, Row, position_ids, segments, visible
+from steerboard_workers.alignment.batches.rows import Places, Row, multiplicity, position_ids, segments, visible
 from steerboard_workers.alignment.divergence import Comparison
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.segments import Segments
@@ -49,6 +49,7 @@ class MicroBatch:
     S sequences a read belongs to; weights (S,); margins (S / 2,) for pairs; lengths (S,) real tokens; label_counts (S,)
     supervised ones, of which the last response_lengths (S,) are the response's. frozen_log_probs: by name of a frozen
     model, (S,) float32 sums over the labels of a sequence. token_values: by name, (N,) float32 of the labels.
+    multiplicity (B*T,): how many sequences the token at a place is in, 0 of padding.
     prepared: what the objective's `prepare` found of the global batch that this is a part of. comparison: the frozen
     model's distributions at the places to read, already on the device, that the forward pass compares its own with.
     """
@@ -62,6 +63,7 @@ class MicroBatch:
     lengths: Tensor
     label_counts: Tensor
     response_lengths: Tensor
+    multiplicity: Tensor
     position_ids: Tensor | None = None
     attention_mask: Tensor | None = None
     segments: Segments | None = None
@@ -218,6 +220,7 @@ class Batcher:
             lengths=torch.tensor([n for e in examples for n in e.lengths], dtype=torch.float32),
             label_counts=torch.tensor([n for e in examples for n in e.label_counts], dtype=torch.float32),
             response_lengths=torch.tensor([n for e in examples for n in e.response_lengths], dtype=torch.float32),
+            multiplicity=multiplicity(rows, starts, shape[0] * shape[1]),
             frozen_log_probs=_frozen_log_probs(examples),
             token_values=_token_values(examples),
         )

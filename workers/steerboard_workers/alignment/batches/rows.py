@@ -65,6 +65,16 @@ def position_ids(rows: Sequence[Row], starts: Places, shape: tuple[int, int]) ->
     return torch.from_numpy(positions.reshape(shape))
 
 
+def multiplicity(rows: Sequence[Row], starts: Places, positions: int) -> Tensor:
+    """(positions,) float32: how many sequences a token is in, which for that of a shared prompt is all behind it; 0 of
+    padding."""
+    counts = np.zeros(positions, dtype=np.float32)
+    for row, start in zip(rows, starts, strict=True):
+        counts[start : start + row.prompt] = len(row.branches)
+        counts[start + row.prompt : start + len(row.ids)] = 1
+    return torch.from_numpy(counts)
+
+
 def visible(rows: Sequence[Row], starts: Places, shape: tuple[int, int]) -> Tensor:
     """(B, 1, T, T) bool: a token sees what precedes it in its row's prompt and in its own response."""
     owner = np.full(shape[0] * shape[1], -1, dtype=np.int64)

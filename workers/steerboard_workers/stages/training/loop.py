@@ -27,6 +27,7 @@ from steerboard_workers.stages.training.clock import RunClock, devices_of
 from steerboard_workers.stages.training.condition_gain import ConditionGain
 from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.evaluation import Evaluation, evaluations_every
+from steerboard_workers.stages.training.experts import Experts
 from steerboard_workers.stages.training.from_main import from_main
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.randomness import (
@@ -54,6 +55,7 @@ class Trainer:
         source: BatchSource,
         checkpoints: Checkpoints,
         passes: ForwardPasses,
+        experts: Experts,
         observers: Mapping[str, Observer],
         control: RunControl,
     ) -> None:
@@ -74,7 +76,7 @@ class Trainer:
         self.processes: int = sharing.accelerator.num_processes
         self.device: torch.device = sharing.accelerator.device
         self.mixed = sharing.mixed
-        self.update = Update(sharing, objective, batcher, source, passes)
+        self.update = Update(sharing, objective, batcher, source, passes, experts)
         self._steps = Steps(stage, self.total, sharing, objective, data, source, self.update)
         self._evaluation = Evaluation(stage, sharing, objective, batcher, source, self.update)
         self._best = BestWeights(stage, sharing) if config.keep == "best" else None

@@ -16,6 +16,7 @@ from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.model_io import check_safe, read_info
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData, load_data, load_further
+from steerboard_workers.stages.training.experts import Experts
 from steerboard_workers.stages.training.further import open_further
 from steerboard_workers.stages.training.setup import Setup, open_model
 
@@ -33,6 +34,7 @@ class Opened:
     data: TrainingData
     further_data: dict[str, TrainingData]
     modules: dict[str, PolicyModule | RewardModule] = field(default_factory=dict)
+    experts: Experts = field(init=False)
     # Counted before the training: what is saved may have merged its adapters.
     parameters: dict[str, int] = field(default_factory=dict)
 
@@ -76,6 +78,8 @@ def _make_modules(stage: Stage, opened: Opened) -> None:
     method = opened.method
     module = opened.start.module(method.temperature, method.needs_entropy)
     opened.modules = {JointModule.MAIN: module, **{role: setup.module() for role, setup in opened.further.items()}}
+    models = {name: part.model for name, part in opened.modules.items()}
+    opened.experts = Experts(models, opened.config, opened.sharing)
     if not method.drops_out:
         had_some = [without_dropout(part) for part in opened.modules.values()]
         if any(had_some):

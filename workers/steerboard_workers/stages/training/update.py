@@ -21,6 +21,7 @@ from steerboard_workers.alignment.objectives import (
     Objective,
 )
 from steerboard_workers.stages.distributed.strategies import Strategy
+from steerboard_workers.stages.training.experts import Experts, RoutedStep
 from steerboard_workers.stages.training.passes import ForwardPasses
 
 
@@ -28,7 +29,13 @@ class Update:
     """The update of one run. `source` is asked for batches to rehearse, at once."""
 
     def __init__(
-        self, sharing: Strategy, objective: Objective, batcher: Batcher, source: BatchSource, passes: ForwardPasses
+        self,
+        sharing: Strategy,
+        objective: Objective,
+        batcher: Batcher,
+        source: BatchSource,
+        passes: ForwardPasses,
+        experts: Experts,
     ) -> None:
         self._sharing = sharing
         self._accelerator = sharing.accelerator
@@ -37,6 +44,7 @@ class Update:
         self._likelihood = LanguageObjective()
         self._batcher = batcher
         self._passes = passes
+        self._experts = experts
         self._rehearsed = source.rehearsal()
         self._besides = source.rehearsed_besides()
 
@@ -54,7 +62,8 @@ class Update:
         self, examples: Sequence[Example], lr: float, besides: Besides | None = None, holds_main: bool = False
     ) -> tuple[dict[str, float], float]:
         """One optimiser step on a global batch. Returns the objective's figures, with the loss of what is learned
-        besides, and the gradient norm before clipping. `holds_main`: of the models, the main one stays as it is."""
+        besides and the loads of experts, and the gradient norm before clipping. `holds_main`: of the models, the main
+        one stays as it is."""
         extra: dict[str, float] = {}
         prepared = self.prepared(examples)
         with self._sharing.forwards():
@@ -62,7 +71,10 @@ class Update:
                 # First: the last backward, after which processes exchange gradients, is of all models that learn.
                 sums = self._accumulate(besides.examples, self._likelihood, besides.weight, of_besides=True)
                 extra[f"{besides.name}_loss"] = self._likelihood.metrics(sums)["loss"]
-            sums = self._accumulate(examples, self._objective, prepared=prepared)
+            mine = self._mine(examples)
+            routed = self._experts.step(examples, mine, self._batcher)
+            sums = self._accumulate(examples, self._objective, prepared=prepared, routed=routed)
+        extra |= routed.figures() if routed is not None else {}
         norm = self._sharing.step(lr, {JointModule.MAIN} if holds_main else ())
         return self._objective.metrics(sums) | extra, norm
 
@@ -77,9 +89,10 @@ class Update:
                 if besides is not None:
                     longest = batcher.collate(batcher.cut(besides.examples)[0][0])
                     self._add(longest, self._likelihood, 0.0, last=False, of_besides=True)
+                routed = self._experts.step([e for part in passes for e in part], passes, batcher)
                 for place, part in enumerate(passes):
                     batch = self.collated(part, self._objective, prepared, batcher)
-                    self._add(batch, self._objective, 0.0, last=place == len(passes) - 1)
+                    self._add(batch, self._objective, 0.0, last=place == len(passes) - 1, routed=routed)
             sharing.step(0.0)
         finally:
             sharing.forget_gradients()
@@ -121,10 +134,11 @@ class Update:
         *,
         prepared: Mapping[str, Tensor] | None = None,
         of_besides: bool = False,
+        routed: RoutedStep | None = None,
     ) -> dict[str, float]:
-        """Add the gradients of `weight` times the loss. Returns its sums."""
+        """Add the gradients of `weight` times the loss, and those of `routed`. Returns its sums."""
         ranks, device = self._processes, self._accelerator.device
-        mine = self._batcher.cut(examples, ranks)[self._accelerator.process_index]
+        mine = self._mine(examples)
         # Gradients are averaged over ranks, while the loss is a sum over all of them.
         scale = weight * ranks / objective.count(examples)
         sums = torch.zeros(len(objective.measures), dtype=torch.float64, device=device)
@@ -132,13 +146,25 @@ class Update:
             # A rank with fewer micro-batches runs one of zero weight, so that collectives find everyone.
             batch = self.collated(part or examples[:1], objective, prepared or {})
             last = place == len(mine) - 1 and not of_besides
-            measured = self._add(batch, objective, scale if part else 0.0, last=last, of_besides=of_besides)
+            share = scale if part else 0.0
+            measured = self._add(batch, objective, share, last=last, of_besides=of_besides, routed=routed)
             if part:
                 sums = added(sums, measured, objective)
         return self.named(sums, objective)
 
+    def _mine(self, examples: Sequence[Example]) -> list[list[Example]]:
+        """The passes of this process over a global batch."""
+        return self._batcher.cut(examples, self._processes)[self._accelerator.process_index]
+
     def _add(
-        self, batch: MicroBatch, objective: Objective, scale: float, *, last: bool, of_besides: bool = False
+        self,
+        batch: MicroBatch,
+        objective: Objective,
+        scale: float,
+        *,
+        last: bool,
+        of_besides: bool = False,
+        routed: RoutedStep | None = None,
     ) -> Tensor:
         """The gradients of one pass. Returns its sums."""
         batch = batch.to(self._accelerator.device)
@@ -147,8 +173,12 @@ class Update:
             part = self._passes.learner.part
             inputs |= {"temperature": 1.0} | ({} if part is None else {"part": part})
         with self._sharing.accumulating(last):
-            loss, measured = objective.forward(self._sharing.module(**inputs), batch)
-            self._sharing.backward(loss * scale, last)
+            with self._experts.recording() as routes:
+                output = self._sharing.module(**inputs)
+            loss, measured = objective.forward(output, batch)
+            loss = loss * scale
+            balance = routed.loss(routes, batch, share=1.0 if scale else 0.0) if routed is not None else None
+            self._sharing.backward(loss if balance is None else loss + balance, last)
         return measured
 
     def _largest(self, batcher: Batcher) -> list[list[Example]]:
