@@ -5,12 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.errors import BadRow, ErrorLocation
+from steerboard_contracts.tools import ToolCall, Tools, calls_text
 
 SampleKind = Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
 Split = Literal["train", "held_out"]
@@ -92,6 +104,35 @@ class Message(BaseModel):
     content: TurnText
 
 
+class SampleMessage(BaseModel):
+    """One turn of a sample's prompt. An assistant's may call tools, and then needs no text; one of the role `tool` is
+    the result of a call, and may be empty. The first turn holds the `tools` that the conversation offers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["system", "user", "assistant", "tool"]
+    tool_calls: Annotated[list[ToolCall], Field(min_length=1, max_length=128)] | None = None
+    tool_call_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    tools: Tools | None = None
+    content: Annotated[str, AfterValidator(_clean_text)]
+
+    @field_validator("content")
+    @classmethod
+    def _says_something(cls, content: str, info: ValidationInfo) -> str:
+        silent = info.data.get("role") == "tool" or info.data.get("tool_calls") is not None
+        return content if silent else _turn_text(content)
+
+    @model_validator(mode="after")
+    def _fields_of_its_role(self) -> SampleMessage:
+        if self.tool_calls is not None and self.role != "assistant":
+            raise ValueError(f"has tool_calls as a {self.role} turn: only an assistant calls tools")
+        for field in ("tool_call_id", "name"):
+            if getattr(self, field) is not None and self.role != "tool":
+                raise ValueError(f"has `{field}` as a {self.role} turn: only results of tools have one")
+        return self
+
+
 def _as_messages(prompt: Any) -> Any:
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}]
@@ -110,15 +151,31 @@ def _check_turns(prompt: list[Message]) -> list[Message]:
     return prompt
 
 
+def _check_sample_turns(prompt: list[SampleMessage]) -> list[SampleMessage]:
+    if not prompt:
+        raise ValueError("has no turns")
+    if prompt[-1].role not in ("user", "tool"):
+        raise ValueError("must end with a user turn, or the result of a tool")
+    if any(message.role == "system" for message in prompt[1:]):
+        raise ValueError("may have a system turn only at its start")
+    if any(message.tools is not None for message in prompt[1:]):
+        raise ValueError("may have tools only in its first turn")
+    for before, message in zip([None, *prompt], prompt, strict=False):
+        if message.role == "tool" and (before is None or before.role not in ("assistant", "tool")):
+            raise ValueError("has the result of a tool that does not follow an assistant turn")
+    return prompt
+
+
 PromptMessages = Annotated[list[Message], BeforeValidator(_as_messages), AfterValidator(_check_turns)]
+SamplePrompt = Annotated[list[SampleMessage], BeforeValidator(_as_messages), AfterValidator(_check_sample_turns)]
 
 
 class Sample(BaseModel):
-    """What every kind shares: a prompt, always a list of messages that ends with a user turn."""
+    """What every kind shares: a prompt, always a list of messages that ends with a user turn or a tool's result."""
 
     model_config = ConfigDict(extra="forbid")
 
-    prompt: PromptMessages
+    prompt: SamplePrompt
 
 
 class PromptSample(Sample):
@@ -256,12 +313,19 @@ def validate_sample(kind: SampleKind, row: object, line: int) -> Sample:
         ) from error
 
 
-def canonical_prompt(prompt: list[Message]) -> str:
-    """The text that identifies a prompt: roles and contents, nothing else."""
-    return json.dumps([[m.role, m.content] for m in prompt], ensure_ascii=False, separators=(",", ":"))
+def canonical_prompt(prompt: Sequence[Message | SampleMessage]) -> str:
+    """The text that identifies a prompt: roles, contents, and calls of tools. The tools that are offered are left out,
+    so that a question is held out with whatever tools it comes."""
+    turns = [[m.role, m.content, *_calls(m)] for m in prompt]
+    return json.dumps(turns, ensure_ascii=False, separators=(",", ":"))
 
 
-def prompt_hash(prompt: list[Message], salt: str) -> int:
+def _calls(message: Message | SampleMessage) -> list[str]:
+    calls = message.tool_calls if isinstance(message, SampleMessage) else None
+    return [calls_text({"tool_calls": [call.model_dump() for call in calls]})] if calls else []
+
+
+def prompt_hash(prompt: Sequence[Message | SampleMessage], salt: str) -> int:
     """Signed 64-bit hash of a prompt under the project's salt; decides split and half."""
     digest = hashlib.sha256(f"{salt}\x00{canonical_prompt(prompt)}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)

@@ -1465,6 +1465,18 @@ class FrozenDataset(Schema):
     rows: int
 
 
+class FunctionCall(Schema):
+    """
+    `arguments`: a JSON object as text.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    arguments: str = "{}"
+    name: Annotated[str, Field(max_length=200, min_length=1)]
+
+
 class GateRuleResult(Schema):
     """
     One rule with what it was checked against. `outcome` invalid: it cannot be decided; `why` names what is
@@ -3255,7 +3267,7 @@ class ProbePrompt(Schema):
     `row`: of the dataset, None for a prompt of the config. Long prompts are cut from the front.
     """
 
-    messages: list[dict[str, str]]
+    messages: list[dict[str, Any]]
     row: int | None
 
 
@@ -4269,6 +4281,14 @@ class SampleCount(Schema):
     rows: int
 
 
+class Name9(RootModel[str]):
+    root: Annotated[str, Field(max_length=200, min_length=1)]
+
+
+class ToolCallId(RootModel[str]):
+    root: Annotated[str, Field(max_length=200, min_length=1)]
+
+
 class Q(RootModel[str]):
     root: Annotated[str, Field(max_length=500, pattern="^[^\\x00]*$")]
 
@@ -4974,6 +4994,23 @@ class TokenRatio(Schema):
 
     log_ratio: float
     text: str
+
+
+class Id(RootModel[str]):
+    root: Annotated[str, Field(max_length=200, min_length=1)]
+
+
+class ToolCall(Schema):
+    """
+    A call of a tool by an assistant.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    function: FunctionCall
+    id: Id | None = None
+    type: Literal["function"] = "function"
 
 
 class Tournament(Schema):
@@ -6835,15 +6872,6 @@ class JuryReport(Schema):
     warnings: list[str] = []
 
 
-class LabelledExample(Schema):
-    prompt: list[Message]
-    response: str
-    reward: float
-    row: int
-    source: str
-    z: float
-
-
 class Ledger(Schema):
     """
     What one or several runs cost, each of them counted once. `phases` add up to `device_seconds`, those of attempts
@@ -7649,6 +7677,27 @@ class RunSummary(Schema):
     warnings: list[RunWarning]
 
 
+class ToolCalls(RootModel[list[ToolCall]]):
+    root: Annotated[list[ToolCall], Field(max_length=128, min_length=1)]
+
+
+class SampleMessage(Schema):
+    """
+    One turn of a sample's prompt. An assistant's may call tools, and then needs no text; one of the role `tool` is
+    the result of a call, and may be empty. The first turn holds the `tools` that the conversation offers.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    content: str
+    name: Name9 | None = None
+    role: Literal["system", "user", "assistant", "tool"]
+    tool_call_id: ToolCallId | None = None
+    tool_calls: ToolCalls | None = None
+    tools: str | None = None
+
+
 class SampleOut(Schema):
     """
     `cut`: the row is so large that its texts and lists end early here; `whole=true` has all of them.
@@ -7692,19 +7741,6 @@ class ScoreScale(Schema):
     knots: Annotated[list[Knot], Field(validate_default=True)] = []
     limit: float = 5.0
     normaliser: Normaliser
-
-
-class SelectionPreview(Schema):
-    """
-    Counts rows of the train split; `share` is null where it has none. Examples: those nearest to the threshold.
-    """
-
-    dropped_examples: list[LabelledExample]
-    kept: int
-    kept_examples: list[LabelledExample]
-    share: float | None
-    threshold_raw: float
-    total: int
 
 
 class SelectionResult(Schema):
@@ -8297,6 +8333,15 @@ class ItemDetail(Schema):
     verdicts: list[ItemVerdict]
 
 
+class LabelledExample(Schema):
+    prompt: list[SampleMessage]
+    response: str
+    reward: float
+    row: int
+    source: str
+    z: float
+
+
 class ModelInfo(Schema):
     """
     Everything inference needs besides weights and tokenizer.
@@ -8598,6 +8643,19 @@ class RunDetail(Schema):
     summary: dict[str, Any] | None
     timeline: list[TransitionOut]
     warnings: list[RunWarning]
+
+
+class SelectionPreview(Schema):
+    """
+    Counts rows of the train split; `share` is null where it has none. Examples: those nearest to the threshold.
+    """
+
+    dropped_examples: list[LabelledExample]
+    kept: int
+    kept_examples: list[LabelledExample]
+    share: float | None
+    threshold_raw: float
+    total: int
 
 
 class Submitted(Schema):

@@ -141,7 +141,11 @@ def test_an_edit_that_only_swaps_the_sides_is_a_flip_and_held_out_rows_are_not_f
     [
         ({"chosen": " "}, "chosen", "is empty"),
         ({"rejected": "Yes 3"}, "rejected", "is the same as chosen"),
-        ({"prompt": [{"role": "assistant", "content": "Hi"}]}, "prompt", "must end with a user turn"),
+        (
+            {"prompt": [{"role": "assistant", "content": "Hi"}]},
+            "prompt",
+            "must end with a user turn, or the result of a tool",
+        ),
         ({"rating": 4}, "rating", "is not a field of this kind"),
         ({"margin": "big"}, "margin", "is not a number"),
     ],

@@ -53,6 +53,14 @@ def test_held_out_prompts_are_taken_unless_others_are_asked_for_and_the_report_s
     assert world.get("evaluations/whole/report")["prompts_from"] == "all rows of data"
 
 
+def test_prompts_with_tools_are_refused_and_not_asked_without_them(world: EvaluationWorld) -> None:
+    tool = {"type": "function", "function": {"name": "say"}}
+    world.dataset("data", [{"prompt": [{"role": "user", "content": "say 1"}], "response": "red", "tools": [tool]}])
+    problem = world.evaluate(prompts={"dataset": "data", "split": "all"}, entrants=[], status=422)
+    assert problem["code"] == "prompt_with_tools"
+    assert problem["detail"].startswith("row 0 is a conversation with tools")
+
+
 def test_a_dataset_with_no_held_out_row_says_how_to_take_all_of_them(world: EvaluationWorld) -> None:
     world.dataset("data", ROWS["prompts"])
     with transaction(world.sessions) as session:

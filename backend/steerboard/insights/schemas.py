@@ -11,7 +11,7 @@ from steerboard.datasets.schemas import Bin
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.files.model_facts import ModelFacts
 from steerboard_contracts.planning.memory import MemoryEstimate
-from steerboard_contracts.samples import Finite, Message
+from steerboard_contracts.samples import Finite, SampleMessage
 from steerboard_contracts.watching.warnings import RunWarning
 
 
@@ -73,7 +73,7 @@ class SelectionPreviewIn(BaseModel):
 
 class LabelledExample(BaseModel):
     row: int
-    prompt: list[Message]
+    prompt: list[SampleMessage]
     response: str
     source: str
     reward: float

@@ -12,7 +12,7 @@ from steerboard_contracts.run_kinds.generate import GenerateConfig, Portion
 from steerboard_contracts.stage.spec import Shard
 
 Rows = Callable[[], Iterator[dict[str, Any]]]
-Messages = list[dict[str, str]]
+Messages = list[dict[str, Any]]
 
 
 def selected(rows: Rows, config: GenerateConfig, shard: Shard, name: str) -> list[tuple[int, Messages]]:

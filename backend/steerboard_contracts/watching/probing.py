@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -48,7 +48,7 @@ class ProbePrompt(BaseModel):
     """`row`: of the dataset, None for a prompt of the config. Long prompts are cut from the front."""
 
     row: int | None
-    messages: list[dict[str, str]]
+    messages: list[dict[str, Any]]
 
 
 class ProbeAnswer(BaseModel):

@@ -8325,6 +8325,19 @@ export interface components {
             rows: number;
         };
         /**
+         * FunctionCall
+         * @description `arguments`: a JSON object as text.
+         */
+        FunctionCall: {
+            /**
+             * Arguments
+             * @default {}
+             */
+            arguments: string;
+            /** Name */
+            name: string;
+        };
+        /**
          * GateRuleResult
          * @description One rule with what it was checked against. `outcome` invalid: it cannot be decided; `why` names what is
          *     missing.
@@ -10070,7 +10083,7 @@ export interface components {
         /** LabelledExample */
         LabelledExample: {
             /** Prompt */
-            prompt: components["schemas"]["Message"][];
+            prompt: components["schemas"]["SampleMessage"][];
             /** Response */
             response: string;
             /** Reward */
@@ -12500,7 +12513,7 @@ export interface components {
         ProbePrompt: {
             /** Messages */
             messages: {
-                [key: string]: string;
+                [key: string]: unknown;
             }[];
             /** Row */
             row: number | null;
@@ -14729,6 +14742,28 @@ export interface components {
             rows: number;
         };
         /**
+         * SampleMessage
+         * @description One turn of a sample's prompt. An assistant's may call tools, and then needs no text; one of the role `tool` is
+         *     the result of a call, and may be empty. The first turn holds the `tools` that the conversation offers.
+         */
+        SampleMessage: {
+            /** Content */
+            content: string;
+            /** Name */
+            name?: string | null;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "system" | "user" | "assistant" | "tool";
+            /** Tool Call Id */
+            tool_call_id?: string | null;
+            /** Tool Calls */
+            tool_calls?: components["schemas"]["ToolCall"][] | null;
+            /** Tools */
+            tools?: string | null;
+        };
+        /**
          * SampleOut
          * @description `cut`: the row is so large that its texts and lists end early here; `whole=true` has all of them.
          */
@@ -15929,6 +15964,21 @@ export interface components {
             log_ratio: number;
             /** Text */
             text: string;
+        };
+        /**
+         * ToolCall
+         * @description A call of a tool by an assistant.
+         */
+        ToolCall: {
+            function: components["schemas"]["FunctionCall"];
+            /** Id */
+            id?: string | null;
+            /**
+             * Type
+             * @default function
+             * @constant
+             */
+            type: "function";
         };
         /**
          * Tournament

@@ -21,6 +21,7 @@ Write = Callable[..., Path]
 Import = Callable[..., ImportReport]
 
 USER = {"role": "user", "content": "0+0?"}
+TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "b": 1, "a": 2}}}
 CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
 
 
@@ -32,9 +33,13 @@ def answer(content: Any = "0", **more: Any) -> dict[str, Any]:
     ("messages", "reason"),
     [
         ([USER, answer(reasoning_content="0 twice.")], "turn 2 has `reasoning_content`: thoughts are not kept"),
-        ([USER, answer(None, tool_calls=[CALL])], "turn 2 has `tool_calls`: calls of tools are not kept"),
-        ([USER, {"role": "tool", "content": "0"}, answer()], "turn 2 has the role `tool`: calls of tools"),
-        ([USER, {"from": "observation", "value": "0"}, answer()], "turn 2 has the role `observation`: calls"),
+        ([USER, answer(None, tool_calls=[CALL])], "the last turn has `tool_calls`: the answer of a sample is a text"),
+        ([USER, {"role": "tool", "content": "0"}, answer()], "prompt: has the result of a tool that does not follow"),
+        ([USER, answer(None, tool_calls=["add"]), USER, answer()], "turn 2 has a call of a tool without a name"),
+        ([USER, answer(None, tool_calls="add()"), USER, answer()], "turn 2 has `tool_calls` that is not JSON: add()"),
+        ([{**USER, "tool_call_id": "c1"}, answer()], "turn 1 has `tool_call_id` as a user turn"),
+        ([{**USER, "tools": [{}]}, answer()], "prompt.0.tools: has a tool 1 without a name"),
+        ([USER, answer(), {**USER, "tools": [TOOL]}, answer()], "prompt: may have tools only in its first turn"),
         ([{**USER, "name": "Ann"}, answer()], "turn 1 has `name`: names of speakers are not kept"),
         ([USER, answer(weight=0), USER, answer(weight=1)], "turn 2 has `weight` = 0: a run decides which"),
         ([USER, answer(train=False)], "turn 2 has `train` = False: a run decides which"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any, Literal, get_args
 
+from steerboard_contracts.tools import turn_text
+
 Rule = Literal[
     "empty_round",
     "wrong_roles",
@@ -34,15 +36,21 @@ TITLES: dict[Rule, str] = {
 
 
 def has_empty_round(sample: dict[str, Any]) -> bool:
-    """Whether a turn or an answer has nothing to read: spaces, control and formatting characters only."""
-    texts = [*(turn["content"] for turn in sample["prompt"]), sample["chosen"], sample["rejected"]]
+    """Whether a turn or an answer has nothing to read: spaces, control and formatting characters only. A tool's result
+    may be empty."""
+    told = (turn_text(turn) for turn in sample["prompt"] if turn["role"] != "tool")
+    texts = [*told, sample["chosen"], sample["rejected"]]
     return not all(map(_is_visible, texts))
 
 
 def has_wrong_roles(sample: dict[str, Any]) -> bool:
-    """Whether the prompt is anything else than user and assistant in turns, from user to user, after a system turn."""
-    roles = [turn["role"] for turn in sample["prompt"]]
-    spoken = roles[1:] if roles[0] == "system" else roles
+    """Whether the prompt is anything else than user and assistant in turns, from user to user, after a system turn. An
+    assistant that calls tools has its turn before their results and after them."""
+    all_roles = [turn["role"] for turn in sample["prompt"]]
+    # A result, and the turn that leads to it, begin an answer.
+    before_result = [after == "tool" for after in [*all_roles[1:], None]]
+    roles = [role for role, leads in zip(all_roles, before_result, strict=True) if role != "tool" and not leads]
+    spoken = roles[1:] if roles[:1] == ["system"] else roles
     return spoken != (["user", "assistant"] * len(spoken))[: len(spoken)] or len(spoken) % 2 == 0
 
 

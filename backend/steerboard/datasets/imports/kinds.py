@@ -18,6 +18,7 @@ _ABOUT = {
     "messages": "The conversation as a list of messages; it replaces the prompt, and the response where it ends "
     "with one.",
     "system": "A system message before the prompt.",
+    "tools": "The tools that the conversation offers: a list of JSON schemas, or that list as JSON.",
     "input": "More text, appended to the prompt.",
     "group": "Where a prompt has several answers: a whole number that these share.",
     "attributes": "Grades of the answer by name, such as {helpfulness: 4, verbosity: 2}; what is missing is left out.",

@@ -33,7 +33,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "candidate": ("candidate",),
     "item": ("item",),
     "attributes": ("attributes",),
+    "tools": ("tools", "functions"),
 }
+# Becomes part of the prompt's first turn.
+TOOLS = "tools"
 # A field of its own for each attribute that has a column of its own: `attributes.verbosity`.
 ONE_ATTRIBUTE = f"{ATTRIBUTES}."
 _LISTED = 20
@@ -43,12 +46,12 @@ _SCORES = ("score_chosen", "score_rejected")
 
 # What a kind can take from a file. `messages`, `system` and `input` become part of the prompt.
 FIELDS: dict[SampleKind, tuple[str, ...]] = {
-    "instructions": ("prompt", "response", "messages", "system", "input", "source", *GROUP_FIELDS),
-    "preferences": ("prompt", "chosen", "rejected", "margin", "messages", "system", "input", "source"),
-    "unpaired": ("prompt", "response", "desirable", "messages", "system", "input", *GROUP_FIELDS),
-    "prompts": ("prompt", "reference", "messages", "system", "input"),
+    "instructions": ("prompt", "response", "messages", "system", "input", "source", TOOLS, *GROUP_FIELDS),
+    "preferences": ("prompt", "chosen", "rejected", "margin", "messages", "system", "input", "source", TOOLS),
+    "unpaired": ("prompt", "response", "desirable", "messages", "system", "input", TOOLS, *GROUP_FIELDS),
+    "prompts": ("prompt", "reference", "messages", "system", "input", TOOLS),
     "labelled": (
-        *("prompt", "response", "reward", "source", "messages", "system", "input"),
+        *("prompt", "response", "reward", "source", "messages", "system", "input", TOOLS),
         *(*GROUP_FIELDS, "item", ATTRIBUTES),
     ),
 }
@@ -228,6 +231,10 @@ def _drop_unusable(
             continue
         if not all(isinstance(row.get(column), str | None) for row in first_rows):
             del column_of[field]
+    if TOOLS not in given and not all(
+        _may_be_tools(row.get(column_of[TOOLS])) for row in first_rows if TOOLS in column_of
+    ):
+        del column_of[TOOLS]
     if ATTRIBUTES not in given and not all(
         _may_be_attributes(row.get(column_of[ATTRIBUTES])) for row in first_rows if ATTRIBUTES in column_of
     ):
@@ -244,6 +251,13 @@ def _drop_unusable(
 
 def _is_attribute(field: str) -> bool:
     return re.fullmatch(re.escape(ONE_ATTRIBUTE) + NAME_PATTERN, field) is not None
+
+
+def _may_be_tools(value: Any) -> bool:
+    """Whether a cell holds a list of objects, perhaps as JSON, or nothing."""
+    if isinstance(value, str):
+        return value.strip()[:1] in ("", "[")
+    return value is None or (isinstance(value, list) and all(isinstance(tool, dict) for tool in value))
 
 
 def _may_be_attributes(value: Any) -> bool:

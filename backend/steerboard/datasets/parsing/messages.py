@@ -1,13 +1,16 @@
-"""Messages of a conversation, of any tool that writes them, as {role, content}.
+"""Messages of a conversation, of any program that writes them, as {role, content} and what a turn with tools has.
 
-A sample keeps the text of a turn and who wrote it. What else a message means to its model, such as a tool call or a
-thought, is refused by name: dropped, it would make another conversation, and two different answers equal.
+A sample keeps the text of a turn, who wrote it, calls of tools and their results. What else a message means to its
+model, such as a thought, is refused by name: dropped, it would make another conversation, and two different answers
+equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+
+from steerboard_contracts.tools import parsed
 
 Turn = dict[str, Any]
 
@@ -20,12 +23,14 @@ _ROLES = {
     "model": "assistant",
     "developer": "system",
 }
-_TOOL_ROLES = {"tool", "function", "observation", "function_call", "tool_call", "tool_response", "ipython"}
+_RESULTS = {"tool", "function", "observation", "tool_response", "ipython"}
+# ShareGPT: a turn whose text is the call.
+_CALLS = {"function_call", "tool_call"}
 _TEXT_PARTS = {None, "text", "input_text", "output_text"}
-_READ = {"role", "from", "content", "value"}
+_TOOLS = ("tools", "functions")
+_READ = {"role", "from", "content", "value", "tool_calls", "function_call", "tool_call_id", *_TOOLS}
 # What they mean, for the refusal.
 _MEANINGFUL = {
-    **dict.fromkeys(("tool_calls", "function_call", "tool_call_id", "tools", "functions"), "calls of tools"),
     **dict.fromkeys(("reasoning_content", "reasoning", "thinking", "reasoning_details"), "thoughts"),
     **dict.fromkeys(("images", "image", "videos", "video", "audio", "audios"), "pictures and sounds"),
     "name": "names of speakers",
@@ -55,8 +60,25 @@ def message_turns(messages: list[Any]) -> list[Turn]:
         role = role_of(given)
         _refuse(number, role, given)
         content = given["content"] if "content" in given else message.get("value", message.get("content"))
-        turns.append({"role": role, "content": _joined(number, content) if isinstance(content, list) else content})
+        content = _joined(number, content) if isinstance(content, list) else content
+        turn = {"role": role, "content": content, **_of_tools(number, role, given)}
+        if role in _RESULTS:
+            turn["role"] = "tool"
+        elif role in _CALLS:
+            turn |= {"role": "assistant", "content": "", "tool_calls": _calls(number, _parsed(number, role, content))}
+        if turn["content"] is None and (turn["role"] == "tool" or "tool_calls" in turn):
+            turn["content"] = ""
+        turns.append(turn)
     return turns
+
+
+def answer_text(turn: Turn) -> Any:
+    """The text of an answer of a sample. Raises `UnreadableMessage` for one that calls tools."""
+    if "tool_calls" in turn:
+        raise UnreadableMessage(
+            "the last turn has `tool_calls`: the answer of a sample is a text; calls are kept in the turns before it"
+        )
+    return turn["content"]
 
 
 def role_of(message: dict[str, Any]) -> Any:
@@ -73,11 +95,45 @@ def other_fields(messages: list[Any]) -> Iterator[str]:
                 yield name
 
 
+def _of_tools(number: int, role: Any, given: dict[str, Any]) -> Turn:
+    """The fields of a turn that only conversations with tools have."""
+    fields: Turn = {}
+    calls = given.get("tool_calls", given.get("function_call"))
+    if calls is not None:
+        fields["tool_calls"] = _calls(number, _parsed(number, "tool_calls", calls))
+    if role in _RESULTS:
+        fields |= {name: given[name] for name in ("tool_call_id", "name") if name in given}
+    elif "tool_call_id" in given:
+        raise UnreadableMessage(f"turn {number} has `tool_call_id` as a {role} turn: only results of tools have one")
+    tools = next((given[name] for name in _TOOLS if name in given), None)
+    return fields if tools is None else {**fields, "tools": tools}
+
+
+def _calls(number: int, given: Any) -> list[Any]:
+    """Calls in OpenAI's shape: of a list or a single one, each with its function or being it."""
+    calls = given if isinstance(given, list) else [given]
+    shaped = []
+    for call in calls:
+        function = call.get("function", call) if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise UnreadableMessage(f"turn {number} has a call of a tool without a name")
+        arguments = function.get("arguments", function.get("parameters"))
+        fields = {"name": function["name"], "arguments": {} if arguments in (None, "") else arguments}
+        call_id = call.get("id") if function is not call else None
+        shaped.append({**({} if call_id in (None, "") else {"id": call_id}), "function": fields})
+    return shaped
+
+
+def _parsed(number: int, name: str, value: Any) -> Any:
+    try:
+        return parsed(value)
+    except ValueError:
+        raise UnreadableMessage(f"turn {number} has `{name}` that is not JSON: {str(value)[:40]}") from None
+
+
 def _refuse(number: int, role: Any, given: dict[str, Any]) -> None:
-    if role in _TOOL_ROLES:
-        raise UnreadableMessage(f"turn {number} has the role `{role}`: calls of tools are not kept in samples")
     for name, what in _MEANINGFUL.items():
-        if name in given:
+        if name in given and not (name == "name" and role in _RESULTS):
             raise UnreadableMessage(f"turn {number} has `{name}`: {what} are not kept in samples")
     for name in _LEARNED:
         if name in given and given[name] not in (1, True):

@@ -16,8 +16,8 @@ from steerboard.datasets.parsing.dialogues import (
     with_repeated,
     with_system,
 )
-from steerboard.datasets.parsing.mapping import ONE_ATTRIBUTE, Mapping
-from steerboard.datasets.parsing.messages import Turn, UnreadableMessage
+from steerboard.datasets.parsing.mapping import ONE_ATTRIBUTE, TOOLS, Mapping
+from steerboard.datasets.parsing.messages import Turn, UnreadableMessage, answer_text
 from steerboard.datasets.parsing.thumbs import as_thumb
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS
 from steerboard_files.records import Problem
@@ -49,12 +49,16 @@ class Shaper:
 
     def __call__(self, record: dict[str, Any]) -> Shaped | Problem:
         try:
-            return self._shape(record)
+            shaped = self._shape(record)
+            tools = record.get(self._columns.get(TOOLS, ""))
+            return shaped if isinstance(shaped, Problem) else _with_tools(shaped, tools)
         except UnreadableMessage as error:
             return Problem("bad_row", str(error))
 
     def _shape(self, record: dict[str, Any]) -> Shaped | Problem:
-        fields = {field: record[column] for field, column in self._columns.items() if column in record}
+        fields = {
+            field: record[column] for field, column in self._columns.items() if column in record and field != TOOLS
+        }
         consumed = self._consumed
         extra = {name: value for name, value in record.items() if name not in consumed} or None
         if self._texts_only:
@@ -150,6 +154,18 @@ class Shaper:
         return prompt
 
 
+def _with_tools(shaped: Shaped, tools: Any) -> Shaped | Problem:
+    """The tools of a column of their own, as those of the conversation's first turn."""
+    turns = _as_turns(shaped.sample.get("prompt"))
+    if tools in (None, "", [], "[]", "null") or not turns or not isinstance(turns[0], dict):
+        return shaped
+    if turns[0].get(TOOLS, tools) != tools:
+        return Problem("bad_row", "has tools in a column of their own, and others in the conversation")
+    shaped.sample["prompt"] = [{**turns[0], TOOLS: tools}, *turns[1:]]
+    shaped.plain_prompt = False
+    return shaped
+
+
 def _gather_attributes(fields: dict[str, Any]) -> None:
     """Values of one column, and those of columns of their own, as one mapping without what is missing."""
     single = {field: fields.pop(field) for field in list(fields) if field.startswith(ONE_ATTRIBUTE)}
@@ -173,7 +189,7 @@ def _is_assistant(turn: Turn) -> bool:
 def _lone_answer(value: list[Any] | dict[str, Any]) -> Any:
     """TRL writes an answer as a list of one assistant message, and LlamaFactory as that message."""
     turns = turns_of([value] if isinstance(value, dict) else value, transcripts=False) or []
-    return turns[0]["content"] if len(turns) == 1 and _is_assistant(turns[0]) else value
+    return answer_text(turns[0]) if len(turns) == 1 and _is_assistant(turns[0]) else value
 
 
 def shown(value: Any) -> str:

@@ -20,6 +20,7 @@ from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind, half_of
 from steerboard_contracts.stage.inputs import DatasetInput
+from steerboard_contracts.tools import TOOL_FIELDS, stored_turn
 from steerboard_files.records import JSON_COLUMN
 
 _PARQUET_ROWS = 5000
@@ -60,7 +61,7 @@ def stored_rows(session: Session, dataset: Dataset) -> Iterator[StoredRow]:
 
 def ordered_fields(kind: SampleKind, sample: dict[str, Any]) -> dict[str, Any]:
     """A stored sample in its kind's field order (JSONB forgets it), as `rows.sample_fields` made it."""
-    fields: dict[str, Any] = {"prompt": [{"role": m["role"], "content": m["content"]} for m in sample["prompt"]]}
+    fields: dict[str, Any] = {"prompt": [stored_turn(turn) for turn in sample["prompt"]]}
     for name in SAMPLE_CLASSES[kind].model_fields:
         if name in sample and name != "prompt":
             fields[name] = sample[name]
@@ -109,7 +110,8 @@ def write_for_stage(session: Session, dataset: Dataset, dest: Path) -> DatasetIn
 def export_records(session: Session, dataset: Dataset, split: ExportSplit = "all") -> Iterator[dict[str, Any]]:
     """The rows as a file of this dataset would hold them: fields, then the other columns of the imported file.
 
-    A prompt that came as a text goes out as a text.
+    A prompt that came as a text goes out as a text. The tools of a conversation are a column of their own, `tools`, as
+    JSON text like the arguments of calls.
     """
     kind = cast(SampleKind, dataset.kind)
     as_text = bool(dataset.origin.get("prompts_as_text"))
@@ -120,6 +122,8 @@ def export_records(session: Session, dataset: Dataset, split: ExportSplit = "all
         record = ordered_fields(kind, orjson.loads(row.sample))
         if as_text:
             record["prompt"] = record["prompt"][0]["content"]
+        elif "tools" in record["prompt"][0]:
+            record["tools"] = record["prompt"][0].pop("tools")
         if row.reward is not None:
             record["reward"] = row.reward
         if row.extra:
@@ -151,7 +155,11 @@ def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO, split: Ex
     import pyarrow.parquet as pq
 
     text = pa.string()
-    messages = pa.list_(pa.struct([("role", text), ("content", text)]))
+    used_by_turns = [name for name in TOOL_FIELDS if name in dataset.origin["fields"] and name != "tools"]
+    function = pa.struct([("name", text), ("arguments", text)])
+    calls = pa.list_(pa.struct([("id", text), ("type", text), ("function", function)]))
+    by_turn = [(name, calls if name == "tool_calls" else text) for name in used_by_turns]
+    messages = pa.list_(pa.struct([("role", text), ("content", text), *by_turn]))
     known = {
         "prompt": text if dataset.origin.get("prompts_as_text") else messages,
         "margin": pa.float64(),
@@ -168,6 +176,8 @@ def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO, split: Ex
         for name in names
         if name in used
     ]
+    if "tools" in used:
+        fields.append(pa.field("tools", text))
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "text": text, "json": text}
     extra: list[tuple[str, str]] = dataset.origin.get("extra_columns", [])
     coded += [name for name, type_name in extra if type_name == "json"]

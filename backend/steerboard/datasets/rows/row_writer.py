@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session
 from steerboard.datasets.rows.row_statistics import RowFigures, spread
 from steerboard.platform.row_copy import RowCopy, copy_into
 from steerboard.platform.storage.disk import database_disk
-from steerboard_contracts.samples import GROUP_FIELDS, LabelledSample, Sample, is_held_out, prompt_hash
+from steerboard_contracts.samples import GROUP_FIELDS, LabelledSample, Sample, SampleMessage, is_held_out, prompt_hash
+from steerboard_contracts.tools import TOOL_FIELDS, stored_turn
 
 # A labelled row's reward is a row of `rewards`, not part of its sample.
 _ELSEWHERE = frozenset({"reward"})
@@ -25,11 +26,17 @@ _ELSEWHERE = frozenset({"reward"})
 
 def sample_fields(sample: Sample) -> dict[str, Any]:
     """The sample as stored: the kind's fields in their order, without absent ones and without the reward."""
-    fields: dict[str, Any] = {"prompt": [{"role": m.role, "content": m.content} for m in sample.prompt]}
+    fields: dict[str, Any] = {"prompt": [_stored(message) for message in sample.prompt]}
     for name, value in sample.__dict__.items():
         if value is not None and name != "prompt" and name not in _ELSEWHERE:
             fields[name] = value
     return fields
+
+
+def _stored(message: SampleMessage) -> dict[str, Any]:
+    if message.role != "tool" and message.tool_calls is None and message.tools is None:
+        return {"role": message.role, "content": message.content}
+    return stored_turn(message.model_dump())
 
 
 def canonical_json(fields: dict[str, Any]) -> bytes:
@@ -77,6 +84,8 @@ class RowWriter:
         self.rows += 1
         self.held_out_rows += held_out
         self.fields.update(fields)
+        # So that an export knows which columns its messages have.
+        self.fields.update(name for turn in fields["prompt"] if len(turn) > 2 for name in TOOL_FIELDS if name in turn)
         # Equal answers of one group are repeated rows here; cleaning keeps them. A label counts with its reward.
         identity = canonical
         if "group" in fields:

@@ -25,6 +25,7 @@ from steerboard.evaluation.judges.spending.costs import budget_holder
 from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard.platform.names import free_name, names_like
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.tools import turn_text
 
 CHOSEN, REJECTED = "chosen", "rejected"
 _AGAINST_BASELINE = ("alpaca_eval", "arena_hard")
@@ -131,7 +132,7 @@ def _create(session: Session, project: Project, dataset: Dataset, request: Calib
                 "position": position,
                 "question_id": str(row.row),
                 "category": None,
-                "messages": [{"role": turn["role"], "content": turn["content"]} for turn in row.sample["prompt"]],
+                "messages": [{"role": turn["role"], "content": turn_text(turn)} for turn in row.sample["prompt"]],
                 "follow_ups": [],
                 "reference": None,
                 "seen": None,

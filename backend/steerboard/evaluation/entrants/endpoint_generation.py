@@ -24,6 +24,7 @@ from steerboard_contracts.stage.generation import Messages, check_written, sampl
 from steerboard_contracts.stage.inputs import DatasetInput
 from steerboard_contracts.stage.outputs import DatasetOutput
 from steerboard_contracts.stage.spec import StageSpec
+from steerboard_contracts.tools import check_texts_only
 
 _MOST_THREADS = 32
 
@@ -38,10 +39,13 @@ def load_target(session: Session, secrets: Secrets, run: Run, config: GenerateCo
 def work(
     folder: Path, spec: StageSpec, config: GenerateConfig, target: Target, event_writer: StageEventWriter
 ) -> Succeeded:
-    """Ask for what is not there yet, then write all samples. Raises `EndpointGaveUp`, `EmptySelection`."""
+    """Ask for what is not there yet, then write all samples. Raises `EndpointGaveUp`, `EmptySelection`,
+    `BadInput` (`prompt_with_tools`)."""
     data = spec.inputs["data"]
     assert isinstance(data, DatasetInput)
     chosen = selected(partial(_rows, Path(data.path)), config, spec.shard, data.name)
+    for row, prompt in chosen:
+        check_texts_only(row, prompt, "endpoints")
     kept = ResumableRows(folder / "checkpoints", spec.attempt, ("row", "n"))
     before, total = len(kept.rows), len(chosen) * config.decoding.n
     if before:

@@ -19,7 +19,7 @@ from steerboard.evaluation.preferences.schemas import PreferencesChoice, Prefere
 from steerboard.evaluation.preferences.sources import Sources, sources_of
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.names import check_name
-from steerboard_contracts.samples import Message, is_held_out, prompt_hash
+from steerboard_contracts.samples import SampleMessage, is_held_out, prompt_hash
 
 
 def create(session: Session, project: Project, evaluation: Evaluation, given: PreferencesCreate, actor: str) -> Dataset:
@@ -70,7 +70,7 @@ def preview(session: Session, project: Project, evaluation: Evaluation, given: P
     held_out = 0
     prompts: dict[bool, set[int]] = {True: set(), False: set()}
     for row in rows.of(_all_pairs(sources, session, given, rows)):
-        hash64 = prompt_hash([Message.model_validate(message) for message in row["prompt"]], project.split_salt)
+        hash64 = prompt_hash([SampleMessage.model_validate(message) for message in row["prompt"]], project.split_salt)
         out = is_held_out(hash64, project.held_out_fraction)
         prompts[out].add(hash64)
         held_out += out

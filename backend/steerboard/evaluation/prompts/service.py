@@ -19,6 +19,7 @@ from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, PromptSet
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import find
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.tools import check_texts_only
 
 MOST_PROMPTS = 20_000
 
@@ -143,6 +144,8 @@ def _of_dataset(session: Session, project: Project, source: PromptsFrom) -> Chos
 
 
 def _of_sample(row: int, sample: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """Raises `BadInput` (`prompt_with_tools`)."""
+    check_texts_only(row, sample["prompt"], "entrants of evaluations")
     question, category, reference = extra.get("question_id"), extra.get("category"), sample.get("reference")
     return {
         "question_id": str(question) if isinstance(question, str | int) else str(row),

@@ -53,7 +53,8 @@ class ChatTemplate:
         return _MARKS.search(self._text) is not None
 
     def write(self, messages: Messages, *, answering: bool) -> str:
-        """The conversation as text. `answering`: with the generation prompt.
+        """The conversation as text. `answering`: with the generation prompt. The first message holds the `tools` that
+        the template is given, and calls have their arguments as objects.
 
         Raises `BadInput` (`bad_chat_template`) when the template fails, and (`template_timed_out`) when it does not
         come to an end.
@@ -66,12 +67,15 @@ class ChatTemplate:
 
     def _render(self, messages: Messages, answering: bool, *, marks: bool) -> tuple[str, list[Span]]:
         template, special = self._text, self._tokenizer.special_tokens_map
+        tools = messages[0].get("tools") if messages else None
+        given = [{name: value for name, value in message.items() if name != "tools"} for message in messages]
         try:
             with computing_at_most(TEMPLATE_SECONDS, _endless):
                 # The folder's own template may open the answer with a default score; here the caller decides.
                 arguments = {**special, **template_arguments("")}
                 texts, spans = render_jinja_template(
-                    [list(messages)],
+                    [given],
+                    tools=tools,
                     chat_template=template,
                     add_generation_prompt=answering,
                     return_assistant_tokens_mask=marks,

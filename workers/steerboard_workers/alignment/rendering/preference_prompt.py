@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.tools import turn_text
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rendering.templates import Prompt, turns_of
 
@@ -39,7 +40,9 @@ class Question(NamedTuple):
 
 
 def context_text(prompt: Prompt) -> str:
-    return "\n" + "".join(f"\n\n<turn> {turn.role}\n {turn.content}" for turn in turns_of(prompt)) + "\n\n\n"
+    """Calls of tools are lines of their turn."""
+    texts = ((turn.role, turn_text({"content": turn.content, **turn.more})) for turn in turns_of(prompt))
+    return "\n" + "".join(f"\n\n<turn> {role}\n {text}" for role, text in texts) + "\n\n\n"
 
 
 class PreferencePrompt:

@@ -13,19 +13,22 @@ by a conversation whose answer is a character that no one types.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import TemplateName
-from steerboard_contracts.samples import Message
+from steerboard_contracts.samples import Message, SampleMessage
+from steerboard_contracts.tools import TOOL_FIELDS, template_turn
 from steerboard_workers.alignment.rendering.chat_template import ChatTemplate, Span
 from steerboard_workers.alignment.rendering.control_tokens import ControlTokens, Written
 from steerboard_workers.alignment.rendering.prefixes import common_length
 from steerboard_workers.alignment.rendering.replies import ReplyShape, earlier_replies, inexact
+from steerboard_workers.alignment.rendering.tool_turns import check_no_tools, check_written, mapped_texts
 
 # The answer of the conversation that `reply_shape` reads. Private use, and not a placeholder of `control_tokens`.
 PROBE = "\ue0f8"
@@ -33,15 +36,24 @@ _DIGITS = ConditionFormat.of_score()
 
 
 class Turn(NamedTuple):
+    """`more`: what a turn of a conversation with tools has besides, as `tools.stored_turn` keeps it."""
+
     role: str
     content: str
+    more: Mapping[str, Any] = MappingProxyType({})
 
 
-Prompt = Sequence[Message | dict[str, str]]
+Prompt = Sequence[Message | SampleMessage | dict[str, Any]]
 
 
 def turns_of(prompt: Prompt) -> list[Turn]:
-    return [Turn(m["role"], m["content"]) if isinstance(m, dict) else Turn(m.role, m.content) for m in prompt]
+    return [_turn(message) for message in prompt]
+
+
+def _turn(message: Message | SampleMessage | dict[str, Any]) -> Turn:
+    given = message if isinstance(message, dict) else message.model_dump(exclude_none=True)
+    more = {name: given[name] for name in TOOL_FIELDS if given.get(name) is not None} if len(given) > 2 else {}
+    return Turn(given["role"], given["content"], more)
 
 
 @dataclass(frozen=True)
@@ -108,8 +120,10 @@ class Template:
     def _opened(self, turns: Sequence[Turn], opening: str) -> tuple[str, int]:
         """(a prompt as inference has it, how many of its characters are the generation prompt and `opening`)."""
         if self.name == "plain":
+            check_no_tools(turns)
             ending = f" {opening}" if opening else ""
             return self._plain(turns)[0] + ending, len(" Assistant:" + ending)
+        check_written(self.chat, _messages(turns))
         closed = self.chat.write(_messages(turns), answering=False)
         text = self._conditioned(self.chat.write(_messages(turns), answering=True), opening)
         return text, len(text) - common_length([text, closed])
@@ -122,6 +136,7 @@ class Template:
         request, opening = self._form.request(condition or ""), self._form.opening(condition or "")
         asked, answer = _requesting(turns[:-1], request), turns[-1].content
         if self.name == "plain":
+            check_no_tools(asked)
             text, replies = self._plain(asked)
             opened = text + (f" {opening}" if opening else "")
             whole = f"{opened} {answer}{self._eos}"
@@ -207,7 +222,10 @@ class Template:
         return form
 
     def _protect(self, turns: Sequence[Turn], literals: list[str]) -> list[Turn]:
-        return [Turn(turn.role, self.control.protect(turn.content, literals)) for turn in turns]
+        def text(given: str) -> str:
+            return self.control.protect(given, literals)
+
+        return [Turn(turn.role, text(turn.content), mapped_texts(turn.more, text)) for turn in turns]
 
 
 def _requesting(turns: Sequence[Turn], ending: str) -> Sequence[Turn]:
@@ -216,9 +234,9 @@ def _requesting(turns: Sequence[Turn], ending: str) -> Sequence[Turn]:
     if not ending or last is None:
         return turns
     content = turns[last].content
-    whole = Turn("user", f"{content} {ending}" if content else ending)
+    whole = turns[last]._replace(content=f"{content} {ending}" if content else ending)
     return [*turns[:last], whole, *turns[last + 1 :]]
 
 
 def _messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:
-    return [turn._asdict() for turn in turns]
+    return [template_turn({"role": turn.role, "content": turn.content, **turn.more}) for turn in turns]

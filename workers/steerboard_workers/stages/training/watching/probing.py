@@ -27,7 +27,7 @@ from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.sampling.live_policy import SampledPolicy
 from steerboard_workers.stages.training.setup import Setup
 
-Messages = list[dict[str, str]]
+Messages = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
