@@ -99,7 +99,7 @@ function MixForm({ project, makes, first, onMade }: Properties) {
       </Text>
       {parts.map((part, at) => (
         <Group key={at} align="flex-end" gap="sm" role="group" aria-label={`Dataset ${at + 1}`}>
-          <div style={{ flex: "1 1 220px" }}>
+          <div style={{ flex: "1 1 180px" }}>
             <ThingSelect
               project={project}
               type="dataset"
@@ -118,11 +118,11 @@ function MixForm({ project, makes, first, onMade }: Properties) {
             error={part.weight > 0 ? undefined : true}
             onChange={(weight) => set(at, { weight: Number(weight) || 0 })}
           />
-          <Text size="sm" w={110} mb={8} ta="right">
-            {wanted && rows[at] !== null
-              ? `${count(Math.round(shares[at]! * wanted))} of ${count(rows[at]!)}`
-              : ""}
-          </Text>
+          {!!wanted && rows[at] !== null && (
+            <Text size="sm" w={110} mb={8} ta="right">
+              {`${count(Math.round(shares[at]! * wanted))} of ${count(rows[at]!)}`}
+            </Text>
+          )}
           <CloseButton
             aria-label={`Remove dataset ${at + 1}`}
             mb={4}
