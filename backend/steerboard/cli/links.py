@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
-from steerboard.cli.output.listing import Column, moment, print_table
+from steerboard.cli.output.console import JsonOption, tell
+from steerboard.cli.output.share_links import print_links, print_new_link
 
 app = typer.Typer(no_args_is_help=True, help="Share comparisons with people who have no account, and revoke links.")
-
-Out = dict[str, Any]
-
-_COLUMNS = (
-    Column("link"),
-    Column("shows"),
-    Column("title", words=True),
-    Column("created by", drop=1),
-    Column("created", moment, drop=2),
-    Column("expires", moment),
-)
-_KEYS = ("id", "kind", "title", "created_by", "created_at", "expires_at")
 
 
 @app.command("list")
@@ -33,13 +21,7 @@ def list_(
     json: JsonOption = False,
 ) -> None:
     """List active links, newest first. Their addresses are not stored."""
-    shared: list[Out] = Client().get("share-links", kind=kind)
-    if json:
-        print_json(shared)
-    elif shared:
-        print_table(console(), _COLUMNS, [tuple(link[key] for key in _KEYS) for link in shared])
-    else:
-        note("No links. Create one: steerboard links runs RUN RUN")
+    print_links(Client().get("share-links", kind=kind), "steerboard links runs RUN RUN", json=json)
 
 
 @app.command()
@@ -54,14 +36,8 @@ def runs(
     """Freeze a comparison of runs and create a link with which anyone can read it. It is printed only once."""
     client = Client()
     body = {"runs": compared, "metrics": metric, "expires_in_days": days}
-    made: Out = client.post("share-links/runs", body)
-    address = f"{client.url}{made.pop('path')}"
-    if json:
-        print_json({**made, "address": address})
-        return
-    print(address)
-    note(f"Anyone with the link can read the comparison until {moment(made['expires_at'])}.")
-    note(f"To revoke it earlier: steerboard links revoke {made['id']}")
+    made = client.post("share-links/runs", body)
+    print_new_link(client, made, "the comparison", "steerboard links revoke", json=json)
 
 
 @app.command()

@@ -91,7 +91,9 @@ class Sources:
                 message += f"; the input is written `${name}`"
             else:
                 message += did_you_mean(name, self._recipe.stages)
-                message += f"; a model or dataset of the project is an input, written `${name}` and declared in `inputs`"
+                message += (
+                    f"; a model or dataset of the project is an input, written `${name}` and declared in `inputs`"
+                )
             self._recipe.fault(self._faults, path, message)
             return None
         if name not in self._values:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.evaluation.files import Name
-from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
-from steerboard.cli.output.listing import Column, moment, print_table
+from steerboard.cli.output.console import JsonOption, tell
+from steerboard.cli.output.share_links import print_links, print_new_link
 
 app = typer.Typer()
-
-Out = dict[str, Any]
-
-_COLUMNS = (Column("link"), Column("created by", drop=1), Column("created", moment, drop=2), Column("expires", moment))
-_KEYS = ("id", "created_by", "created_at", "expires_at")
 
 
 @app.command()
@@ -28,26 +23,16 @@ def share(
 ) -> None:
     """Create a link with which anyone can read the report. It is printed only once."""
     client = Client()
-    made: Out = client.post(path_of("evaluations", evaluation, "report-links"), {"expires_in_days": days})
-    address = f"{client.url}{made.pop('path')}"
-    if json:
-        print_json({**made, "address": address})
-        return
-    print(address)
-    note(f"Anyone with the link can read the report until {moment(made['expires_at'])}.")
-    note(f"To revoke it earlier: steerboard evaluations revoke {shlex.quote(evaluation)} {made['id']}")
+    made = client.post(path_of("evaluations", evaluation, "report-links"), {"expires_in_days": days})
+    revoke = f"steerboard evaluations revoke {shlex.quote(evaluation)}"
+    print_new_link(client, made, "the report", revoke, json=json)
 
 
 @app.command()
 def links(evaluation: Name, json: JsonOption = False) -> None:
     """List active links, newest first. Their addresses are not stored."""
-    shared: list[Out] = Client().get(path_of("evaluations", evaluation, "report-links"))
-    if json:
-        print_json(shared)
-    elif shared:
-        print_table(console(), _COLUMNS, [tuple(link[key] for key in _KEYS) for link in shared])
-    else:
-        note("No links. Create one: steerboard evaluations share EVALUATION")
+    active = Client().get(path_of("evaluations", evaluation, "report-links"))
+    print_links(active, "steerboard evaluations share EVALUATION", json=json)
 
 
 @app.command()
