@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.conditions.score_words import Writing
 from steerboard_contracts.engine import EngineName, VllmOptions
-from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
+from steerboard_contracts.fields import Config, Count, LearningRate, NonNegative, Positive, Precision
 from steerboard_contracts.placement import Placement
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Finite
@@ -100,7 +100,7 @@ class TrainingConfig(Config):
 
     run: Annotated[Literal["train"], Field(description="The kind of run.")] = "train"
     method: Annotated[str, Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPER)] = 5e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=PAPER)] = 5e-6
     batch: Annotated[
         Count,
         Field(

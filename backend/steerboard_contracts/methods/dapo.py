@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate, Positive
 from steerboard_contracts.metric_order import ONLINE_METRICS
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, KlPlace, Reducer, ScaledConfig
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, ScaledConfig
+from steerboard_contracts.online.policy_loss_fields import KlIn, KlWeight, Minibatches, ReducerField
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
@@ -22,23 +23,12 @@ class DapoConfig(ScaledConfig):
     longest answers (Eq. 13). There is no KL."""
 
     method: Annotated[Literal["dapo"], Field(description="The training method.")]
-    lr: Annotated[
-        Positive,
-        Field(le=1, description="Peak learning rate.", json_schema_extra=PAPER),
-    ] = 1e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=PAPER)] = 1e-6
     answers: Annotated[int, Field(ge=2, le=256, description="Answers sampled per prompt.", json_schema_extra=PAPER)] = (
         16
     )
-    kl_weight: Annotated[
-        NonNegative,
-        Field(
-            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
-            json_schema_extra={"source": "arXiv 2503.14476, Section 2.3"},
-        ),
-    ] = 0.0
-    kl_in: Annotated[
-        KlPlace, Field(description="Whether the KL is subtracted from the reward or added to the loss.")
-    ] = "loss"
+    kl_weight: Annotated[KlWeight, Field(json_schema_extra={"source": "arXiv 2503.14476, Section 2.3"})] = 0.0
+    kl_in: KlIn = "loss"
     clip_low: Annotated[
         Finite | None,
         Field(
@@ -55,23 +45,9 @@ class DapoConfig(ScaledConfig):
             json_schema_extra=PAPER,
         ),
     ] = 0.28
-    reducer: Annotated[
-        Reducer,
-        Field(
-            description="The loss is the mean over all tokens, the mean over answers of the mean over their tokens, or "
-            "the sum over tokens divided by answers times the longest answer that is allowed.",
-            json_schema_extra={"source": "arXiv 2503.14476, Eq. 12"},
-        ),
-    ] = "token"
+    reducer: Annotated[ReducerField, Field(json_schema_extra={"source": "arXiv 2503.14476, Eq. 12"})] = "token"
     minibatches: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=256,
-            description="Optimiser steps into which the answers of one sampling are split. With one alone, all ratios "
-            "are 1, and the clip has no effect.",
-            json_schema_extra={"source": "arXiv 2503.14476, Section 4.1: 8,192 answers in steps of 512"},
-        ),
+        Minibatches, Field(json_schema_extra={"source": "arXiv 2503.14476, Section 4.1: 8,192 answers in steps of 512"})
     ] = 16
     refill: Annotated[
         int,

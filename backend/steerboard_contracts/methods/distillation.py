@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from steerboard_contracts.fields import Count, Positive
+from steerboard_contracts.fields import Count, LearningRate, Positive
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.online.rewarded import REWARDS, RewardedOnlineConfig
 from steerboard_contracts.samples import Finite
@@ -30,7 +30,7 @@ class DistillationConfig(RewardedOnlineConfig):
     student itself has sampled, of a dataset's answers, or of both."""
 
     method: Annotated[Literal["distillation"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=MINILLM)] = 5e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=MINILLM)] = 5e-6
     batch: Annotated[Count, Field(description="Prompts in one step.", json_schema_extra=MINILLM)] = 64
     divergence: Annotated[
         DivergenceName,

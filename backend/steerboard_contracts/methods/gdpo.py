@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate
 from steerboard_contracts.metric_order import ONLINE_METRICS
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, KlPlace
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig
+from steerboard_contracts.online.policy_loss_fields import KlPlace, KlWeight
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -21,7 +22,7 @@ class GdpoConfig(GroupedConfig):
     that no reward hides another by its spread; what comes out is whitened over the sampling."""
 
     method: Annotated[Literal["gdpo"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=GRPO)] = 1e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=GRPO)] = 1e-6
     answers: Annotated[
         int,
         Field(
@@ -31,13 +32,7 @@ class GdpoConfig(GroupedConfig):
             json_schema_extra={"source": "GRPOConfig of TRL 1.16; 64 in arXiv 2402.03300"},
         ),
     ] = 8
-    kl_weight: Annotated[
-        NonNegative,
-        Field(
-            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
-            json_schema_extra=GRPO,
-        ),
-    ] = 0.04
+    kl_weight: Annotated[KlWeight, Field(json_schema_extra=GRPO)] = 0.04
     kl_in: Annotated[
         KlPlace,
         Field(description="Whether the KL is subtracted from the reward or added to the loss; here only the latter."),

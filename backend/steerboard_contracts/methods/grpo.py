@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate
 from steerboard_contracts.metric_order import ONLINE_METRICS
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, KlPlace, Reducer, ScaledConfig
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, ScaledConfig
+from steerboard_contracts.online.policy_loss_fields import KlIn, KlWeight, ReducerField
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.specs.tuning import TuningName
@@ -24,28 +25,10 @@ class GrpoConfig(ScaledConfig):
     """
 
     method: Annotated[Literal["grpo"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPERS)] = 1e-6
-    kl_weight: Annotated[
-        NonNegative,
-        Field(
-            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
-            json_schema_extra=PAPERS,
-        ),
-    ] = 0.04
-    kl_in: Annotated[
-        KlPlace,
-        Field(
-            description="Whether the KL is subtracted from the reward or added to the loss.", json_schema_extra=PAPERS
-        ),
-    ] = "loss"
-    reducer: Annotated[
-        Reducer,
-        Field(
-            description="The loss is the mean over all tokens, the mean over answers of the mean over their tokens, or "
-            "the sum over tokens divided by answers times the longest answer that is allowed.",
-            json_schema_extra=WITHOUT_BIAS,
-        ),
-    ] = "sequence"
+    lr: Annotated[LearningRate, Field(json_schema_extra=PAPERS)] = 1e-6
+    kl_weight: Annotated[KlWeight, Field(json_schema_extra=PAPERS)] = 0.04
+    kl_in: Annotated[KlIn, Field(json_schema_extra=PAPERS)] = "loss"
+    reducer: Annotated[ReducerField, Field(json_schema_extra=WITHOUT_BIAS)] = "sequence"
 
 
 SPEC = MethodSpec(

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate, Positive
 from steerboard_contracts.metric_order import ONLINE_METRICS
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, KlPlace, Ratio, Reducer, ScaledConfig
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, ScaledConfig
+from steerboard_contracts.online.policy_loss_fields import KlIn, KlWeight, Minibatches, RatioField, ReducerField
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
@@ -23,31 +24,11 @@ class GspoConfig(ScaledConfig):
 
     method: Annotated[Literal["gspo"], Field(description="The training method.")]
     lr: Annotated[
-        Positive,
-        Field(
-            le=1,
-            description="Peak learning rate.",
-            json_schema_extra={"source": "arXiv 2402.03300, Section 4.2; the paper gives none"},
-        ),
+        LearningRate, Field(json_schema_extra={"source": "arXiv 2402.03300, Section 4.2; the paper gives none"})
     ] = 1e-6
-    kl_weight: Annotated[
-        NonNegative,
-        Field(
-            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
-            json_schema_extra={"source": "arXiv 2507.18071, Eq. 5, has no KL"},
-        ),
-    ] = 0.0
-    kl_in: Annotated[
-        KlPlace, Field(description="Whether the KL is subtracted from the reward or added to the loss.")
-    ] = "loss"
-    ratio: Annotated[
-        Ratio,
-        Field(
-            description="Whether each token has its own ratio to the policy that sampled, or all tokens of an answer "
-            "the geometric mean of these, so that an answer is clipped as a whole.",
-            json_schema_extra={"source": "arXiv 2507.18071, Eq. 7"},
-        ),
-    ] = "sequence"
+    kl_weight: Annotated[KlWeight, Field(json_schema_extra={"source": "arXiv 2507.18071, Eq. 5, has no KL"})] = 0.0
+    kl_in: KlIn = "loss"
+    ratio: Annotated[RatioField, Field(json_schema_extra={"source": "arXiv 2507.18071, Eq. 7"})] = "sequence"
     clip_low: Annotated[
         Finite | None,
         Field(
@@ -64,24 +45,8 @@ class GspoConfig(ScaledConfig):
             json_schema_extra=PAPER,
         ),
     ] = 4e-4
-    reducer: Annotated[
-        Reducer,
-        Field(
-            description="The loss is the mean over all tokens, the mean over answers of the mean over their tokens, or "
-            "the sum over tokens divided by answers times the longest answer that is allowed.",
-            json_schema_extra={"source": "arXiv 2507.18071, Eq. 5"},
-        ),
-    ] = "sequence"
-    minibatches: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=256,
-            description="Optimiser steps into which the answers of one sampling are split. With one alone, all ratios "
-            "are 1, and the clip has no effect.",
-            json_schema_extra=PAPER,
-        ),
-    ] = 4
+    reducer: Annotated[ReducerField, Field(json_schema_extra={"source": "arXiv 2507.18071, Eq. 5"})] = "sequence"
+    minibatches: Annotated[Minibatches, Field(json_schema_extra=PAPER)] = 4
 
 
 SPEC = MethodSpec(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from steerboard_contracts.fields import Count, Positive
+from steerboard_contracts.fields import Count, LearningRate, Positive
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.pairs import Reduction
 from steerboard_contracts.specs.method import Frozen, MethodSpec
@@ -22,7 +22,7 @@ class KtoConfig(TrainingConfig):
     """Section 4 of arXiv 2402.01306: answers that are desirable or not, each by itself."""
 
     method: Annotated[Literal["kto"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=TRL)] = 1e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=TRL)] = 1e-6
     batch: Annotated[
         Count, Field(description="Answers in one optimiser step; a pair is two.", json_schema_extra=PAPER)
     ] = 128

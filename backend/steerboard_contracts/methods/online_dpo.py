@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate, NonNegative
 from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.online.rewarded import REWARDS, RewardedOnlineConfig
@@ -21,7 +21,7 @@ class OnlineDpoConfig(RewardedOnlineConfig):
     as a pair, and the loss of DPO on it."""
 
     method: Annotated[Literal["online_dpo"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPER)] = 5e-7
+    lr: Annotated[LearningRate, Field(json_schema_extra=PAPER)] = 5e-7
     answers: Annotated[
         int,
         Field(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import Positive
+from steerboard_contracts.fields import LearningRate, Positive
 from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import PairConfig
 from steerboard_contracts.specs.method import MethodSpec
@@ -18,7 +18,7 @@ class OrpoConfig(PairConfig):
     """Eq. 6 and 7 of arXiv 2403.07691: SFT on the chosen response - beta log sigma(difference of the log odds)."""
 
     method: Annotated[Literal["orpo"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=TUNED)] = 5e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=TUNED)] = 5e-6
     beta: Annotated[
         Positive, Field(description="Weight of the odds ratio: the paper's lambda.", json_schema_extra=TUNED)
     ] = 0.1

@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import Count, NonNegative, Positive
+from steerboard_contracts.fields import Count, Positive
 from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.models import POLICIES, SCALARS
 from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, PolicyGradientConfig
+from steerboard_contracts.online.policy_loss_fields import KlWeight, Minibatches
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec, Trained
@@ -33,21 +34,10 @@ class PpoConfig(PolicyGradientConfig):
     ] = 9e-6
     batch: Annotated[Count, Field(description="Prompts answered at a time.", json_schema_extra=PAPER)] = 1024
     minibatches: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=256,
-            description="Optimiser steps into which the answers of one sampling are split.",
-            json_schema_extra={"source": "arXiv 2308.12050, Hyperparameters: 1,024 answers in steps of 128"},
-        ),
+        Minibatches,
+        Field(json_schema_extra={"source": "arXiv 2308.12050, Hyperparameters: 1,024 answers in steps of 128"}),
     ] = 8
-    kl_weight: Annotated[
-        NonNegative,
-        Field(
-            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
-            json_schema_extra=PAPER,
-        ),
-    ] = 0.01
+    kl_weight: Annotated[KlWeight, Field(json_schema_extra=PAPER)] = 0.01
     gae_lambda: Annotated[
         Finite,
         Field(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import Positive
+from steerboard_contracts.fields import LearningRate, Positive
 from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.samples import Finite
@@ -20,7 +20,7 @@ class PreferenceModelConfig(TrainingConfig):
     """Section 2.3 of arXiv 2405.07863: a language model that answers which of two responses is better."""
 
     method: Annotated[Literal["preference_model"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=WORKFLOW)] = 5e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=WORKFLOW)] = 5e-6
     epochs: Annotated[
         Positive,
         Field(description="Passes over the training rows; may be a fraction.", json_schema_extra=WORKFLOW),

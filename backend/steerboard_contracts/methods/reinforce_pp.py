@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate
 from steerboard_contracts.metric_order import ONLINE_METRICS
 from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, PolicyGradientConfig
+from steerboard_contracts.online.policy_loss_fields import KlWeight
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -22,14 +23,8 @@ class ReinforcePpConfig(PolicyGradientConfig):
     """
 
     method: Annotated[Literal["reinforce_pp"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPERS)] = 5e-7
-    kl_weight: Annotated[
-        NonNegative,
-        Field(
-            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
-            json_schema_extra=PAPERS,
-        ),
-    ] = 0.01
+    lr: Annotated[LearningRate, Field(json_schema_extra=PAPERS)] = 5e-7
+    kl_weight: Annotated[KlWeight, Field(json_schema_extra=PAPERS)] = 0.01
     baseline: Annotated[
         bool,
         Field(description="Subtract the mean reward of the answers to the same prompt; needs 2 answers or more."),

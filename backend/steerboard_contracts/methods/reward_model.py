@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate, NonNegative, Positive
 from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.samples import Half
@@ -19,7 +19,7 @@ class RewardModelConfig(TrainingConfig):
     """Eq. 2 of arXiv 2308.12050, with an optional margin and centring term."""
 
     method: Annotated[Literal["reward_model"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPER)] = 9e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=PAPER)] = 9e-6
     epochs: Annotated[
         Positive,
         Field(description="Passes over the training rows; may be a fraction.", json_schema_extra=PAPER),

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate
 from steerboard_contracts.metric_order import ONLINE_METRICS
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, Reducer
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig
+from steerboard_contracts.online.policy_loss_fields import KlWeight, Reducer
 from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 
@@ -20,14 +21,8 @@ class RlooConfig(GroupedConfig):
     """Section 3.2 of arXiv 2402.14740: each answer against the mean of the others to its prompt."""
 
     method: Annotated[Literal["rloo"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=TRL)] = 1e-6
-    kl_weight: Annotated[
-        NonNegative,
-        Field(
-            description="Weight of the KL from the reference; 0 turns it off, and needs no reference.",
-            json_schema_extra=TRL,
-        ),
-    ] = 0.05
+    lr: Annotated[LearningRate, Field(json_schema_extra=TRL)] = 1e-6
+    kl_weight: Annotated[KlWeight, Field(json_schema_extra=TRL)] = 0.05
     reducer: Annotated[
         Reducer,
         Field(

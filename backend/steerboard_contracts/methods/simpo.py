@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import LearningRate, NonNegative, Positive
 from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.pairs import PairConfig, SftWeight
 from steerboard_contracts.specs.method import MethodSpec
@@ -19,7 +19,7 @@ class SimpoConfig(PairConfig):
     """Eq. 6 of arXiv 2405.14734: -log sigma(beta (m_w - m_l) - gamma), m the mean log-prob of a response's tokens."""
 
     method: Annotated[Literal["simpo"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=TUNED)] = 1e-6
+    lr: Annotated[LearningRate, Field(json_schema_extra=TUNED)] = 1e-6
     beta: Annotated[Positive, Field(description="Factor of the mean log-probs.", json_schema_extra=TUNED)] = 2.5
     gamma_beta_ratio: Annotated[
         NonNegative,

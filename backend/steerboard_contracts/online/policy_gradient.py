@@ -10,16 +10,21 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.models import POLICIES
+from steerboard_contracts.online.policy_loss_fields import (
+    ClipField,
+    KlIn,
+    KlWeight,
+    Minibatches,
+    Ratio,
+    RatioField,
+    ReducerField,
+)
 from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen, FurtherData
 from steerboard_contracts.wording import counted
 
-Ratio = Literal["token", "sequence"]
-Clip = Literal["surrogate", "weight", "gate"]
-Reducer = Literal["token", "sequence", "constant"]
 Scaling = Literal["std", "batch", "none"]
-KlPlace = Literal["reward", "loss"]
 KlEstimator = Literal["k1", "k2", "k3"]
 
 CLIP = {
@@ -50,16 +55,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     combinations.
     """
 
-    kl_weight: Annotated[
-        NonNegative, Field(description="Weight of the KL from the reference; 0 turns it off, and needs no reference.")
-    ] = 0.05
-    kl_in: Annotated[
-        KlPlace,
-        Field(
-            description="Whether the KL is subtracted from the reward or added to the loss.",
-            json_schema_extra={"source": "reward: arXiv 2203.02155, Eq. 2"},
-        ),
-    ] = "reward"
+    kl_weight: KlWeight = 0.05
+    kl_in: Annotated[KlIn, Field(json_schema_extra={"source": "reward: arXiv 2203.02155, Eq. 2"})] = "reward"
     kl_estimator: Annotated[
         KlEstimator | None,
         Field(
@@ -68,22 +65,15 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         ),
     ] = None
     ratio: Annotated[
-        Ratio,
-        Field(
-            description="Whether each token has its own ratio to the policy that sampled, or all tokens of an answer "
-            "the geometric mean of these, so that an answer is clipped as a whole.",
-            json_schema_extra={"source": "token: arXiv 1707.06347; sequence: arXiv 2507.18071, Eq. 7 and 14"},
-        ),
+        RatioField,
+        Field(json_schema_extra={"source": "token: arXiv 1707.06347; sequence: arXiv 2507.18071, Eq. 7 and 14"}),
     ] = "token"
     clip: Annotated[
-        Clip,
+        ClipField,
         Field(
-            description="surrogate: beyond clip_low and clip_high a ratio gains nothing, and has no gradient; weight: "
-            "every token is learned, by a ratio that is bounded by them; gate: the further a ratio is from 1, the less "
-            "it counts, by gate_positive and gate_negative.",
             json_schema_extra={
                 "source": "surrogate: arXiv 1707.06347, Eq. 7; weight: arXiv 2506.13585, Eq. 4; gate: arXiv 2511.20347"
-            },
+            }
         ),
     ] = "surrogate"
     clip_low: Annotated[
@@ -123,17 +113,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
             json_schema_extra={"source": "arXiv 1912.09729, Eq. 5: 3"},
         ),
     ] = None
-    reducer: Annotated[
-        Reducer,
-        Field(
-            description="The loss is the mean over all tokens, the mean over answers of the mean over their tokens, or "
-            "the sum over tokens divided by answers times the longest answer that is allowed.",
-            json_schema_extra={"source": "token: arXiv 2503.14476, Eq. 12"},
-        ),
-    ] = "token"
-    minibatches: Annotated[
-        int, Field(ge=1, le=256, description="Optimiser steps into which the answers of one sampling are split.")
-    ] = 1
+    reducer: Annotated[ReducerField, Field(json_schema_extra={"source": "token: arXiv 2503.14476, Eq. 12"})] = "token"
+    minibatches: Minibatches = 1
     updates: Annotated[int, Field(ge=1, le=64, description="How often the answers of one sampling are learned.")] = 1
     sampler_weight_cap: Annotated[
         Finite | None,
