@@ -198,7 +198,7 @@ def test_the_senders_send_what_comes_and_stop(world: NoticeWorld, other: OtherSe
 
     other.answer = answer
     world.hook(other.url)
-    senders = delivery.Senders(world.sessions, world.settings, world.secrets)
+    senders = delivery.senders(world.sessions, world.settings, world.secrets)
     senders.start()
     world.run("a")
     world.work()

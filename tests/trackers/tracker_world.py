@@ -19,7 +19,7 @@ from steerboard.platform.settings import Settings
 from steerboard.runs.state import attempt_outcomes
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
-from steerboard.trackers.exporting.exporters import Exporters, export_next
+from steerboard.trackers.exporting.exporters import export_next, exporters
 from steerboard_contracts.stage.events import Metrics
 from support.patience import wait_until
 from support.rows.run_world import World
@@ -92,12 +92,12 @@ class TrackerWorld(World):
     @contextmanager
     def exporting(self) -> Iterator[None]:
         """Exports as the server does."""
-        exporters = Exporters(self.sessions, self.settings, self.secrets)
-        exporters.start()
+        threads = exporters(self.sessions, self.settings, self.secrets)
+        threads.start()
         try:
             yield
         finally:
-            exporters.stop(30)
+            threads.stop(30)
 
     def until_exported(self, run: uuid.UUID, step: int | None, *, complete: bool = False) -> Any:
         def there() -> Any:

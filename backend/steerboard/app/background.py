@@ -18,7 +18,7 @@ from steerboard.openai_api import background as openai_api
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.runs.state import sweeper
-from steerboard.trackers.exporting.exporters import Exporters
+from steerboard.trackers.exporting.exporters import exporters
 
 log = logging.getLogger("steerboard.up")
 
@@ -31,11 +31,11 @@ def start(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> 
     app.state.import_runner = ImportRunner(sessions, settings).start()
     if settings.warm_start:
         threading.Thread(target=app.state.import_processes.warm, args=(settings,), daemon=True).start()
-    senders = delivery.Senders(sessions, settings, app.state.secrets)
+    senders = delivery.senders(sessions, settings, app.state.secrets)
     senders.start()
     stop_jobs = openai_api.start(sessions, settings)
-    exporters = Exporters(sessions, settings, app.state.secrets)
-    exporters.start()
+    exporting = exporters(sessions, settings, app.state.secrets)
+    exporting.start()
 
     def stop() -> None:
         stop_jobs()
@@ -43,7 +43,7 @@ def start(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> 
         app.state.import_processes.close()
         stop_sweeping()
         senders.stop()
-        exporters.stop()
+        exporting.stop()
 
     return stop
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import random
-import threading
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +25,7 @@ from steerboard.notices.schedule import Schedule
 from steerboard.notices.tables import NoticeDelivery, NoticeRule
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import Lease, LeaseLost, Leases, now, take_away
+from steerboard.platform.polling import PollingThreads
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 
@@ -39,7 +38,6 @@ _GONE = 410
 # 10 s, 40 s, ... up to six hours: ten tries in about 22 hours.
 _FIRST_WAIT, _FACTOR, _LONGEST_WAIT = 10.0, 4.0, 6 * 3600.0
 _JITTER = 0.2
-_POLL_SECONDS = 2.0
 _SENDERS = 4
 # One message of a digest has at most so many; others follow in the next.
 MOST_IN_DIGEST = 100
@@ -178,33 +176,6 @@ def forget_old(session: Session) -> None:
     session.execute(delete(NoticeDelivery).where(NoticeDelivery.state != "pending", old))
 
 
-class Senders:
-    """Threads that send due deliveries, in the API process."""
-
-    def __init__(self, sessions: sessionmaker[Session], settings: Settings, secrets: Secrets) -> None:
-        self._stopping = threading.Event()
-        self._given = (sessions, settings, secrets)
-        self._threads = [
-            threading.Thread(target=self._work, name=f"notices-{number}", daemon=True) for number in range(_SENDERS)
-        ]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self, wait_seconds: float = 3.0) -> None:
-        """What is on its way longer than that is sent again after its lease."""
-        self._stopping.set()
-        until = time.monotonic() + wait_seconds
-        for thread in self._threads:
-            thread.join(max(until - time.monotonic(), 0.0))
-
-    def _work(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                delivered = deliver_next(*self._given)
-            except Exception:
-                log.exception("sending notices failed and will be retried")
-                delivered = False
-            if not delivered:
-                self._stopping.wait(_POLL_SECONDS)
+def senders(sessions: sessionmaker[Session], settings: Settings, secrets: Secrets) -> PollingThreads:
+    """Threads that send due deliveries."""
+    return PollingThreads("notices", _SENDERS, lambda _: deliver_next(sessions, settings, secrets))

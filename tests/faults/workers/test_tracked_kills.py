@@ -20,7 +20,7 @@ from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.trackers import service
 from steerboard.trackers.exporting.channel import Channel
-from steerboard.trackers.exporting.exporters import Exporters
+from steerboard.trackers.exporting.exporters import exporters
 from steerboard.trackers.schemas import TrackerCreate
 from steerboard.trackers.tables import RunExport
 from support.patience import PATIENCE
@@ -41,10 +41,10 @@ def exporting(stack: Stack, settings: Settings) -> Iterator[Settings]:
         project = session.get_one(Project, stack.project_id)
         given = TrackerCreate.model_validate({"name": "t", "settings": {"kind": "tensorboard"}})
         service.create(session, ours, secrets, project, given)
-    exporters = Exporters(stack.sessions, ours, secrets)
-    exporters.start()
+    threads = exporters(stack.sessions, ours, secrets)
+    threads.start()
     yield ours
-    exporters.stop(30)
+    threads.stop(30)
 
 
 def export_of(stack: Stack, run_id: uuid.UUID) -> RunExport | None:

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
+from steerboard.platform.polling import PollingThreads
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.runs.state.states import ENDED
@@ -157,33 +158,6 @@ def _take(turn: _Turn, sessions: sessionmaker[Session], stopping: threading.Even
         turn.close()
 
 
-class Exporters:
-    """Threads that export, in the API process. Trackers' libraries are in processes of their own."""
-
-    def __init__(self, sessions: sessionmaker[Session], settings: Settings, secrets: Secrets) -> None:
-        self._stopping = threading.Event()
-        self._given = (sessions, settings, secrets, self._stopping)
-        self._threads = [
-            threading.Thread(target=self._work, name=f"trackers-{number}", daemon=True) for number in range(_EXPORTERS)
-        ]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self, wait_seconds: float = 3.0) -> None:
-        """What is on its way longer than that is sent again after its lease."""
-        self._stopping.set()
-        until = time.monotonic() + wait_seconds
-        for thread in self._threads:
-            thread.join(max(until - time.monotonic(), 0.0))
-
-    def _work(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                worked = export_next(*self._given)
-            except Exception:
-                log.exception("exporting failed and will be retried")
-                worked = False
-            if not worked:
-                self._stopping.wait(_POLL_SECONDS)
+def exporters(sessions: sessionmaker[Session], settings: Settings, secrets: Secrets) -> PollingThreads:
+    """Threads that export. Trackers' libraries are in processes of their own."""
+    return PollingThreads("trackers", _EXPORTERS, lambda stopping: export_next(sessions, settings, secrets, stopping))
