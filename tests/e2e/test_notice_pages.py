@@ -30,7 +30,7 @@ def test_a_slack_channel_is_told_of_failures_in_a_daily_digest(rows_page: Page, 
     faults = faults_of(page, f"notice-rule-form-{width}")
     dialog.get_by_role("button", name="Create", exact=True).click()
     expect(dialog).to_be_hidden()
-    card = page.locator(f"[data-rule=team-{width}]")
+    card = page.locator(f"[data-name=team-{width}]")
     expect(card).to_contain_text("https://slack.invalid/…")
     expect(card).to_contain_text("One message a day at 08:30, quiet from 21:00 to 07:00")
     expect(card).to_contain_text("gate.failed")

@@ -7,13 +7,11 @@ import { When } from "../../../shared/When";
 import { CHANNELS } from "./channels";
 import { DeliveryState } from "./DeliveryState";
 import { ScheduleText } from "./ScheduleText";
+import type { CardActions } from "../SwitchedThings";
 
-interface Properties {
+interface Properties extends CardActions {
   project: string;
   rule: NoticeRule;
-  onChange: () => void;
-  onActive: (active: boolean) => void;
-  onDelete: () => void;
 }
 
 export function RuleCard({ project, rule, onChange, onActive, onDelete }: Properties) {

@@ -1,12 +1,10 @@
 import { Badge, Button, Code, Group, Stack, Switch, Text, Title } from "@mantine/core";
 import { KINDS, type Tracker } from "../../../api/accounts/trackers";
 import { When } from "../../../shared/When";
+import type { CardActions } from "../SwitchedThings";
 
-interface Properties {
+interface Properties extends CardActions {
   tracker: Tracker;
-  onChange: () => void;
-  onActive: (active: boolean) => void;
-  onDelete: () => void;
 }
 
 export function TrackerCard({ tracker, onChange, onActive, onDelete }: Properties) {
