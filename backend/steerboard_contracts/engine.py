@@ -13,7 +13,8 @@ EngineName = Literal["transformers", "vllm"]
 
 
 class VllmOptions(Config):
-    """How vLLM runs a model; only `engine: vllm` reads them. None of them is meant to change a result."""
+    """How vLLM runs a model; only `engine: vllm` reads them. None is meant to change a result, except `quantisation`
+    and `kv_cache`, which round."""
 
     tensor_parallel: Annotated[
         int, Field(ge=1, le=64, description="GPUs over which the weights are spread; the worker must own them.")
@@ -34,10 +35,32 @@ class VllmOptions(Config):
     eager: Annotated[
         bool, Field(description="Neither compile nor capture graphs: a quicker start, a slower engine.")
     ] = False
+    speculative_tokens: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=32,
+            description="Guess so many tokens ahead by repetitions of earlier text, and check them in one pass; null "
+            "guesses none.",
+            json_schema_extra={"source": "prompt lookup: arXiv 2304.04487; the check keeps probabilities: 2211.17192"},
+        ),
+    ] = None
+    quantisation: Annotated[
+        Literal["none", "fp8_per_tensor", "fp8_per_block"],
+        Field(description="Round weights to FP8 while they are loaded, and activations as they come; needs a GPU."),
+    ] = "none"
+    kv_cache: Annotated[
+        Literal["auto", "fp8"], Field(description="Keep the cache of earlier tokens in FP8; needs a GPU.")
+    ] = "auto"
     load_seconds: Annotated[
         Positive, Field(description="An engine that has not started after this time has failed.")
     ] = 1800.0
     step_seconds: Annotated[Positive, Field(description="An engine without a step for this time has failed.")] = 300.0
+
+    @property
+    def rounds(self) -> bool:
+        """Whether it samples from other probabilities than the model has in its own precision."""
+        return self.quantisation != "none" or self.kv_cache != "auto"
 
 
 class WithEngine(Config):

@@ -192,6 +192,13 @@ class TrainingConfig(Config):
         TemplateName | None, Field(description="How a conversation becomes text; the model's own by default.")
     ] = None
     seed: Annotated[int, Field(description="Seed of the order of the samples and all other randomness.")] = 0
+    deterministic: Annotated[
+        bool,
+        Field(
+            description="Use only kernels that give the same result in every run on the same GPU, which are slower. "
+            "On a CPU all are."
+        ),
+    ] = False
     evaluate_every: Annotated[
         Annotated[int, Field(ge=0)] | None,
         Field(
@@ -348,6 +355,11 @@ class OnlineConfig(TrainingConfig):
             raise ValueError(
                 f"lora.quantise {self.lora.quantise} leaves no whole weights to give to another process: sample by the "
                 "model in training (engine transformers, placement.rollout 0), or use lora without quantise"
+            )
+        if self.engine == "vllm" and self.vllm.quantisation != "none":
+            raise ValueError(
+                f"vllm.quantisation {self.vllm.quantisation} would round weights once, and a run that trains them "
+                "replaces them before each sampling: leave it out; kv_cache fp8 is possible"
             )
         if self.max_length is not None and (self.max_new_tokens or 0) >= self.max_length:
             raise ValueError(

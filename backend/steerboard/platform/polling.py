@@ -15,7 +15,7 @@ _POLL_SECONDS = 2.0
 class PollingThreads:
     """`threads` threads that call `work`, at once again after it did something, otherwise after a pause.
 
-    `work` is given the event that is set when it shall stop, and says whether there was something to do. What it
+    `work` is given the event that is set when it shall stop, and returns whether there was something to do. What it
     raises is logged, and it is called again.
     """
 
@@ -32,7 +32,7 @@ class PollingThreads:
             thread.start()
 
     def stop(self, wait_seconds: float = 3.0) -> None:
-        """What takes longer than that goes on in another process after its lease."""
+        """What takes longer than that is taken up again after its lease."""
         self._stopping.set()
         until = time.monotonic() + wait_seconds
         for thread in self._threads:

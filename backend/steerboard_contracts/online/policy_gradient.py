@@ -212,6 +212,11 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     def _weighs_what_is_stale(self) -> PolicyGradientConfig:
         if self.staleness and self.sampler_weight_cap is None:
             raise ValueError("staleness needs sampler_weight_cap, such as 2: its answers are of an earlier policy")
+        if self.engine == "vllm" and self.vllm.rounds and not self.corrects_sampler:
+            raise ValueError(
+                "vllm.kv_cache fp8 samples from rounded probabilities: weigh or mask answers for it, by "
+                "sampler_weight_cap, such as 2, or sampler_mean_high"
+            )
         if self.sampler_weight_level == "sequence" and self.sampler_weight_cap is None:
             raise ValueError("sampler_weight_level needs sampler_weight_cap, such as 2: without it nothing is weighed")
         youngest = self.staleness * self.updates * self.minibatches

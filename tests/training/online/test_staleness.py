@@ -175,8 +175,16 @@ def test_a_killed_run_resumes_bit_for_bit_with_the_answers_that_it_had_sampled_a
             "would drop every answer: with staleness 2 and 3 steps a sampling, answers are 6 steps old",
         ),
         ({"engine": "vllm", "lora": {"quantise": "nf4"}}, "leaves no whole weights to give to another process"),
+        ({**VLLM, "vllm": {"quantisation": "fp8_per_tensor"}}, "would round weights once"),
+        ({"engine": "vllm", "vllm": {"kv_cache": "fp8"}}, "samples from rounded probabilities: weigh or mask"),
     ],
 )
-def test_what_cannot_be_sampled_ahead_is_refused_with_what_to_change(fields, words):
+def test_what_cannot_be_learned_from_is_refused_with_what_to_change(fields, words):
     with pytest.raises(ValidationError, match=words):
         needed_method("rloo").config(method="rloo", **fields)
+
+
+def test_answers_by_a_rounded_cache_may_be_weighed_or_masked():
+    rounded = {"method": "rloo", "engine": "vllm", "vllm": {"kv_cache": "fp8"}}
+    for correction in ({"sampler_weight_cap": 2}, {"sampler_mean_high": 1.01}):
+        assert needed_method("rloo").config(**rounded, **correction).corrects_sampler

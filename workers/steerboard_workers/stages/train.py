@@ -37,6 +37,7 @@ from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.best_weights import check_can_keep_best
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.determinism import deterministic_kernels
 from steerboard_workers.stages.training.frozen.models import FrozenModels
 from steerboard_workers.stages.training.further import batcher_for_all
 from steerboard_workers.stages.training.loop import Trainer
@@ -68,6 +69,12 @@ class Training:
 
 
 def run(stage: Stage) -> Succeeded | Paused:
+    given = stage.spec.config
+    with deterministic_kernels(isinstance(given, TrainingConfig) and given.deterministic):
+        return _run(stage)
+
+
+def _run(stage: Stage) -> Succeeded | Paused:
     opened = open_given(stage)
     # Processes with engines have work until the training is over.
     with ExitStack() as engines:

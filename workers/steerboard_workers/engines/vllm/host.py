@@ -40,6 +40,8 @@ _GUIDED = {
 _WHOLE_PROMPTS = {"enable_chunked_prefill": False}
 # Added to the logits of tokens that are never to be drawn: the least that vLLM takes.
 NEVER = -100.0
+# The longest run of tokens that speculation looks for in earlier text; vLLM's examples have 4.
+_LOOKUP = 4
 # vLLM itself gives its processes five seconds each.
 _CLOSE_SECONDS = 60.0
 
@@ -74,6 +76,7 @@ class VllmHost:
         if guided:
             os.environ.update(guided_vllm.VARIABLES)
         _check_devices(options.tensor_parallel, device)
+        _check_rounding(options, device)
         self._watchdog = Watchdog(give_up)
         self._step_seconds = options.step_seconds
         with self._watchdog.limit(options.load_seconds, "the engine was not up"), _without_collections():
@@ -170,6 +173,15 @@ def _refused(error: Exception) -> BadInput:
     )
 
 
+def _check_rounding(options: VllmOptions, device: str) -> None:
+    if options.rounds and device != "cuda":
+        raise BadInput(
+            "FP8 needs a GPU, and the worker has none",
+            code="engine_refused",
+            hint="Leave `vllm.quantisation` and `vllm.kv_cache` out, or name a pool whose workers own GPUs.",
+        )
+
+
 def _check_devices(wanted: int, device: str) -> None:
     import torch
 
@@ -217,9 +229,18 @@ def _start(
         "gpu_memory_utilization": options.memory_fraction,
         "enable_prefix_caching": options.prefix_caching,
         "enforce_eager": options.eager or not _can_compile(),
+        "kv_cache_dtype": options.kv_cache,
         "seed": 0,
         "disable_log_stats": True,
     }
+    if options.quantisation != "none":
+        common["quantization"] = options.quantisation
+    if options.speculative_tokens is not None and task == "generate":
+        common["speculative_config"] = {
+            "method": "ngram",
+            "num_speculative_tokens": options.speculative_tokens,
+            "prompt_lookup_max": _LOOKUP,
+        }
     arguments = EngineArgs(**common | more)
     try:
         return LLMEngine.from_engine_args(arguments)
