@@ -73,9 +73,11 @@ class LoraConfig(Config):
         ),
     ] = 0.0
     targets: Annotated[
-        Literal["linear", "attention"],
+        Literal["linear", "attention", "experts"],
         Field(
-            description="All linear layers, or those of the attention only, which learn less.", json_schema_extra=_GUIDE
+            description="All linear layers, or those of the attention only, which learn less. experts: all linear "
+            "layers and every expert of a mixture, whose adapters each have this rank.",
+            json_schema_extra=_GUIDE,
         ),
     ] = "linear"
     quantise: Annotated[
@@ -88,6 +90,17 @@ class LoraConfig(Config):
     merge: Annotated[
         bool, Field(description="Save a whole model with the adapters folded in; otherwise adapters over their base.")
     ] = True
+
+    @model_validator(mode="after")
+    def _experts_can_be_adapted(self) -> LoraConfig:
+        given = {"dora": self.dora, "dropout": self.dropout, "quantise": self.quantise != "none"}
+        fault = next((name for name, is_set in given.items() if is_set), None)
+        if self.targets == "experts" and fault is not None:
+            raise ValueError(
+                f"targets experts does not go with {fault}: the experts of a layer are one parameter, of which peft "
+                "computes a plain update only. Leave it out, or use targets linear"
+            )
+        return self
 
     @property
     def scale(self) -> float:
@@ -184,6 +197,13 @@ class TrainingConfig(Config):
             json_schema_extra={"source": "arXiv 2501.11873"},
         ),
     ] = "batch"
+    expert_kernels: Annotated[
+        Literal["grouped", "plain"],
+        Field(
+            description="grouped: the experts of a layer are one product where the device has such a kernel. plain: "
+            "one expert after the other, as is done elsewhere."
+        ),
+    ] = "grouped"
     freeze_router: Annotated[
         bool, Field(description="Leave the routers of a mixture of experts as they are, and its balance alone.")
     ] = False
@@ -266,6 +286,8 @@ class TrainingConfig(Config):
             raise ValueError("offload needs strategy zero2 or zero3")
         if self.lora is not None and self.lora.quantise != "none" and self.strategy != "ddp":
             raise ValueError("a quantised base needs strategy ddp: DeepSpeed cannot spread its 4-bit weights")
+        if self.lora is not None and self.lora.targets == "experts" and self.strategy == "zero3":
+            raise ValueError("lora.targets experts needs strategy ddp or zero2: zero3 spreads what peft adds them to")
         if self.freeze_router and self.router_aux_loss:
             raise ValueError("freeze_router leaves the routers nothing to learn from router_aux_loss: leave one out")
         if self.offload == "all" and self.strategy != "zero3":

@@ -18,7 +18,9 @@ from transformers import (
     Llama4TextConfig,
     LlamaConfig,
     MistralConfig,
+    MixtralConfig,
     Qwen3Config,
+    Qwen3MoeConfig,
 )
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -45,6 +47,8 @@ CONFIGS = {
     "qwen3": Qwen3Config(**SHAPE),
     "mistral": MistralConfig(**SHAPE, sliding_window=16),
     "gemma2": Gemma2Config(**SHAPE, sliding_window=64, final_logit_softcapping=2.0),
+    "mixtral": MixtralConfig(**SHAPE, num_local_experts=4),
+    "qwen3_moe": Qwen3MoeConfig(**SHAPE, num_experts=8, num_experts_per_tok=2, moe_intermediate_size=32),
     "gpt2": GPT2Config(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=128, pad_token_id=0, num_labels=1),
 }
 

@@ -130,6 +130,8 @@ def test_lora_on_linear_layers_warns_that_no_expert_learns(make_stage, mixture):
     assert changed
     assert not any("expert" in name for name in changed)
     assert 0 < summary["trainable_parameters"] < summary["parameters"] / 10
+    _, _, prepared = trained(make_stage, mixture, method="sft", lora={"targets": "experts", "rank": 2})
+    assert "experts_not_adapted" not in warnings_of(prepared)
 
 
 def test_how_many_parameters_learn_is_known_before_the_first_step(make_stage, base_model):

@@ -50,13 +50,14 @@ def test_whatever_else_differs_is_another_config(signed):
 
 
 def test_a_checkpoint_with_the_former_signature_is_resumed_from(make_stage, base_model):
-    """The former signature had every field, and there was no `keep`, nor settings of routers."""
+    """The former signature had every field, and there was no `keep`, nor settings of experts, nor `deterministic`."""
     stage = make_stage(CONFIG, model=base_model)
     forked(stage, 1, 5, random.Random(0))
     (folder,) = stage.checkpoints.glob("a1-step-*")
     shown = json.loads((stage.directory / "stage.json").read_text())
     left_out = {"micro_tokens", "micro_batch", "gradient_checkpointing", "strategy", "offload", "checkpoint_every"}
     left_out |= {"checkpoint_seconds", "probe", "health", "keep", "router_aux_loss", "router_balance", "freeze_router"}
+    left_out |= {"expert_kernels", "deterministic"}
     config = {name: value for name, value in shown["config"].items() if name not in left_out}
     identity = json.dumps({"config": config, "inputs": {"data": "d", "model": "m"}}, sort_keys=True)
     former = hashlib.sha256(identity.encode()).hexdigest()

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from steerboard_contracts.planning.experts import ExpertShape
 from steerboard_contracts.training import LoraConfig, Strategy
 
 _FP32, _BF16 = 4, 2
@@ -29,7 +30,8 @@ _LOSS = 0.05
 
 
 class ModelShape(BaseModel):
-    """The shape of a decoder. `parameters` counts tied ones once; `bf16`: they are stored in it."""
+    """The shape of a decoder. `parameters` counts tied ones once; `bf16`: they are stored in it. `experts`: of its
+    mixture layers; its other layers are dense."""
 
     parameters: int
     hidden: int
@@ -40,6 +42,17 @@ class ModelShape(BaseModel):
     intermediate: int
     vocabulary: int
     bf16: bool = False
+    experts: ExpertShape | None = None
+
+    @property
+    def dense_layers(self) -> int:
+        return self.layers - (self.experts.layers if self.experts is not None else 0)
+
+    @property
+    def widest(self) -> int:
+        """The elements of a token at the widest place of a layer."""
+        active = self.experts.active * self.experts.intermediate if self.experts is not None else 0
+        return max(self.hidden, self.intermediate if self.dense_layers else 0, active)
 
     @classmethod
     def of(cls, config: Mapping[str, Any], parameters: int = 0) -> ModelShape | None:
@@ -59,6 +72,7 @@ class ModelShape(BaseModel):
                 head_dim=int(at.get("head_dim") or hidden // heads),
                 intermediate=int(at.get("intermediate_size") or 4 * hidden),
                 vocabulary=int(at["vocab_size"]),
+                experts=ExpertShape.of(at),
                 bf16=any(where.get(name) == "bfloat16" for where in (config, at) for name in ("dtype", "torch_dtype")),
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -69,18 +83,20 @@ class ModelShape(BaseModel):
         return shape.model_copy(update={"parameters": shape.counted(tied)})
 
     def adapters(self, lora: LoraConfig) -> int:
-        """Parameters of LoRA adapters on the linear layers of a Llama of this shape."""
+        """Parameters of LoRA adapters on the linear layers, and the experts if asked, of a Llama of this shape."""
         heads, groups = self.heads * self.head_dim, self.key_value_heads * self.head_dim
-        sides = 2 * (self.hidden + heads) + 2 * (self.hidden + groups)
-        if lora.targets == "linear":
-            sides += 3 * (self.hidden + self.intermediate)
-        return self.layers * lora.rank * sides
+        sides = self.layers * (2 * (self.hidden + heads) + 2 * (self.hidden + groups))
+        if lora.targets != "attention":
+            sides += self.dense_layers * 3 * (self.hidden + self.intermediate)
+            sides += self.experts.sides(self.hidden, each=lora.targets == "experts") if self.experts is not None else 0
+        return lora.rank * sides
 
     def counted(self, tied: bool) -> int:
-        """Parameters of a Llama of this shape."""
+        """Parameters of a Llama, or a Mixtral, of this shape."""
         attention = 2 * self.hidden * self.head_dim * (self.heads + self.key_value_heads)
-        layer = attention + 3 * self.hidden * self.intermediate + 2 * self.hidden
-        return self.layers * layer + self.hidden + (1 if tied else 2) * self.vocabulary * self.hidden
+        layers = self.layers * (attention + 2 * self.hidden) + self.dense_layers * 3 * self.hidden * self.intermediate
+        layers += self.experts.parameters(self.hidden) if self.experts is not None else 0
+        return layers + self.hidden + (1 if tied else 2) * self.vocabulary * self.hidden
 
 
 class MemoryEstimate(BaseModel):
@@ -112,6 +128,7 @@ class TrainingLoad(BaseModel):
     gradient_checkpointing: bool = False
     trained: int | None = None  # parameters that learn; None: all
     quantised: bool = False  # the others are held in 4 bits
+    adapts_experts: bool = False  # by LoRA
     on_gpu: bool = True
     reads_logits: bool = True
     further: int = 0  # other models of the same shape that learn in the same steps
@@ -191,7 +208,7 @@ def _decoding(shape: ModelShape, sequences: int, tokens: int, mixed: bool) -> Me
     return MemoryEstimate(
         kv_cache=cache_bytes(shape, sequences * tokens, mixed),
         logits=2 * sequences * shape.vocabulary * _FP32,
-        activations=4 * sequences * tokens * max(shape.hidden, shape.intermediate) * width,
+        activations=4 * sequences * tokens * shape.widest * width,
     )
 
 
@@ -205,7 +222,7 @@ def scoring_memory(shape: ModelShape, *, positions: int, mixed: bool, on_gpu: bo
     width = _BF16 if mixed else _FP32
     estimate = MemoryEstimate(
         weights=shape.parameters * width,
-        activations=4 * positions * max(shape.hidden, shape.intermediate) * width,
+        activations=4 * positions * shape.widest * width,
     )
     estimate.overhead = _overhead(estimate, on_gpu)
     return estimate
@@ -213,13 +230,24 @@ def scoring_memory(shape: ModelShape, *, positions: int, mixed: bool, on_gpu: bo
 
 def _activations(shape: ModelShape, load: TrainingLoad) -> int:
     """What autograd saves: inputs of norms and matrices, queries and keys before and after their rotation, both sides
-    of the gated product; norms compute in float32. With checkpointing: every layer's input, and one layer's all."""
+    of the gated product, which a token has of its active experts only; norms compute in float32. With checkpointing:
+    every layer's input, and one layer's all."""
     width = _BF16 if load.mixed else _FP32
     heads, groups = shape.heads * shape.head_dim, shape.key_value_heads * shape.head_dim
-    layer = (4 * shape.hidden + 3 * heads + 3 * groups + 4 * shape.intermediate) * width + 4 * shape.hidden * _FP32
+    attention = (4 * shape.hidden + 3 * heads + 3 * groups) * width + 4 * shape.hidden * _FP32
+    dense, mixture, adapted = 4 * shape.intermediate * width, 0, 0
+    if shape.experts is not None:
+        # Grouped products compute in the dtype of their weights, which autocast leaves in float32.
+        of_experts = _FP32 if load.strategy == "ddp" else width
+        mixture = shape.experts.saved(shape.hidden, of_experts, width)
+        # Peft adds each layer's updates to all of its experts, and the sum is kept for the backward pass.
+        adapted = shape.experts.matrices(shape.hidden) * of_experts if load.adapts_experts else 0
     if load.gradient_checkpointing:
-        return load.positions * (shape.layers * shape.hidden * width + layer)
-    return load.positions * shape.layers * layer
+        largest = max(dense if shape.dense_layers else 0, mixture)
+        return load.positions * (shape.layers * shape.hidden * width + attention + largest) + adapted
+    mixtures = shape.layers - shape.dense_layers
+    each = shape.layers * attention + shape.dense_layers * dense + mixtures * mixture
+    return load.positions * each + mixtures * adapted
 
 
 def _logits(shape: ModelShape, load: TrainingLoad) -> int:

@@ -101,6 +101,7 @@ def training_load(
         gradient_checkpointing=config.gradient_checkpointing,
         trained=shape.adapters(config.lora) if config.lora else None,
         quantised=config.lora is not None and config.lora.quantise != "none",
+        adapts_experts=config.lora is not None and config.lora.targets == "experts",
         on_gpu=on_gpu,
         reads_logits=method.reads == "labels",
         # vLLM has its own share of the memory, and what samples apart its own devices.

@@ -162,6 +162,22 @@ class HeldOutLossRule(_Rule):
     rises: Annotated[Count, Field(le=1000, description="How often in a row the held-out loss rises.")] = 3
 
 
+class RouterCollapseRule(_Lasting):
+    """A layer of a mixture of experts sends its tokens to few experts: the share that it uses in effect, which is
+    exp(entropy of the loads) / E, is a small part of what it was first."""
+
+    kind: Literal["router_collapse"] = "router_collapse"
+    below: Annotated[
+        Finite,
+        Field(
+            gt=0,
+            lt=1,
+            description="Share of the first figure of the layer that uses fewest, `experts_used_min`.",
+            json_schema_extra={"source": "the collapse is that of arXiv 1701.06538, Section 4; the share is ours"},
+        ),
+    ] = 0.5
+
+
 HealthRule = Annotated[
     KlRule
     | EntropyRule
@@ -172,7 +188,8 @@ HealthRule = Annotated[
     | BothFallRule
     | ZeroZRule
     | UnusedConditionRule
-    | HeldOutLossRule,
+    | HeldOutLossRule
+    | RouterCollapseRule,
     Field(discriminator="kind"),
 ]
 HealthRules = Annotated[

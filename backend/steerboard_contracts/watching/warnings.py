@@ -126,7 +126,7 @@ def mixture_warnings(experts: int, lora: bool, balanced: bool, adapted: bool = F
                 code="experts_not_adapted",
                 level="serious",
                 message=f"LoRA leaves all {experts} experts as they are, with targets linear, too: only other layers "
-                "learn. Train without lora to change the experts.",
+                "learn. Set lora.targets to experts to adapt these, too.",
             )
         )
     return warnings

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    MixtralConfig,
+    MixtralForCausalLM,
+    PreTrainedModel,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
 
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.planning.memory import (
@@ -24,6 +32,24 @@ from steerboard_workers.stages.training.preflight import Way, _goes_together, sm
 from support.models.llama_shapes import LLAMA_8B, LLAMA_70B
 
 GIB = 1 << 30
+SHAPE_FIELDS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+SHAPE_FIELDS += ("intermediate_size", "vocab_size", "num_experts_per_tok")
+# As Qwen publishes it.
+QWEN3_30B_A3B = {
+    "hidden_size": 2048,
+    "num_hidden_layers": 48,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "head_dim": 128,
+    "intermediate_size": 6144,
+    "moe_intermediate_size": 768,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
+    "vocab_size": 151936,
+    "tie_word_embeddings": False,
+}
 SCALING = Path(__file__).parents[3] / "docs" / "scaling.md"
 
 
@@ -84,7 +110,7 @@ def test_what_is_no_decoder_has_no_shape():
     assert ModelShape.of({**LLAMA_8B, "num_attention_heads": 0}) is None
 
 
-def saved_bytes(model: LlamaForCausalLM, tokens: int) -> int:
+def saved_bytes(model: PreTrainedModel, tokens: int) -> int:
     """What autograd keeps for the backward pass, weights apart."""
     own = {p.untyped_storage().data_ptr() for p in model.parameters()}
     kept: dict[int, int] = {}
@@ -107,6 +133,56 @@ def test_activations_are_about_what_autograd_saves(layers):
     measured = saved_bytes(LlamaForCausalLM(config).train(), 512)
     load = TrainingLoad(positions=512, mixed=False, on_gpu=False)
     assert training_memory(ModelShape.of(config.to_dict()), load).activations == pytest.approx(measured, rel=0.25)
+
+
+def mixture(family: str, **changes) -> PreTrainedModel:
+    """A tiny mixture with 12 experts a layer."""
+    shape = {**tiny().to_dict(), "num_experts_per_tok": 3, **changes}
+    shape = {name: shape[name] for name in (*SHAPE_FIELDS, *changes) if name in shape}
+    torch.manual_seed(0)
+    if family == "mixtral":
+        return MixtralForCausalLM(MixtralConfig(**shape, num_local_experts=12))
+    return Qwen3MoeForCausalLM(Qwen3MoeConfig(**shape, num_experts=12, moe_intermediate_size=48, head_dim=16))
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("mixtral", {}),
+        ("mixtral", {"num_experts_per_tok": 1}),
+        ("qwen3_moe", {}),
+        ("qwen3_moe", {"mlp_only_layers": [1]}),
+    ],
+)
+def test_all_experts_weigh_and_active_ones_compute(family, changes):
+    model = mixture(family, **changes).train()
+    shape = ModelShape.of(model.config.to_dict())
+    assert shape.parameters == pytest.approx(sum(p.numel() for p in model.parameters()), rel=1e-3)
+    load = TrainingLoad(positions=512, mixed=False, on_gpu=False)
+    assert training_memory(shape, load).weights == shape.parameters * 4
+    for layers in (2, 6):
+        model = mixture(family, **changes, num_hidden_layers=layers).train()
+        estimate = training_memory(ModelShape.of(model.config.to_dict()), load)
+        assert estimate.activations == pytest.approx(saved_bytes(model, 512), rel=0.15)
+
+
+@pytest.mark.parametrize("family", ["mixtral", "qwen3_moe"])
+def test_adapters_of_experts_are_counted_and_so_is_what_they_are_added_to(family):
+    for targets in ("attention", "linear", "experts"):
+        model, lora = mixture(family), LoraConfig(rank=3, targets=targets)
+        shape = ModelShape.of(model.config.to_dict())
+        add_lora(model, lora, head=False, seed=0)
+        assert shape.adapters(lora) == sum(p.numel() for p in model.parameters() if p.requires_grad)
+    load = TrainingLoad(positions=64, mixed=False, on_gpu=False, adapts_experts=True)
+    assert training_memory(shape, load).activations == pytest.approx(saved_bytes(model.train(), 64), rel=0.25)
+
+
+def test_a_30b_mixture_holds_30_billion_and_computes_with_3():
+    shape = ModelShape.of(QWEN3_30B_A3B)
+    assert shape.parameters == pytest.approx(30.53e9, rel=1e-3)
+    dense = shape.model_copy(update={"experts": None, "intermediate": 8 * 768})
+    load = TrainingLoad(positions=8192, mixed=False)
+    assert training_memory(shape, load).activations < 2 * training_memory(dense, load).activations
 
 
 def test_zero_splits_what_the_paper_says():

@@ -159,6 +159,7 @@ def test_a_rule_is_found_once_each_time_that_it_comes_to_hold():
     ("rule", "name", "values", "step"),
     [
         ({"kind": "entropy", "below": 0.5, "steps": 2}, "entropy", [2.0, 0.9, 1.1, 0.9, 0.8], 5),
+        ({"kind": "router_collapse", "below": 0.5, "steps": 2}, "experts_used_min", [0.9, 0.4, 0.5, 0.4, 0.44], 5),
         ({"kind": "clip_share", "steps": 1}, "clip_share", [0.3, 0.31], 2),
         ({"kind": "tied_groups", "steps": 2}, "equal_groups", [1.0, 0.9, 1.0, 1.0, 1.0], 4),
         ({"kind": "zero_z", "steps": 3}, "z", [0.0, 0.0, 1e-6, 0.0, 0.0, 0.0, 0.0], 6),

@@ -55,7 +55,8 @@ def foreseen_warnings(
 def _of_mixture(architecture: Mapping[str, Any], config: TrainingConfig) -> list[RunWarning]:
     coefficient = router_loss_of(architecture) if config.router_aux_loss is None else config.router_aux_loss
     balanced = config.freeze_router or coefficient > 0
-    return mixture_warnings(experts_of(architecture), config.lora is not None, balanced)
+    adapted = config.lora is not None and config.lora.targets == "experts"
+    return mixture_warnings(experts_of(architecture), config.lora is not None, balanced, adapted)
 
 
 def _given(session: Session, ref: InputRef | None) -> Model | Dataset | None:

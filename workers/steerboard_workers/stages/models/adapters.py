@@ -26,6 +26,12 @@ from transformers.utils import GENERATION_CONFIG_NAME
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.training import LoraConfig
+from steerboard_workers.stages.models.expert_adapters import (
+    ExpertAdapter,
+    expert_parameters,
+    plain_name,
+    wrappers,
+)
 from steerboard_workers.stages.models.norms import fuse_norms
 
 CONFIG = "adapter_config.json"
@@ -111,6 +117,10 @@ def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int, tokens: Sequen
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         _inject(model, _peft_config(model, lora, head, tokens))
+    if lora.targets == "experts":
+        _check_all_adapted(model)
+    elif lora.merge:
+        _check_no_expert(model)
     if lora.merge:
         _check_merges(model)
     for name, parameter in model.named_parameters():
@@ -142,12 +152,14 @@ def is_adapted(name: str) -> bool:
 
 
 def merge(model: Any) -> None:
-    """Fold the adapters into the weights; what is left is a plain model, all of which can learn.
-
-    Raises `BadInput` (`no_lora_targets`) for those that peft puts on a layer's experts as one."""
+    """Fold the adapters into the weights; what is left is a plain model, all of which can learn. Raises `BadInput`
+    (`no_lora_targets`)."""
     _check_merges(model)
+    nested = {name for name, _ in wrappers(model) if name != plain_name(name)}
     for name, layer in _layers(model):
         layer.merge()
+        if name in nested:
+            continue
         parent, _, child = name.rpartition(".")
         setattr(model.get_submodule(parent) if parent else model, child, layer.get_base_layer())
     for name, layer in _token_layers(model):
@@ -157,13 +169,22 @@ def merge(model: Any) -> None:
     model.requires_grad_(True)
 
 
-def merged_weights(weights: dict[str, Tensor], lora: LoraConfig, tokens: Sequence[int] = ()) -> dict[str, Tensor]:
+def merged_weights(
+    weights: dict[str, Tensor],
+    lora: LoraConfig,
+    tokens: Sequence[int] = (),
+    experts: Sequence[ExpertAdapter] = (),
+) -> dict[str, Tensor]:
     """Tensors of the plain model in float32: W' = W + scale B A (Eq. 3 of arXiv 2106.09685), with DoRA m W' / |W'|
     where |W'| are the norms of its rows (Eq. 5 of arXiv 2402.09353), and the rows of `tokens` where they were
-    trained."""
+    trained. `experts`: the adapters that are of experts."""
     plain = {}
+    wrapped = {adapter.stored: adapter for adapter in experts}
     for name, tensor in weights.items():
         if is_adapted(name):
+            continue
+        if name in wrapped:
+            plain[wrapped[name].parameter] = wrapped[name].merged(weights)
             continue
         if _TOKEN_BASE in name:
             layer, _, what = name.rpartition(_TOKEN_BASE)
@@ -172,8 +193,8 @@ def merged_weights(weights: dict[str, Tensor], lora: LoraConfig, tokens: Sequenc
                 tensor[list(tokens)] = weights[f"{layer}{_ROWS}{_NAME}"].to(tensor.dtype)
             plain[f"{layer}.{what}"] = tensor
             continue
-        if ".base_layer." not in name:
-            plain[name] = tensor
+        if ".base_layer." not in name or any(name.startswith(f"{adapter.layer}.") for adapter in experts):
+            plain[plain_name(name)] = tensor
             continue
         layer, _, what = name.rpartition(".base_layer.")
         if what == "weight":
@@ -189,7 +210,7 @@ def merged_weights(weights: dict[str, Tensor], lora: LoraConfig, tokens: Sequenc
 def base_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Tensors of the model below the adapters."""
     plain = {name.replace(_TOKEN_BASE, "."): tensor for name, tensor in weights.items() if not is_adapted(name)}
-    return {name.replace(".base_layer.", "."): tensor for name, tensor in plain.items()}
+    return {plain_name(name): tensor for name, tensor in plain.items()}
 
 
 def below_adapters(plain: Iterable[tuple[str, Tensor]], trained: Iterable[str]) -> dict[str, Tensor]:
@@ -255,6 +276,7 @@ def _peft_config(model: Any, lora: LoraConfig, head: bool, tokens: Sequence[int]
         use_rslora=lora.rslora,
         use_dora=lora.dora,
         target_modules=_targets(model, lora),
+        target_parameters=_of_experts(model) if lora.targets == "experts" else None,
         modules_to_save=[HEAD] if head else None,
         trainable_token_indices={name: list(tokens) for name in _vocabularies(model)} if tokens else None,
         task_type="SEQ_CLS" if head else "CAUSAL_LM",
@@ -269,17 +291,42 @@ def _vocabularies(model: Any) -> list[str]:
 
 def _targets(model: Any, lora: LoraConfig) -> list[str]:
     """Last names of the decoder's linear layers, or of those of its attention only."""
-    targets = {_last(name) for name, _ in _layers(model)}  # of adapters that are in it already
+    wrapped = {name for name, _ in wrappers(model)}
+    targets = {_last(name) for name, _ in _layers(model) if name not in wrapped}  # of adapters that are in it already
     if not targets:
         linear = (name for name, layer in model.base_model.named_modules() if _is_product(layer))
-        targets = {_last(name) for name in linear if lora.targets == "linear" or _of_attention(name)}
+        targets = {_last(name) for name in linear if lora.targets != "attention" or _of_attention(name)}
     if not targets:
         raise _not_adaptable(model, "it has no linear layers")
     return sorted(targets)
 
 
+def _of_experts(model: Any) -> list[str]:
+    names = expert_parameters(model)
+    if not names:
+        raise _not_adaptable(model, "it has no experts whose weights are one parameter of a layer")
+    return names
+
+
+def _check_all_adapted(model: Any) -> None:
+    """Raises `BadInput` for architectures where peft reads names of linear layers as those of experts, and leaves these
+    layers out."""
+    linear = (name for name, layer in model.base_model.named_modules() if _is_product(layer))
+    left = next((name for name in linear if ".lora_" not in name and _last(name) != "base_layer"), None)
+    if left is not None:
+        raise _not_adaptable(model, f"peft adapts its experts in the place of {left}")
+
+
+def _check_no_expert(model: Any) -> None:
+    name = next((name for name, _ in wrappers(model)), None)
+    if name is not None:
+        raise _not_adaptable(model, f"{name} is not a linear layer, but all experts of one")
+
+
 def _check_merges(model: Any) -> None:
-    odd = next((name for name, layer in _layers(model) if not isinstance(layer.get_base_layer(), nn.Linear)), None)
+    experts = {name for name, _ in wrappers(model)}
+    layers = ((name, layer) for name, layer in _layers(model) if name not in experts)
+    odd = next((name for name, layer in layers if not isinstance(layer.get_base_layer(), nn.Linear)), None)
     if odd is not None:
         raise _not_adaptable(model, f"{odd} is not a linear layer, so its adapter cannot be merged")
 

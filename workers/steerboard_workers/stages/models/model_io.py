@@ -32,6 +32,7 @@ from steerboard_contracts.errors import BadInput, SteerboardError, UnsafeModelFi
 from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import JUDGES, MODEL_INFO_FILE, SCALARS, ModelInfo, what_to_name
 from steerboard_contracts.prompts import TemplateName
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rendering.templates import Template
 from steerboard_workers.stages.models.adapters import BASE, is_adapter, load_weights
@@ -67,6 +68,11 @@ def pick_device(device: str = "auto") -> torch.device:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(device)
+
+
+def expert_kernels(config: TrainingConfig) -> dict[str, str]:
+    """Options of `from_pretrained`. Without any, transformers takes grouped products where torch has them."""
+    return {"experts_implementation": "eager"} if config.expert_kernels == "plain" else {}
 
 
 def pick_dtype(precision: Precision, device: torch.device) -> torch.dtype:

@@ -150,6 +150,7 @@ class Preflight:
             gradient_checkpointing=way.gradient_checkpointing,
             trained=self._start.trained,
             quantised=self._quantised,
+            adapts_experts=config.lora is not None and config.lora.targets == "experts",
             on_gpu=self._trainer.device.type == "cuda",
             reads_logits=not self._start.scalar,
             sampled=config.sample_batch if isinstance(config, OnlineConfig) and samples else 0,

@@ -22,6 +22,7 @@ from steerboard_workers.stages.models.adapters import (
     merged_weights,
     write_adapter,
 )
+from steerboard_workers.stages.models.expert_adapters import expert_adapters
 from steerboard_workers.stages.models.model_io import (
     SavedModelDiffers,
     compare_saved,
@@ -59,7 +60,9 @@ class SavedModel:
         if self._lora is None:
             self._whole(folder, weights, info)
         elif not self.is_adapter:
-            merged = merged_weights(self._with_base(weights), self._lora, self._start.own_tokens)
+            start = self._start
+            experts = expert_adapters(start.model)
+            merged = merged_weights(self._with_base(weights), self._lora, start.own_tokens, experts)
             self._whole(folder, merged, info)
         else:
             self._adapter(folder, weights, info, self._lora)

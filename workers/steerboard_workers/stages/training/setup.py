@@ -43,6 +43,7 @@ from steerboard_workers.stages.models.model_io import (
     check_safe,
     distinct_pad,
     dtype_of_weights,
+    expert_kernels,
     load_tokenizer,
     pick_dtype,
     read_info,
@@ -150,6 +151,7 @@ def open_model(
     stored = getattr(given, "dtype", None) or dtype_of_weights(folder)
     vocabulary = given.get_text_config().vocab_size
     options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
+    options |= expert_kernels(config)
     if config.lora is not None:
         options |= quantisation(config.lora, pick_dtype(config.precision, device), device)
     # A merged adapter's weights are no longer those that were stored.

@@ -18,7 +18,16 @@ from steerboard_workers.stages.runtime import Stage
 _NAMES = ("run", "method", "kind")
 # Fields that are newer than the former signatures, which had all others, defaults too.
 _NEWER = {"keep", "condition_gain_rows", "drop_score", "score_style", "score_place", "score_words", "score_phrase"}
-_NEWER |= {"balance_scores", "contrast", "loss_floor", "router_aux_loss", "router_balance", "freeze_router"}
+_NEWER |= {
+    "balance_scores",
+    "contrast",
+    "loss_floor",
+    "router_aux_loss",
+    "router_balance",
+    "freeze_router",
+    "expert_kernels",
+    "deterministic",
+}
 
 
 def signatures(stage: Stage) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
-from steerboard_workers.stages.models.model_io import check_gives_rewards, check_safe
+from steerboard_workers.stages.models.model_io import check_gives_rewards, check_safe, expert_kernels
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.passes import Reader
 from steerboard_workers.stages.training.setup import batcher_of, follow_autocast
@@ -39,7 +40,7 @@ def open_reader(
 ) -> Reader:
     """`examples`: with responses, to find out how it may be read; `share`: read a prompt once, where that can be."""
     with sharing.loading(), stage.using_model(model.source, "opening"):
-        module = open_frozen(stage.model_path(model.source), model.scalar, model.dtype)
+        module = open_frozen(stage.model_path(model.source), model.scalar, model.dtype, expert_kernels(config))
     if isinstance(module, PolicyModule):
         module.temperature = model.temperature
     wrapped = sharing.frozen(module)
@@ -51,12 +52,15 @@ def open_reader(
     return Reader.of(wrapped, batcher_of(stage, config, module, examples, model.pad, device, wrapped, share))
 
 
-def open_frozen(folder: Path, scalar: bool, dtype: torch.dtype) -> PolicyModule | RewardModule:
-    """A model in eval mode that takes no gradient, its adapters merged. `scalar`: one with one number for its head."""
+def open_frozen(
+    folder: Path, scalar: bool, dtype: torch.dtype, kernels: Mapping[str, str]
+) -> PolicyModule | RewardModule:
+    """A model in eval mode that takes no gradient, its adapters merged. `scalar`: one with one number for its head.
+    `kernels`: of its experts, as for the model that it is compared with."""
     if scalar:
         check_gives_rewards(folder)
     check_safe(folder)
-    options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
+    options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False, **kernels}
     kind = AutoModelForSequenceClassification if scalar else AutoModelForCausalLM
     model = load_weights(kind, folder, **options)
     if is_adapter(folder):

@@ -18,6 +18,8 @@ from steerboard_workers.engines.live.messages import Draw, Drawn, Start
 from steerboard_workers.engines.live.process import LiveEngine, write_config
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import merged_weights
+from steerboard_workers.stages.models.checkpoint_names import by_checkpoint_name
+from steerboard_workers.stages.models.expert_adapters import expert_adapters
 from steerboard_workers.stages.models.model_io import pick_dtype
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.sampling.live_policy import Drawing, ends_of
@@ -103,10 +105,12 @@ def live_engine(
 
 
 def whole_weights(config: OnlineConfig, module: PolicyModule, sharing: Strategy) -> Iterable[tuple[str, Tensor]]:
-    """All tensors of the model in training by the names of a checkpoint, adapters merged. Every process must read to
-    the end."""
+    """All tensors of the model in training, adapters merged, by the names that the engine knows: vLLM those of a
+    checkpoint, others their own. Every process must read to the end."""
     weights = sharing.forward_weights(module.model)
-    return weights if config.lora is None else merged_weights(dict(weights), config.lora).items()
+    if config.lora is not None:
+        weights = iter(merged_weights(dict(weights), config.lora, experts=expert_adapters(module.model)).items())
+    return by_checkpoint_name(module.model, weights) if config.engine == "vllm" else weights
 
 
 def draw_of(

@@ -15,6 +15,7 @@ from steerboard_contracts.watching.health import (
     HeldOutLossRule,
     JudgeRule,
     KlRule,
+    RouterCollapseRule,
     SamplerKlRule,
     TiedRule,
     UnusedConditionRule,
@@ -84,10 +85,15 @@ class HealthWatch:
         if isinstance(rule, ZeroZRule):
             alone = f"z is 0, {lasting}: each answer is learned by its own log-ratio alone"
             return alone if max(values) <= 0 else None
-        if isinstance(rule, EntropyRule):
+        if isinstance(rule, EntropyRule | RouterCollapseRule):
             first = figures[0][1]
             if first <= 0 or max(values) >= rule.below * first:
                 return None
+            if isinstance(rule, RouterCollapseRule):
+                return (
+                    f"a layer uses {values[-1]:.3g} of its experts in effect, {lasting} below {rule.below:g} of the "
+                    f"first figure, {first:.3g}. Raise router_aux_loss, or set freeze_router"
+                )
             return f"entropy below {rule.below:g} of the first, {first:.3g}, {lasting}: {values[-1]:.3g}"
         if min(values) <= rule.above:
             return None
@@ -169,4 +175,6 @@ def _figure_of(rule: HealthRule) -> str:
         return CONDITION_GAIN
     if isinstance(rule, HeldOutLossRule):
         return "eval_loss"
+    if isinstance(rule, RouterCollapseRule):
+        return "experts_used_min"
     return "equal_groups" if isinstance(rule, TiedRule) else rule.kind
