@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from steerboard_workers.alignment import divergence
 from steerboard_workers.alignment.divergence import Comparison, compare, read
+from steerboard_workers.alignment.head import chunks
 
 BETAS = [0.0, 0.1, 0.5, 0.9, 1.0]
 
@@ -87,7 +87,7 @@ def test_tokens_that_only_pad_one_of_the_vocabularies_are_left_out(extra):
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_chunks_of_rows_change_nothing_and_never_make_all_logits(monkeypatch, rows):
+def test_chunks_of_rows_change_nothing_and_never_make_all_logits(rows):
     draw = torch.Generator().manual_seed(1)
     head, of_teacher = torch.nn.Linear(5, 11, bias=False), torch.nn.Linear(4, 11)
     states, theirs = (torch.randn(7, width, generator=draw).requires_grad_() for width in (5, 4))
@@ -98,17 +98,16 @@ def test_chunks_of_rows_change_nothing_and_never_make_all_logits(monkeypatch, ro
         made.append(len(some))
         return head(some)
 
-    def values_and_gradients() -> tuple[Tensor, ...]:
+    def values_and_gradients(rows: int) -> tuple[Tensor, ...]:
         with_ = Comparison(theirs, of_teacher, 0.5)
-        compared = compare(logits, states, labels, with_, 1.0, 11)
+        compared = compare(logits, states, labels, with_, 1.0, chunks(7, rows, False, states.device))
         loss = (compared.divergences - compared.log_probs).sum()
         return (*compared, *torch.autograd.grad(loss, [states, head.weight]))
 
-    whole = values_and_gradients()
+    whole = values_and_gradients(7)
     assert made == [7]
     made.clear()
-    monkeypatch.setattr(divergence, "CHUNK_ELEMENTS", rows * 11)
-    for ours, expected in zip(values_and_gradients(), whole, strict=True):
+    for ours, expected in zip(values_and_gradients(rows), whole, strict=True):
         assert_close(ours, expected)
     assert max(made) == rows
     # Nothing reaches the teacher.

@@ -10,7 +10,7 @@ whose limits, over beta at 0 and over 1 - beta at 1, are the forward KL(p || q) 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -50,10 +50,15 @@ class Compared(NamedTuple):
     agrees: Tensor
 
 
+def comparison_rows(vocabulary: int) -> int:
+    """How many rows of both models' logits may exist at once."""
+    return max(1, CHUNK_ELEMENTS // vocabulary)
+
+
 def compare(
-    logits: Logits, states: Tensor, labels: Tensor, with_: Comparison, temperature: float, vocabulary: int
+    logits: Logits, states: Tensor, labels: Tensor, with_: Comparison, temperature: float, chunks: Sequence[slice]
 ) -> Compared:
-    """Reads softmax(logits / temperature) of the student's `states` (N, width) and the teacher's, by chunks of rows
+    """Reads softmax(logits / temperature) of the student's `states` (N, width) and the teacher's, by `chunks` of rows
     whose logits are made again in the backward pass: those of a long batch never exist together."""
 
     def part(some: Tensor, theirs: Tensor, wanted: Tensor) -> tuple[Tensor, ...]:
@@ -61,13 +66,9 @@ def compare(
             of_teacher = with_.logits(theirs)
         return read(logits(some), of_teacher, wanted, with_.beta, temperature)
 
-    rows = max(1, CHUNK_ELEMENTS // vocabulary)
-    if len(labels) <= rows:
+    if len(chunks) == 1:
         return Compared(*part(states, with_.states, labels))
-    parts = [
-        checkpoint(part, *pieces, use_reentrant=False)
-        for pieces in zip(*(torch.split(each, rows) for each in (states, with_.states, labels)), strict=True)
-    ]
+    parts = [checkpoint(part, states[rows], with_.states[rows], labels[rows], use_reentrant=False) for rows in chunks]
     return Compared(*(torch.cat(values) for values in zip(*parts, strict=True)))
 
 

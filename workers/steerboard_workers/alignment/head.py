@@ -36,6 +36,17 @@ def is_plain(head: nn.Module) -> bool:
     )
 
 
+def chunks(count: int, rows: int, spread: bool, device: torch.device) -> list[slice]:
+    """`count` rows, at most `rows` at a time. `spread`: the weights are spread over processes (ZeRO-3) and gathered at
+    each call of the head, in which all take part, so processes with fewer chunks have empty ones at the end."""
+    number = max(1, -(-count // rows))
+    if spread:
+        most = torch.tensor(number, device=device)
+        torch.distributed.all_reduce(most, torch.distributed.ReduceOp.MAX)
+        number = int(most)
+    return [slice(min(at * rows, count), min((at + 1) * rows, count)) for at in range(number)]
+
+
 def read_logits(logits: Tensor, labels: Tensor, temperature: float = 1.0, entropic: bool = False) -> tuple[Tensor, ...]:
     """Reads softmax(logits / temperature), logits (N, V): log-probs (N,) of the labels (N,), whether no other token is
     likelier (N,), and if `entropic` the entropies (N,).

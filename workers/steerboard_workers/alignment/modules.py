@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from steerboard_workers.alignment.divergence import Comparison, compare
-from steerboard_workers.alignment.head import chunk_rows, is_plain, read_head, read_logits
+from steerboard_workers.alignment.divergence import Comparison, compare, comparison_rows
+from steerboard_workers.alignment.head import chunk_rows, chunks, is_plain, read_head, read_logits
 from steerboard_workers.alignment.segments import Segments
 
 # What a forward returns instead: to see whether two ways to compute the same agree, the hidden states (N, hidden), or
@@ -61,7 +61,9 @@ class PolicyModule(nn.Module):
         entropic = self.entropies and torch.is_grad_enabled()
         divisor = self.temperature if temperature is None else temperature
         if comparison is not None:
-            return compare(self.logits, self._states(inputs, read), labels, comparison, divisor, self.vocabulary)
+            states = self._states(inputs, read)
+            rows = chunks(len(read), comparison_rows(self.vocabulary), self._spread, states.device)
+            return compare(self.logits, states, labels, comparison, divisor, rows)
         if self.whole_head or probe == "whole_head":
             logits = self.model(**inputs).logits.flatten(0, 1).index_select(0, read)
             return read_logits(logits, labels, divisor, entropic)
@@ -73,14 +75,16 @@ class PolicyModule(nn.Module):
         def part(some: Tensor, theirs: Tensor) -> tuple[Tensor, ...]:
             return read_logits(head(some), theirs, divisor, entropic)
 
-        rows = chunk_rows(self.vocabulary, hidden.device)
-        if len(read) <= rows:
+        rows = chunks(len(read), chunk_rows(self.vocabulary, hidden.device), self._spread, hidden.device)
+        if len(rows) == 1:
             return part(hidden, labels)
-        parts = [
-            checkpoint(part, some, theirs, use_reentrant=False)
-            for some, theirs in zip(torch.split(hidden, rows), torch.split(labels, rows), strict=True)
-        ]
+        parts = [checkpoint(part, hidden[some], labels[some], use_reentrant=False) for some in rows]
         return tuple(torch.cat(values) for values in zip(*parts, strict=True))
+
+    @property
+    def _spread(self) -> bool:
+        """Whether each process holds a part of the weights alone (ZeRO-3)."""
+        return hasattr(next(self.model.parameters()), "ds_id")
 
     def logits(self, states: Tensor) -> Tensor:
         """(n, V) of some rows of what the probe `states` gave."""
