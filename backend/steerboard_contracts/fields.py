@@ -46,13 +46,14 @@ NonNegative = Annotated[Finite, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 LearningRate = Annotated[Positive, Field(le=1, description="Peak learning rate.")]
 
-# How work is cut up, kept and spread over devices: fields that change no result by more than rounding, so that a run
-# may continue with other values.
+# How work is cut up, kept, paid and spread over devices: fields that change no result by more than rounding, so that a
+# run may continue with other values.
 EXECUTION_FIELDS = frozenset(
     {
         *("micro_tokens", "micro_batch", "gradient_checkpointing", "strategy", "offload", "placement"),
         *("batch_size", "sample_batch", "batch_tokens", "checkpoint_every", "checkpoint_seconds"),
         *("inspect_pairs", "inspect_groups", "inspect_group_steps", "probe", "health"),
+        "judge_budget",
     }
 )
 

@@ -1880,7 +1880,15 @@ class ItemVerdict(Schema):
     position: int
     raw: str | None
     status: Literal["ok", "unparsed", "refused", "error"]
-    style: Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference"]
+    style: Literal[
+        "multi",
+        "single",
+        "pairwise",
+        "alpaca_eval",
+        "arena_hard",
+        "preference",
+        "rubric",
+    ]
     superseded: bool
     turn: int
     value: float | None
@@ -2034,75 +2042,6 @@ class PromptPrice(RootModel[float]):
 
 class Temperature(RootModel[float]):
     root: Annotated[float, Field(description="0 by default.", ge=0.0, le=2.0)]
-
-
-class JudgeSettings(Schema):
-    """
-    How a judge is called. Times are in seconds.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    attempts: Annotated[int, Field(description="How often one request is tried.", ge=1, le=20)] = 6
-    baseline: Annotated[
-        Baseline | None,
-        Field(description="The entrant that the others are compared with. AlpacaEval and Arena-Hard need one."),
-    ] = None
-    blind: Annotated[
-        bool,
-        Field(
-            description="Multi: no names, and an order drawn for each prompt. Off: the paper's fixed order and names."
-        ),
-    ] = True
-    both_orders: Annotated[
-        bool,
-        Field(description="Pairwise and Arena-Hard: ask in both orders; different verdicts make a tie."),
-    ] = True
-    budget: Budget | None = None
-    calibration_threshold: Annotated[
-        CalibrationThreshold | None,
-        Field(
-            description="Valid only where the interval of its accuracy begins here or above on each calibration set."
-        ),
-    ] = None
-    completion_price: CompletionPrice | None = None
-    concurrency: Annotated[int, Field(description="Requests in flight at the same time.", ge=1, le=64)] = 4
-    criteria: Annotated[Criteria | None, Field(description="What to weigh, in the judge's prompt.")] = None
-    entrants: Annotated[Entrants1 | None, Field(description="By name; all by default.")] = None
-    max_tokens: Annotated[int, Field(description="Tokens of the judge's answer.", ge=1, le=100000)] = 2048
-    prompt_price: PromptPrice | None = None
-    reference: Annotated[
-        bool,
-        Field(description="Show the reference answer of math, reasoning and coding prompts that have one."),
-    ] = True
-    repeat_share: Annotated[
-        float,
-        Field(
-            description="Share of the requests that is sent a second time, to measure repeatability.",
-            ge=0.0,
-            le=1.0,
-        ),
-    ] = 0.0
-    requests_per_minute: float | None = None
-    seed: Annotated[
-        int,
-        Field(
-            description="Seed of the orders that are drawn.",
-            ge=0,
-            lt=9223372036854776000,
-        ),
-    ] = 0
-    temperature: Annotated[Temperature | None, Field(description="0 by default.")] = None
-    timeout_seconds: Annotated[float, Field(description="For one request, all of it.", gt=0.0, le=3600.0)] = 120.0
-    unparsed_threshold: Annotated[
-        float,
-        Field(
-            description="A larger share of unusable verdicts makes the judge invalid.",
-            ge=0.0,
-            le=1.0,
-        ),
-    ] = 0.05
 
 
 class Judge2(RootModel[str]):
@@ -4000,6 +3939,18 @@ class RowReview(Schema):
     flag: RowFlagOut | None
     row: int
     sample: dict[str, Any]
+
+
+class RubricCriterion(Schema):
+    """
+    A question of a rubric that is answered with yes, which is good, or no.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    question: Annotated[str, Field(max_length=1000, min_length=1, pattern="^[^\\n\\r]*\\S[^\\n\\r]*$")]
+    weight: Annotated[float, Field(gt=0.0, le=1000.0)] = 1.0
 
 
 class RunChange(Schema):
@@ -6651,42 +6602,18 @@ class JudgeCall(Schema):
     repeated: RepeatedCall | None = None
     seconds: float | None
     status: Literal["ok", "unparsed", "refused", "error"]
-    style: Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference"]
+    style: Literal[
+        "multi",
+        "single",
+        "pairwise",
+        "alpaca_eval",
+        "arena_hard",
+        "preference",
+        "rubric",
+    ]
     temperature: float | None
     turn: int
     value: float | None
-
-
-class JudgeIn(Schema):
-    """
-    Who judges: the model of `endpoint`, by name or id; or, with the style `preference`, the registry's preference
-    model `model`. `family` is compared with the entrants' for self-preference.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    endpoint: Endpoint3 | None = None
-    family: Family1 | None = None
-    model: Annotated[
-        Model4 | None,
-        Field(description="A preference model of the registry, by name or id."),
-    ] = None
-    name: Name6 | None = None
-    pool: Pool | None = None
-    settings: Annotated[JudgeSettings, Field(validate_default=True)] = {
-        "attempts": 6,
-        "blind": True,
-        "both_orders": True,
-        "concurrency": 4,
-        "max_tokens": 2048,
-        "reference": True,
-        "repeat_share": 0.0,
-        "seed": 0,
-        "timeout_seconds": 120.0,
-        "unparsed_threshold": 0.05,
-    }
-    style: Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference"]
 
 
 class JudgeOut(Schema):
@@ -6736,7 +6663,15 @@ class JudgeOut(Schema):
         "skipped",
         "paused",
     ]
-    style: Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference"]
+    style: Literal[
+        "multi",
+        "single",
+        "pairwise",
+        "alpaca_eval",
+        "arena_hard",
+        "preference",
+        "rubric",
+    ]
     superseded: int
     uncertain_cost: Annotated[
         float,
@@ -6806,6 +6741,90 @@ class JudgeReport(Schema):
     valid: bool
     verdicts: int
     warnings: list[str]
+
+
+class Rubric(RootModel[list[RubricCriterion]]):
+    root: Annotated[
+        list[RubricCriterion],
+        Field(
+            description="Rubric: what an answer has to meet, as yes or no questions with weights.",
+            max_length=30,
+            min_length=1,
+        ),
+    ]
+
+
+class JudgeSettings(Schema):
+    """
+    How a judge is called. Times are in seconds.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    attempts: Annotated[int, Field(description="How often one request is tried.", ge=1, le=20)] = 6
+    baseline: Annotated[
+        Baseline | None,
+        Field(description="The entrant that the others are compared with. AlpacaEval and Arena-Hard need one."),
+    ] = None
+    blind: Annotated[
+        bool,
+        Field(
+            description="Multi: no names, and an order drawn for each prompt. Off: the paper's fixed order and names."
+        ),
+    ] = True
+    both_orders: Annotated[
+        bool,
+        Field(description="Pairwise and Arena-Hard: ask in both orders; different verdicts make a tie."),
+    ] = True
+    budget: Budget | None = None
+    calibration_threshold: Annotated[
+        CalibrationThreshold | None,
+        Field(
+            description="Valid only where the interval of its accuracy begins here or above on each calibration set."
+        ),
+    ] = None
+    completion_price: CompletionPrice | None = None
+    concurrency: Annotated[int, Field(description="Requests in flight at the same time.", ge=1, le=64)] = 4
+    criteria: Annotated[Criteria | None, Field(description="What to weigh, in the judge's prompt.")] = None
+    entrants: Annotated[Entrants1 | None, Field(description="By name; all by default.")] = None
+    max_tokens: Annotated[int, Field(description="Tokens of the judge's answer.", ge=1, le=100000)] = 2048
+    prompt_price: PromptPrice | None = None
+    reference: Annotated[
+        bool,
+        Field(description="Show the reference answer of math, reasoning and coding prompts that have one."),
+    ] = True
+    repeat_share: Annotated[
+        float,
+        Field(
+            description="Share of the requests that is sent a second time, to measure repeatability.",
+            ge=0.0,
+            le=1.0,
+        ),
+    ] = 0.0
+    requests_per_minute: float | None = None
+    rubric: Annotated[
+        Rubric | None,
+        Field(description="Rubric: what an answer has to meet, as yes or no questions with weights."),
+    ] = None
+    seed: Annotated[
+        int,
+        Field(
+            description="Seed of the orders that are drawn.",
+            ge=0,
+            lt=9223372036854776000,
+        ),
+    ] = 0
+    temperature: Annotated[Temperature | None, Field(description="0 by default.")] = None
+    timeout_seconds: Annotated[float, Field(description="For one request, all of it.", gt=0.0, le=3600.0)] = 120.0
+    unparsed_threshold: Annotated[
+        float,
+        Field(
+            description="A larger share of unusable verdicts makes the judge invalid.",
+            ge=0.0,
+            le=1.0,
+        ),
+    ] = 0.05
 
 
 class Judges(Schema):
@@ -8331,6 +8350,46 @@ class ItemDetail(Schema):
     rankings: list[ItemRanking]
     total: int
     verdicts: list[ItemVerdict]
+
+
+class JudgeIn(Schema):
+    """
+    Who judges: the model of `endpoint`, by name or id; or, with the style `preference`, the registry's preference
+    model `model`. `family` is compared with the entrants' for self-preference.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    endpoint: Endpoint3 | None = None
+    family: Family1 | None = None
+    model: Annotated[
+        Model4 | None,
+        Field(description="A preference model of the registry, by name or id."),
+    ] = None
+    name: Name6 | None = None
+    pool: Pool | None = None
+    settings: Annotated[JudgeSettings, Field(validate_default=True)] = {
+        "attempts": 6,
+        "blind": True,
+        "both_orders": True,
+        "concurrency": 4,
+        "max_tokens": 2048,
+        "reference": True,
+        "repeat_share": 0.0,
+        "seed": 0,
+        "timeout_seconds": 120.0,
+        "unparsed_threshold": 0.05,
+    }
+    style: Literal[
+        "multi",
+        "single",
+        "pairwise",
+        "alpaca_eval",
+        "arena_hard",
+        "preference",
+        "rubric",
+    ]
 
 
 class LabelledExample(Schema):

@@ -6,7 +6,9 @@ import uuid
 
 from steerboard.registry.base_sources import PinnedSource
 from steerboard.runs.launch.lookup import KnownDataset, KnownModel
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.local_folders import LocalFolders
+from steerboard_contracts.online.judge_reward import JudgeReward, PinnedJudge
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
@@ -52,3 +54,6 @@ class Shelf:
 
     def has_endpoint(self, ref: str) -> bool:
         return ref in self.endpoint_names()
+
+    def reward_judge(self, rule: JudgeReward) -> PinnedJudge:
+        raise BadInput(f"there is no judge `{rule.judge}`", code="unknown_judge", hint="Add one.")

@@ -10,6 +10,7 @@ from steerboard.datasets.review import tables as reviews
 from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as rankings
+from steerboard.evaluation.reward_judges import tables as reward_judges
 from steerboard.marks import tables as marks
 from steerboard.notices import tables as notices
 from steerboard.openai_api import tables as openai_api
@@ -38,6 +39,7 @@ __all__ = [
     "rankings",
     "registry",
     "reviews",
+    "reward_judges",
     "runs",
     "sharing",
     "statistics",

@@ -20,6 +20,7 @@ from steerboard.evaluation.imports import importers as evaluation_importers
 from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.lookup import evaluations_with
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
+from steerboard.evaluation.reward_judges.launch import reward_judge
 from steerboard.marks import hooks as marks
 from steerboard.notices import outbox
 from steerboard.notices.mentions import write_mention
@@ -82,3 +83,4 @@ def wire() -> None:
     runs.finish_evaluation.set(outcome.outcome)
     runs.evaluation_is_there.set(lookup.is_there)
     runs.evaluations_with.set(evaluations_with)
+    runs.reward_judge.set(reward_judge)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json
 
 VERDICT_STATUSES = ("ok", "unparsed", "refused", "error")
-JUDGE_STYLES = ("multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference")
+JUDGE_STYLES = ("multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference", "rubric")
 
 
 class Judge(Base):
@@ -64,7 +64,8 @@ class Verdict(Base):
     `a` is the entrant in question; `b` the other one of a pairwise style, None for `single` and `multi` (there one row
     an entrant). `a_first`: whether a's answer was shown first, None where there is no order or it is not known.
     In `multi` it marks which of all answers was shown first. `turn` counts from 1. `value` by style: `single`,
-    `multi`: the score (1 to 10, stored ones as they are); `alpaca_eval`: p, the probability in [0, 1] that `a` is
+    `multi`: the score (1 to 10, stored ones as they are); `rubric`: 1 and 9 times the share of the weights whose
+    questions are met; `alpaca_eval`: p, the probability in [0, 1] that `a` is
     better (preference - 1, turned round where a was output_1); `pairwise`: 1, 0.5, 0 for a better, tie, b better;
     `arena_hard`: the same, with `weight` 3 for a clear one; `preference`: the probability that `a` is better, in the
     order of `a_first`. `value` is None unless `status` is ok. `superseded`: a

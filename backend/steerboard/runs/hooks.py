@@ -10,8 +10,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.tables import Project
 from steerboard.platform.hooks import Hook
 from steerboard.runs.tables import Run
+from steerboard_contracts.online.judge_reward import JudgeReward, PinnedJudge
 from steerboard_contracts.stage.outputs import ResponseRewardsOutput
 
 # Runs that the transaction has ended. Called at its very end, behind the lock of the event stream.
@@ -64,3 +66,6 @@ evaluation_is_there: Hook[[Session, Run], bool] = Hook("runs.evaluation_is_there
 
 # The evaluations that hold answers, rewards or verdicts of these runs, or were made for them: run and name.
 evaluations_with: Hook[[Session, Sequence[uuid.UUID]], list[tuple[uuid.UUID, str]]] = Hook("runs.evaluations_with")
+
+# The judge that a rule names, pinned. Raises `BadInput` for one whose word may not be a reward.
+reward_judge: Hook[[Session, Project, JudgeReward], PinnedJudge] = Hook("runs.reward_judge")

@@ -10,7 +10,9 @@ from steerboard_contracts.files.local_folders import LocalFolders
 
 class RewardAccess(BaseModel):
     """What rewards from outside may reach: files below `folders`, and besides public addresses those that
-    `allowed_private` names (`addresses.AllowList`)."""
+    `allowed_private` names (`addresses.AllowList`). `judges`: the socket at which the supervisor asks the run's judges;
+    empty without any."""
 
     folders: LocalFolders = LocalFolders()
     allowed_private: str = ""
+    judges: str = ""

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from steerboard_contracts.fields import Config, Count, Positive
+from steerboard_contracts.online.judge_reward import JudgeReward
 from steerboard_contracts.samples import Finite
 
 # Characters of a pattern. What a pattern may cost on an answer is limited by time, where it runs.
@@ -95,4 +96,4 @@ class HttpReward(OutsideReward):
     ] = 3
 
 
-RewardRule = Annotated[ExactMatch | RegexMatch | PythonReward | HttpReward, Field(discriminator="kind")]
+RewardRule = Annotated[ExactMatch | RegexMatch | PythonReward | HttpReward | JudgeReward, Field(discriminator="kind")]

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.online.answer_groups import InspectGroups, InspectGroupSteps
+from steerboard_contracts.online.judge_reward import MOST_AT_ONCE, JudgeReward, PinnedJudge
 from steerboard_contracts.online.reward_rules import OutsideReward, RewardRule
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen
@@ -48,10 +49,17 @@ class RewardedOnlineConfig(OnlineConfig):
         Field(
             default_factory=list,
             max_length=8,
-            description="Rewards by rule: `exact_match` with the reference answer of the row, `regex`, a `python` file "
-            "or an `http` server; each has a `weight`.",
+            description="Rewards by rule: `exact_match` with the reference answer of the row, `regex`, a `python` "
+            "file, an `http` server or an LLM `judge`; each has a `weight`.",
         ),
     ]
+    judge_budget: Annotated[
+        Positive | None,
+        Field(
+            description="Most that the judges among the rules may cost together, in the currency of their prices. No "
+            "request is made that could exceed it: the run fails before, and resumes with a larger one.",
+        ),
+    ] = None
     reward_weights: Annotated[
         list[Finite] | None,
         Field(
@@ -138,6 +146,22 @@ class RewardedOnlineConfig(OnlineConfig):
     @property
     def rewards_outside(self) -> bool:
         return any(isinstance(rule, OutsideReward) for rule in self.rules)
+
+    @property
+    def judges(self) -> dict[int, JudgeReward]:
+        """The judges among the rules, by their place."""
+        return {place: rule for place, rule in enumerate(self.rules) if isinstance(rule, JudgeReward)}
+
+    def judge_fault(self, judge: PinnedJudge) -> str | None:
+        """Why the answers of this run cannot be judged by it."""
+        if judge.groupwise and self.answers < 2:
+            return f"it ranks the answers to a prompt (style {judge.style}), and needs `answers` of 2 or more"
+        if judge.style == "multi" and self.answers > MOST_AT_ONCE:
+            return f"style multi compares at most {MOST_AT_ONCE} answers at once, and `answers` is {self.answers}"
+        prices = [judge.settings.get(name) for name in ("prompt_price", "completion_price")]
+        if self.judge_budget is not None and prices == [None, None]:
+            return "it has no prices, which `judge_budget` needs: add a judge with `prompt_price`, `completion_price`"
+        return None
 
     @property
     def shapes_length(self) -> bool:

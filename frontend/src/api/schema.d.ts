@@ -9382,7 +9382,7 @@ export interface components {
              * Style
              * @enum {string}
              */
-            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference" | "rubric";
             /** Superseded */
             superseded: boolean;
             /** Turn */
@@ -9481,7 +9481,7 @@ export interface components {
              * Style
              * @enum {string}
              */
-            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference" | "rubric";
             /** Temperature */
             temperature: number | null;
             /** Turn */
@@ -9549,7 +9549,7 @@ export interface components {
              * Style
              * @enum {string}
              */
-            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference" | "rubric";
         };
         /**
          * JudgeOut
@@ -9633,7 +9633,7 @@ export interface components {
              * Style
              * @enum {string}
              */
-            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference" | "rubric";
             /** Superseded */
             superseded: number;
             /**
@@ -9854,6 +9854,11 @@ export interface components {
             repeat_share: number;
             /** Requests Per Minute */
             requests_per_minute?: number | null;
+            /**
+             * Rubric
+             * @description Rubric: what an answer has to meet, as yes or no questions with weights.
+             */
+            rubric?: components["schemas"]["RubricCriterion"][] | null;
             /**
              * Seed
              * @description Seed of the orders that are drawn.
@@ -13910,6 +13915,19 @@ export interface components {
             sample: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * RubricCriterion
+         * @description A question of a rubric that is answered with yes, which is good, or no.
+         */
+        RubricCriterion: {
+            /** Question */
+            question: string;
+            /**
+             * Weight
+             * @default 1
+             */
+            weight: number;
         };
         /**
          * RuleCount

@@ -20,6 +20,7 @@ from steerboard.datasets.review.tables import RowChange, RowComment, RowFlag
 from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as ranking
+from steerboard.evaluation.reward_judges.tables import RewardJudge
 from steerboard.marks.tables import ItemComment, SavedView
 from steerboard.notices import tables as notices
 from steerboard.openai_api import tables as tuning
@@ -148,6 +149,7 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
         **failed,
     )
     made.add(session, "run", run)
+    session.add(RewardJudge(run_id=run.id, place=0))
     made.refs["run"].append(f"{pipeline.name}.report")
     made.refs["item"] = made.refs["run"]
     view = SavedView(name=f"{who}-view", query={"filter": "", "sort": "-created", "columns": []}, **common)

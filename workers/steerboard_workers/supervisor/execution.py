@@ -27,7 +27,14 @@ from steerboard_contracts.stage.events import Paused, Succeeded
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.cpu_threads import settle_threads
 from steerboard_workers.gpus import GpuWatch
-from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
+from steerboard_workers.supervisor import (
+    endpoint_runs,
+    failure_diagnosis,
+    log_prob_sharing,
+    merge_shards,
+    process,
+    reward_judging,
+)
 from steerboard_workers.supervisor.attempts.attempt import Attempt
 from steerboard_workers.supervisor.attempts.failures import guarded
 from steerboard_workers.supervisor.attempts.persistence import Persistence
@@ -181,7 +188,9 @@ class Supervisor:
             workspace.holds,
             threads=attempt.threads,
         )
-        spec = self._group.described(spec)
+        spec = reward_judging.with_judges(
+            self._settings, attempt.claim, run, self._group.described(spec), workspace.holds
+        )
         workspace.write_spec(spec)
         workspace.write_control(oversight.control_of(run))
         return spec

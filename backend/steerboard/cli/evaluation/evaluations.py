@@ -146,7 +146,9 @@ def create(
 def judge(
     evaluation: Name,
     endpoint: Annotated[str | None, typer.Option(help="Endpoint of the project whose model judges.")] = None,
-    style: Annotated[str | None, typer.Option(help="multi, single, pairwise, alpaca_eval or arena_hard.")] = None,
+    style: Annotated[
+        str | None, typer.Option(help="multi, single, rubric, pairwise, alpaca_eval or arena_hard.")
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(help="Preference model of the project, instead of an endpoint; its style is preference."),

@@ -23,6 +23,7 @@ _BATCH = 1000
 FORMATS_OF_STYLE = {
     "single": ("fastchat_single", "arena_bench"),
     "multi": ("fastchat_single", "vicuna_review"),
+    "rubric": ("fastchat_single",),
     "pairwise": ("fastchat_pair",),
     "alpaca_eval": ("alpaca_eval",),
     "arena_hard": ("arena_hard",),

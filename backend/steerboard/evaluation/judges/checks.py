@@ -21,7 +21,16 @@ _NEED_TWO = ("multi", "pairwise", "alpaca_eval", "arena_hard", comparisons.STYLE
 # What a model that compares is not asked in words, nor by an endpoint.
 _OF_ENDPOINTS = (
     *("both_orders", "blind", "temperature", "max_tokens", "requests_per_minute", "concurrency", "reference"),
-    *("criteria", "timeout_seconds", "attempts", "repeat_share", "prompt_price", "completion_price", "budget"),
+    *(
+        "criteria",
+        "rubric",
+        "timeout_seconds",
+        "attempts",
+        "repeat_share",
+        "prompt_price",
+        "completion_price",
+        "budget",
+    ),
 )
 
 
@@ -74,6 +83,9 @@ def _faults(judge: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Itera
         yield ErrorLocation(location="body.settings.entrants", message="there are no entrants to judge")
     if settings.budget is not None and Prices.of(settings) is None:
         yield ErrorLocation(location="body.settings.budget", message="needs a `prompt_price` or a `completion_price`")
+    if (settings.rubric is None) == (judge.style == "rubric"):
+        message = "is missing: these are what a rubric asks" if settings.rubric is None else "is only for style rubric"
+        yield ErrorLocation(location="body.settings.rubric", message=message)
     if judge.style == "multi" and len(judged) > styles.MOST_AT_ONCE:
         yield ErrorLocation(
             location="body.settings.entrants", message=f"multi judges at most {styles.MOST_AT_ONCE} entrants at once"

@@ -8,16 +8,16 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import ColumnElement, Update, and_, delete, func, insert, or_, select, text, update
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, RepeatedVerdict, Verdict
+from steerboard.evaluation.judge_tables import Judge, RepeatedVerdict, Verdict
+from steerboard.evaluation.judges.answer_store import AnswerStore
 from steerboard.evaluation.judges.requests import JudgeVerdict, Place, Question
 from steerboard.evaluation.judges.spending.costs import spent_of_budget
 from steerboard.evaluation.tables import Evaluation
@@ -28,13 +28,9 @@ from steerboard.runs.state.claims import Claim
 
 log = logging.getLogger(__name__)
 
-_RETRY_SECONDS = 1.0
-Kept = TypeVar("Kept")
 
-
-class JudgeStore:
-    """The database of one judge's run. While it is away everything waits for it; whether the lease is still ours by
-    then, the fence knows. `stopping` ends the waiting."""
+class JudgeStore(AnswerStore):
+    """The database of one judge's run. Whether the lease is still ours after an outage, the fence knows."""
 
     def __init__(
         self,
@@ -46,24 +42,10 @@ class JudgeStore:
         budget_holder: uuid.UUID,
         stopping: threading.Event,
     ) -> None:
-        self._sessions = sessions
+        super().__init__(sessions, project_id, stopping)
         self._claim = claim
-        self._project_id = project_id
         self._judge_id = judge_id
         self._budget_holder = budget_holder
-        self._stopping = stopping
-
-    def answer(self, key: str) -> Completion | None:
-        """The answer that the project got to this request before."""
-
-        def look(session: Session) -> Completion | None:
-            cached = session.get(JudgeAnswer, (self._project_id, key))
-            if cached is None:
-                return None
-            counts = cached.prompt_tokens, cached.completion_tokens
-            return Completion(cached.content, cached.finish_reason, cached.logprobs, *counts)
-
-        return self._do(look)
 
     def keep_answer(
         self, key: str, answer: Completion, seconds: float, *, attempts: int = 1, known: float = 0.0
@@ -74,25 +56,9 @@ class JudgeStore:
         def keep(session: Session) -> None:
             # The judge may have been deleted meanwhile; what was paid for stays.
             judge = session.scalar(select(Judge.id).where(Judge.id == self._judge_id).with_for_update(key_share=True))
-            kept = session.scalar(
-                postgresql.insert(JudgeAnswer)
-                .values(
-                    project_id=self._project_id,
-                    key=key,
-                    content=answer.content,
-                    finish_reason=answer.finish_reason,
-                    logprobs=answer.logprobs,
-                    prompt_tokens=answer.prompt_tokens,
-                    completion_tokens=answer.completion_tokens,
-                    seconds=seconds,
-                    attempts=attempts,
-                    judge_id=judge,
-                )
-                .on_conflict_do_nothing()
-                .returning(JudgeAnswer.key)
-            )
+            is_new = self._insert(session, key, answer, seconds, attempts, judge)
             # The tokens of an answer that is kept already are counted elsewhere, or were by a former try of this.
-            if kept is not None and known:
+            if is_new and known:
                 session.execute(self._costlier(-known))
 
         self._do(keep)
@@ -170,29 +136,6 @@ class JudgeStore:
         if question.repeat:
             return row
         return {**row, "weight": outcome.weight, "raw": raw, "detail": outcome.detail, "superseded": False}
-
-    def _do(self, work: Callable[[Session], Kept]) -> Kept:
-        """Doing it again after an outage is safe: every write here sets a state instead of adding to it; a count
-        of failures and a reserved cost may be one too high then."""
-        while True:
-            try:
-                with transaction(self._sessions) as session:
-                    return work(session)
-            except OperationalError:
-                if self._stopping.wait(_RETRY_SECONDS):
-                    raise
-            except IntegrityError as error:
-                if not _deleted(error):
-                    raise
-                raise Gone("the judge, or an entrant, was deleted") from error
-
-
-class Gone(Exception):
-    """There is nothing left to write to."""
-
-
-def _deleted(error: IntegrityError) -> bool:
-    return getattr(error.orig, "sqlstate", None) == "23503"
 
 
 def _same_place(of: type[Verdict] | type[RepeatedVerdict], place: Place) -> ColumnElement[bool]:

@@ -24,8 +24,9 @@ from steerboard.evaluation.event_writer import StageEventWriter
 from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges import styles
+from steerboard.evaluation.judges.answer_store import Gone
 from steerboard.evaluation.judges.judge_inputs import JudgeInputs
-from steerboard.evaluation.judges.persistence import Gone, JudgeStore
+from steerboard.evaluation.judges.persistence import JudgeStore
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import Question, key_of
 from steerboard.evaluation.judges.runner import EndpointDown, Runner

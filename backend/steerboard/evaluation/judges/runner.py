@@ -6,10 +6,10 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from steerboard.evaluation.judges.persistence import JudgeStore
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import JudgeVerdict, Question, failures, outcomes
 from steerboard.evaluation.judges.spending.budget import JudgeBudget
@@ -47,12 +47,28 @@ class AttemptCounts:
     failures: Counter[str] = field(default_factory=Counter)
 
 
+class RunnerStore(Protocol):
+    """What a runner looks up and keeps: `persistence.JudgeStore`, or `reward_judges.persistence.RewardStore`."""
+
+    def answer(self, key: str) -> Completion | None: ...
+
+    def keep_answer(
+        self, key: str, answer: Completion, seconds: float, *, attempts: int = 1, known: float = 0.0
+    ) -> None: ...
+
+    def keep_verdicts(
+        self, question: Question, rows: Sequence[JudgeVerdict], key: str | None, raw: str | None
+    ) -> None: ...
+
+    def note_failure(self, code: str) -> None: ...
+
+
 class Runner:
     """Asks each key once, however many questions have it. `say` gets lines for the run's log."""
 
     def __init__(
         self,
-        judge_store: JudgeStore,
+        judge_store: RunnerStore,
         provider: Provider,
         pace: Pace,
         request_locks: RequestLocks,

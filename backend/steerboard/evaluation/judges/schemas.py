@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from steerboard.runs.state.states import RunState
 from steerboard_contracts.fields import RequestsPerMinute
 
-JudgeStyle = Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference"]
+JudgeStyle = Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference", "rubric"]
 VerdictStatus = Literal["ok", "unparsed", "refused", "error"]
+MOST_CRITERIA = 30
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Ref = Annotated[str, Field(min_length=1, max_length=200)]
 Price = Annotated[
@@ -28,6 +29,15 @@ Budget = Annotated[
         "exceed it.",
     ),
 ]
+
+
+class RubricCriterion(BaseModel):
+    """A question of a rubric that is answered with yes, which is good, or no."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\n\r]*\S[^\n\r]*$")]
+    weight: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
 
 
 class JudgeSettings(BaseModel):
@@ -60,6 +70,14 @@ class JudgeSettings(BaseModel):
         float, Field(ge=0, le=1, description="A larger share of unusable verdicts makes the judge invalid.")
     ] = 0.05
     criteria: Annotated[str | None, Field(max_length=4000, description="What to weigh, in the judge's prompt.")] = None
+    rubric: Annotated[
+        list[RubricCriterion] | None,
+        Field(
+            min_length=1,
+            max_length=MOST_CRITERIA,
+            description="Rubric: what an answer has to meet, as yes or no questions with weights.",
+        ),
+    ] = None
     seed: Annotated[int, Field(ge=0, lt=2**63, description="Seed of the orders that are drawn.")] = 0
     repeat_share: Annotated[
         float,

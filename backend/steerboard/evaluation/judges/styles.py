@@ -45,6 +45,8 @@ def questions(style: str, settings: JudgeSettings, model: str, inputs: JudgeInpu
                     yield from ask.multi(prompt, turn)
                 case "single":
                     yield from ask.single(prompt, turn)
+                case "rubric":
+                    yield from ask.rubric(prompt, turn)
                 case "pairwise":
                     yield from ask.pairwise(prompt, turn)
                 case "alpaca_eval" if turn == prompt.turns:
@@ -109,6 +111,21 @@ class _Asking:
             places = (Place(entrant.id, None, None),)
             yield self._question(
                 prompt, turn, places, self._weighing(text), lambda a: [verdict_parser.rating(a.content)]
+            )
+
+    def rubric(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
+        """Each answer by itself, with the conversation before it written out."""
+        criteria = self._settings.rubric or ()
+        asked, weights = [each.question for each in criteria], [each.weight for each in criteria]
+        for entrant, answers in self._inputs.answers_of(prompt, turn):
+            references = self._references(prompt, turn)
+            conversation, answer = dialogue(prompt.questions(turn), answers)
+            text = own_prompts.rubric(
+                conversation, answer, references[-1] if references else None, asked, self._settings.criteria
+            )
+            places = (Place(entrant.id, None, None),)
+            yield self._question(
+                prompt, turn, places, text, lambda a: [verdict_parser.criteria_met(a.content, weights)]
             )
 
     def pairwise(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:

@@ -19,6 +19,9 @@ LOWEST, HIGHEST = 1.0, 10.0
 T = TypeVar("T")
 
 # Possessive, so that no text of an endpoint makes them slow.
+_MET = re.compile(
+    r"(?m)^[ \t*_`#>.-]*+(?:criterion[ \t]++)?+(\d{1,3})[*_`]*+[ \t]*+[:.)][*_`\t ]*+(yes|no)\b", re.I | re.A
+)
 _DOUBLE = re.compile(r"\[\[(\d++\.?+\d*+)\]\]", re.ASCII)
 # In single brackets a number may be a citation, so the line has to name it.
 _SINGLE = re.compile(
@@ -71,6 +74,16 @@ def rating(text: str) -> float | None:
     """`[[n]]`, or else `[n]` behind the word rating, score or verdict; decimals are allowed. None outside 1 to 10."""
     number = _only({float(label) for label in _labels(text, _DOUBLE, _SINGLE)})
     return number if number is not None and LOWEST <= number <= HIGHEST else None
+
+
+def criteria_met(text: str, weights: Sequence[float]) -> float | None:
+    """1 and 9 times the share of the weights of criteria that are met, from lines such as `2: yes`, outside thoughts.
+    The last line of a number counts, since the verdicts come at the end. None where one criterion has none."""
+    answers = {int(number): word.lower() == "yes" for number, word in _MET.findall(_THOUGHT.sub("", text))}
+    if any(number not in answers for number in range(1, len(weights) + 1)):
+        return None
+    met = sum(weight for number, weight in enumerate(weights, start=1) if answers[number])
+    return LOWEST + (HIGHEST - LOWEST) * met / sum(weights)
 
 
 def named_scores(text: str, names: Sequence[str]) -> list[float | None]:

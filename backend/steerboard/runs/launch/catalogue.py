@@ -19,8 +19,10 @@ from steerboard.registry.endpoints.service import endpoints_of, get_endpoint
 from steerboard.registry.service import get_model, model_names
 from steerboard.registry.tables import Model
 from steerboard.registry.tokenizers import tokenizer_fault
+from steerboard.runs import hooks
 from steerboard.runs.launch.lookup import KnownDataset, KnownModel
 from steerboard_contracts.files.local_folders import LocalFolders
+from steerboard_contracts.online.judge_reward import JudgeReward, PinnedJudge
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
@@ -100,6 +102,9 @@ class ProjectCatalogue:
             return True
 
         return self._once(("endpoint", ref), ask)
+
+    def reward_judge(self, rule: JudgeReward) -> PinnedJudge:
+        return hooks.reward_judge(self._session, self._project, rule)
 
     def _once(self, key: tuple[Any, ...], ask: Callable[[], T]) -> T:
         if key not in self._known:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from steerboard.registry.base_sources import PinnedSource
+from steerboard_contracts.online.judge_reward import JudgeReward, PinnedJudge
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
@@ -60,3 +61,7 @@ class Catalogue(Protocol):
     def endpoint_names(self) -> list[str]: ...
 
     def has_endpoint(self, ref: str) -> bool: ...
+
+    def reward_judge(self, rule: JudgeReward) -> PinnedJudge:
+        """The judge that rewards a run's answers. Raises `BadInput` for one whose word may not be a reward."""
+        ...

@@ -16,7 +16,9 @@ from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.launch.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.runs.texts import all_held_out
 from steerboard_contracts.complaints import did_you_mean
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.run_kinds.mix import MixConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
@@ -148,6 +150,21 @@ def _training_faults(stage: ResolvedStage, config: TrainingConfig, catalogue: Ca
     misplaced = method.placement_fault(config, stage.inputs)
     if misplaced is not None:
         yield StageFault(("config", "placement"), misplaced)
+    if isinstance(config, RewardedOnlineConfig):
+        yield from _judge_faults(config, catalogue)
+
+
+def _judge_faults(config: RewardedOnlineConfig, catalogue: Catalogue) -> Iterator[StageFault]:
+    """The faults of the judges among the rewards of a run's own answers."""
+    for at, rule in config.judges.items():
+        place = ("config", "rules", str(at), "judge")
+        try:
+            unfit = config.judge_fault(catalogue.reward_judge(rule))
+        except BadInput as error:
+            yield StageFault(place, f"{error.detail}. {error.hint}", error.code)
+            continue
+        if unfit is not None:
+            yield StageFault(place, f"`{rule.judge}` cannot judge these answers: {unfit}")
 
 
 def _kind_of(given: Given | None) -> str | None:

@@ -19,6 +19,7 @@ from steerboard.registry.endpoints.pins import with_pin
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import RunNotActive, RunNotResumable, UnusableInput
 from steerboard.runs.facts.recording import note_settings
+from steerboard.runs.launch.judges import with_judges
 from steerboard.runs.quota import refuse_beyond_quota
 from steerboard.runs.state.dependencies import settle, shards_of, stop, upstream_of
 from steerboard.runs.state.transitions import ENDED, lock, lock_order, move
@@ -64,9 +65,9 @@ def create_run(
 
     It is `succeeded` immediately when `reuse` finds an equal finished run. With a `parent` it is one of those that the
     parent waits for, and ends with it. Raises `NotFound` for an input, or the endpoint that it asks, that is not in the
-    project; `QuotaReached`.
+    project; `BadInput` for a judge whose word may not be a reward; `QuotaReached`.
     """
-    config = with_pin(session, project, config)
+    config = with_judges(session, project, with_pin(session, project, config))
     for input_name, ref in inputs.items():
         _check_input(session, project, input_name, ref)
     upstream = [ref.run for ref in inputs.values() if ref.run is not None]

@@ -134,7 +134,7 @@ class TaughtAnswers(RewardedSource):
             step, prompts, temperature=config.temperature, max_new_tokens=config.max_new_tokens
         )
         rollouts, examples = [group[0] for group in groups], answered(prompts, groups)
-        metrics = self.rewards.score(rollouts, examples).metrics()
+        metrics = self.rewards.score(rollouts, examples, alone=True).metrics()
         metrics |= length_metrics(rollouts, [np.zeros(1)] * len(rollouts))
         sampled = [rollout.log_probs for rollout in rollouts]
         return Batch(self._taught(examples, sampled, [np.zeros(len(one)) for one in sampled]), metrics)

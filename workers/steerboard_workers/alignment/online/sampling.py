@@ -120,7 +120,7 @@ class RewardedSource(RolloutSource):
             return Batch([])
         groups = self.context.policy.sample(step, prompts, temperature=0, max_new_tokens=config.max_new_tokens)
         rollouts = [group[0] for group in groups]
-        scores = self.rewards.score(rollouts, answered(prompts, groups))
+        scores = self.rewards.score(rollouts, answered(prompts, groups), alone=True)
         return Batch([], scores.metrics() | length_metrics(rollouts, [np.zeros(1)] * len(rollouts)))
 
     def state(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class RewardedSource(RolloutSource):
             self._moments.add(drawn.scores.total)
         if self.config.staleness:
             metrics["off_policy_steps"] = float(self.step - self.sampled_at)
-        return sampled, drawn.scores.metrics() | metrics
+        return sampled, drawn.scores.metrics() | metrics | self.rewards.figures()
 
     def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
         """(G,): whether there is nothing to learn from the answers to a prompt, so that others are asked for it."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.errors import BadInput, SteerboardError
 from steerboard_contracts.online.reward_access import RewardAccess
-from steerboard_contracts.online.reward_rules import ExactMatch, HttpReward, PythonReward, RegexMatch, RewardRule
+from steerboard_contracts.online.reward_rules import ExactMatch, HttpReward, PythonReward, RegexMatch
 from steerboard_contracts.online.rewarded import REWARD_MODELS, RewardedOnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Passes
+from steerboard_workers.alignment.online.judge_scorer import JudgeScorer
 from steerboard_workers.alignment.online.matching import SHOWN, TOO_SLOW, Found, Matcher
 from steerboard_workers.alignment.online.outside import Scorer, from_main, scorer_of
 from steerboard_workers.alignment.online.rows import RowTexts
@@ -73,16 +75,18 @@ class AnswerRewards:
     def __init__(
         self, config: RewardedOnlineConfig, texts: RowTexts, passes: Passes, access: RewardAccess | None = None
     ) -> None:
-        """Raises what `scorer_of` does."""
+        """Raises what `scorer_of` and `JudgeScorer` do."""
         self._config = config
         self._texts = texts
         self._passes = passes
         self._matcher = Matcher()
+        access = access or RewardAccess()
         self._outside = {
-            place: scorer_of(rule, access or RewardAccess())
+            place: scorer_of(rule, access)
             for place, rule in enumerate(config.rules)
             if isinstance(rule, PythonReward | HttpReward)
         }
+        self._judges = {place: JudgeScorer(rule, place, access.judges) for place, rule in config.judges.items()}
 
     @property
     def sources(self) -> int:
@@ -100,11 +104,21 @@ class AnswerRewards:
         """Known once the run's models are open, which is after its source is made."""
         return [model for model in REWARD_MODELS if self._passes.has(model)]
 
-    def score(self, answers: Sequence[Rollout], examples: Sequence[Example]) -> Scores:
-        """examples: of each answer, with its ids as the response.
+    def figures(self) -> dict[str, float]:
+        """What each judge has cost the run so far: `judge_requests`, `judge_cached`, `judge_cost`."""
+        names = ["judge", *(f"judge_{number}" for number in range(2, len(self._judges) + 1))]
+        return {
+            f"{name}_{figure}": value
+            for name, judge in zip(names, self._judges.values(), strict=False)
+            for figure, value in judge.figures.items()
+        }
 
-        Raises `UnscoredAnswers`, and `BadInput` for a rule with a weight that takes too long on more answers than may
-        be left out.
+    def score(self, answers: Sequence[Rollout], examples: Sequence[Example], *, alone: bool = False) -> Scores:
+        """examples: of each answer, with its ids as the response. `alone`: one answer to each prompt, so that judges
+        that rank the answers to a prompt are left out.
+
+        Raises `UnscoredAnswers`, `JudgeUnavailable`, and `BadInput` for a rule with a weight that takes too long on
+        more answers than may be left out.
         """
         sources: dict[str, Floats] = {}
         weights: dict[str, float] = {}
@@ -113,9 +127,10 @@ class AnswerRewards:
             name = _free(model.replace("reward", "model"), sources)
             sources[name], weights[name] = of_model, self._config.weight_of(model)
         for place, rule in enumerate(self._config.rules):
-            name, scorer = _free(rule.kind, sources), self._outside.get(place)
-            rewards = self._of_rule(rule, answers) if scorer is None else self._from_outside(scorer, answers)
-            sources[name], weights[name] = rewards, rule.weight
+            if alone and place in self._judges and self._judges[place].groupwise:
+                continue
+            name = _free(rule.kind, sources)
+            sources[name], weights[name] = self._of_place(place, answers), rule.weight
         # 0 x NaN is NaN: what only rides along must not take the reward of an answer that it cannot score.
         counted = {name: values for name, values in sources.items() if weights[name]}
         total = sum((weights[name] * values for name, values in counted.items()), np.zeros(len(answers)))
@@ -153,19 +168,37 @@ class AnswerRewards:
         cut = not answer.finished and end > 0
         return replace(example, responses=(ids[:end],), prompt_supervised=None) if cut else example
 
+    def _of_place(self, place: int, answers: Sequence[Rollout]) -> Floats:
+        """(n,) by the rule at `place`."""
+        rule = self._config.rules[place]
+        if place in self._judges:
+            return self._from_judge(self._judges[place], answers)
+        if place in self._outside:
+            return self._from_outside(self._outside[place], answers)
+        assert isinstance(rule, ExactMatch | RegexMatch)
+        return self._of_rule(rule, answers)
+
+    def _from_judge(self, judge: JudgeScorer, answers: Sequence[Rollout]) -> Floats:
+        groups, prompts, references = _groups(answers), *self._texts_of(answers)
+        texts = [answer.text for answer in answers]
+        return np.array(from_main(lambda: judge.score(groups, prompts, texts, references)))
+
+    def _texts_of(self, answers: Sequence[Rollout]) -> tuple[list[Any], list[str | None]]:
+        """The prompts and the reference answers of answers."""
+        rows = [answer.row for answer in answers]
+        return [self._texts.prompts[row] for row in rows], [self._texts.references.get(row) for row in rows]
+
     def _from_outside(self, scorer: Scorer, answers: Sequence[Rollout]) -> Floats:
-        prompts = [self._texts.prompts[answer.row] for answer in answers]
-        references = [self._texts.references.get(answer.row) for answer in answers]
+        prompts, references = self._texts_of(answers)
         most = int(self._config.max_unscored * len(answers))
         return np.array(from_main(lambda: scorer.score(prompts, [answer.text for answer in answers], references, most)))
 
-    def _of_rule(self, rule: RewardRule, answers: Sequence[Rollout]) -> Floats:
+    def _of_rule(self, rule: ExactMatch | RegexMatch, answers: Sequence[Rollout]) -> Floats:
         """Whether a pattern is too slow is a matter of time, which differs between processes: one finds out for all."""
         texts = [answer.text for answer in answers]
         if isinstance(rule, RegexMatch):
             matches = self._matches(rule, rule.pattern, texts)
             return np.array([np.nan if match is TOO_SLOW else float(match is not None) for match in matches])
-        assert isinstance(rule, ExactMatch)
         given: Sequence[Found] = texts
         if rule.extract is not None:
             given = self._matches(rule, rule.extract, texts, ignore_case=rule.ignore_case)
@@ -174,7 +207,7 @@ class AnswerRewards:
         )
 
     def _matches(
-        self, rule: RewardRule, pattern: str, texts: Sequence[str], *, ignore_case: bool = False
+        self, rule: ExactMatch | RegexMatch, pattern: str, texts: Sequence[str], *, ignore_case: bool = False
     ) -> list[Found]:
         most, needed = int(self._config.max_unscored * len(texts)), bool(rule.weight)
         return from_main(
@@ -209,6 +242,16 @@ def _exact(text: Found, reference: str | None, rule: ExactMatch) -> float:
 def _closed(example: Example, closing: Sequence[int]) -> Example:
     """An answer with what the template writes behind its end."""
     return replace(example, responses=(np.concatenate([example.responses[0], np.array(closing, dtype=np.int32)]),))
+
+
+def _groups(answers: Sequence[Rollout]) -> list[int]:
+    """The number of the group of each answer. The answers to a prompt follow each other, numbered from 0; a row may be
+    asked twice."""
+    groups: list[int] = []
+    for before, answer in zip([None, *answers], answers, strict=False):
+        new = before is None or answer.row != before.row or answer.n <= before.n
+        groups.append((groups[-1] if groups else -1) + new)
+    return groups
 
 
 def _free(name: str, taken: Mapping[str, Floats]) -> str:

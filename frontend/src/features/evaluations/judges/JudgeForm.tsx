@@ -1,4 +1,14 @@
-import { Accordion, Button, MultiSelect, Radio, Select, Stack, Text, TextInput } from "@mantine/core";
+import {
+  Accordion,
+  Button,
+  MultiSelect,
+  Radio,
+  Select,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+} from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -10,6 +20,7 @@ import { addJudge, judgeEstimateQuery, type JudgeStyle } from "../../../api/eval
 import { useMay } from "../../../api/accounts/session";
 import { ActionRow } from "../../../shared/ActionBar";
 import { count, short, counted } from "../../../shared/format/format";
+import { criteriaOf } from "./criteria";
 import { JudgeSettings, USUAL } from "./JudgeSettings";
 import { EndpointForm } from "../../../shared/forms/EndpointForm";
 import { useByName } from "../../../shared/forms/useByName";
@@ -24,6 +35,11 @@ const STYLES: { style: JudgeStyle; label: string; about: string }[] = [
     style: "single",
     label: "One answer at a time",
     about: "MT-Bench: each answer gets 1 to 10 by itself, every turn too.",
+  },
+  {
+    style: "rubric",
+    label: "By a rubric",
+    about: "Each answer by yes or no questions; the weighted share that it meets, from 1 to 10.",
   },
   {
     style: "pairwise",
@@ -67,6 +83,7 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
   const [name, setName] = useState("");
   const [family, setFamily] = useState("");
   const [settings, setSettings] = useState(USUAL);
+  const [rubric, setRubric] = useState("");
   const names = evaluation.entrants.map((one) => one.name);
   const set = (change: Partial<Schemas["JudgeSettings"]>) => setSettings({ ...settings, ...change });
   const compares = style === "preference";
@@ -81,13 +98,18 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
       // A model that compares is asked in its own way.
       ...(compares ? { ...USUAL, entrants: settings.entrants } : settings),
       baseline: against || paired ? settings.baseline : null,
+      rubric: style === "rubric" ? criteriaOf(rubric) : null,
     },
   };
   const who = compares ? model : endpoint;
   const [asked] = useDebouncedValue(JSON.stringify(body), 400);
   const estimate = useQuery({
     ...judgeEstimateQuery(project, evaluation, JSON.parse(asked) as Schemas["JudgeIn"]),
-    enabled: !!who && (!against || !!settings.baseline) && asked === JSON.stringify(body),
+    enabled:
+      !!who &&
+      (!against || !!settings.baseline) &&
+      (style !== "rubric" || !!body.settings?.rubric) &&
+      asked === JSON.stringify(body),
   });
   const make = useMutation({
     mutationFn: () => addJudge(project, evaluation.id, body),
@@ -182,6 +204,18 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
           >
             Register an endpoint
           </Button>
+        )}
+        {style === "rubric" && (
+          <Textarea
+            label="Rubric"
+            description="A yes or no question per line, yes being good; a weight may be before it, as in 2: Is it polite?"
+            required
+            autosize
+            minRows={3}
+            value={rubric}
+            error={error("settings.rubric")}
+            onChange={(event) => setRubric(event.currentTarget.value)}
+          />
         )}
         {(against || paired) && (
           <Select

@@ -14,6 +14,7 @@ export const USUAL: Schemas["JudgeSettings"] = {
   reference: true,
   unparsed_threshold: 0.05,
   criteria: null,
+  rubric: null,
   seed: 0,
   timeout_seconds: 120,
   attempts: 6,

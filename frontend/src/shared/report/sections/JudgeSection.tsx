@@ -11,6 +11,7 @@ type Judge = Report["judges"][number];
 const STYLES: Record<string, string> = {
   multi: "all answers at once, 1 to 10",
   single: "one answer at a time, 1 to 10",
+  rubric: "one answer at a time, by yes or no questions; 1 to 10",
   pairwise: "two answers at a time",
   alpaca_eval: "AlpacaEval, against the baseline",
   arena_hard: "Arena-Hard, against the baseline",
@@ -31,7 +32,7 @@ export function JudgeSection({
   opened?: boolean;
 }) {
   const { biases } = judge;
-  const scored = judge.style === "multi" || judge.style === "single";
+  const scored = ["multi", "single", "rubric"].includes(judge.style);
   const source: SourceName = `judge:${judge.judge}`;
   const number = (value: number | null, digits = 2) => (value === null ? "–" : plain(digits)(value));
   const won = (entrant: string, rate: string) => (
