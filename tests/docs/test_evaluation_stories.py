@@ -11,7 +11,7 @@ from page_blocks import Named, runs
 from reader import QUESTIONS, Reader
 
 from support.patience import wait_until
-from support.servers.other_server import OtherServer
+from support.servers.other_server import Answer, OtherServer
 
 PAGE = "evaluation.md"
 
@@ -83,6 +83,27 @@ def rank(reader: Reader) -> None:
 def test_a_judge_has_prices_and_a_budget_that_can_be_raised(
     reader: Reader, blocks: list[Named], chat_server: OtherServer
 ) -> None:
+    answered(reader, chat_server)
+    assert "gpt-pairwise: a budget of 8" in reader.shell(*blocks)
+    judge = judgments(reader, "gpt-pairwise")
+    # Each of 12 questions is asked again with a probability of a tenth; a request has 100 and 3 tokens.
+    requests = round(judge["quality"]["cost"] / (100 * 2.5e-6 + 3 * 10e-6))
+    assert 12 <= requests == len(chat_server.seen)
+
+
+@pytest.mark.long
+@runs(Named(PAGE, "steerboard evaluations judge weekly --endpoint gpt --style rubric"))
+def test_a_rubric_is_written_on_the_command_line(reader: Reader, blocks: list[Named], chat_server: OtherServer) -> None:
+    answered(reader, chat_server)
+    message = {"role": "assistant", "content": "1: yes\n2: no"}
+    chat_server.answer = lambda _: Answer.json({"choices": [{"index": 0, "message": message}]})
+    reader.shell(*blocks)
+    scores = judgments(reader, "gpt-rubric")["comparison"]["scores"]
+    assert [score["mean"]["value"] for score in scores] == [7.75, 7.75]
+
+
+def answered(reader: Reader, chat_server: OtherServer) -> None:
+    """An evaluation `weekly` with the answers of two entrants, and the endpoint `gpt`."""
     reader.endpoint("gpt", chat_server.url)
     reader.write("questions.jsonl", QUESTIONS)
     for name in ("one", "two"):
@@ -93,11 +114,6 @@ def test_a_judge_has_prices_and_a_budget_that_can_be_raised(
         "steerboard evaluations create weekly --prompt-set mine",
         *(f"steerboard evaluations import-answers weekly {name}.jsonl" for name in ("one", "two")),
     )
-    assert "gpt-pairwise: a budget of 8" in reader.shell(*blocks)
-    judge = judgments(reader, "gpt-pairwise")
-    # Each of 12 questions is asked again with a probability of a tenth; a request has 100 and 3 tokens.
-    requests = round(judge["quality"]["cost"] / (100 * 2.5e-6 + 3 * 10e-6))
-    assert 12 <= requests == len(chat_server.seen)
 
 
 @pytest.mark.long

@@ -58,8 +58,9 @@ def judge(world: EvaluationWorld, style: str = "single", **settings: Any) -> Non
         session.add(Judge(evaluation_id=evaluation.id, **who, settings=kept, created_by="t"))
 
 
-def body(*rules: dict[str, Any], **config: Any) -> dict[str, Any]:
-    given = {**CONFIG, "rules": [{"kind": "judge", **rule} for rule in rules], **config}
+def body(*judges: dict[str, Any], config_rules: list[dict[str, Any]] | None = None, **config: Any) -> dict[str, Any]:
+    rules = config_rules or [{"kind": "judge", **rule} for rule in judges]
+    given = {**CONFIG, "rules": rules, **config}
     return {"config": given, "inputs": {"model": "sft", "data": "asks"}}
 
 
@@ -125,6 +126,23 @@ def test_a_run_that_would_overspend_fails_and_resumes_with_a_larger_budget(
     assert world.supervise().state == "succeeded"
     with transaction(world.sessions) as session:
         assert session.scalars(select(RewardJudge)).one().requests == len(server.seen)
+
+
+def test_a_judge_that_only_watches_is_charted_and_changes_nothing(world: EvaluationWorld, server: OtherServer) -> None:
+    judge(world)
+    reward = {"kind": "regex", "pattern": "a"}
+    plain = world.post("runs", body(config_rules=[reward]))
+    world.supervise()
+    assert server.seen == []
+    watcher = {"kind": "judge", "judge": "eval/single", "weight": 0, "every": 2, "share": 0.5, "uncalibrated": True}
+    watched = world.post("runs", body(config_rules=[reward, watcher]))
+    assert world.supervise().state == "succeeded"
+    assert charted(world, watched["id"], "reward") == charted(world, plain["id"], "reward")
+    assert charted(world, watched["id"], "loss") == charted(world, plain["id"], "loss")
+    (curve,) = world.get(f"runs/{watched['id']}/metrics", name="independent_reward")
+    assert [point["step"] for point in curve["points"]] == [1, 3]
+    held_out = 2 * len(charted(world, watched["id"], "eval_independent_reward"))
+    assert len(server.seen) <= 6 + held_out  # half of six answers, twice
 
 
 def test_a_judge_ranks_the_answers_of_each_group_and_not_those_that_stand_alone(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from steerboard_contracts.fields import Config
+from steerboard_contracts.fields import Config, Count
 from steerboard_contracts.pinned_endpoint import PinnedEndpoint
 from steerboard_contracts.samples import Finite
 
@@ -69,4 +69,26 @@ class JudgeReward(Config):
     uncalibrated: Annotated[
         bool, Field(description="Launch even where the judge was never calibrated, or its accuracy is lower.")
     ] = False
+    every: Annotated[
+        Count,
+        Field(description="Asked at the first sampling and each n-th one after it; above 1 needs the weight 0."),
+    ] = 1
+    share: Annotated[
+        Finite,
+        Field(
+            gt=0,
+            le=1,
+            description="Share of the answers of a sampling that it is asked about, another draw each time, or "
+            "of the prompts where it ranks; below 1 needs the weight 0.",
+        ),
+    ] = 1.0
     pinned: SkipJsonSchema[PinnedJudge | None] = None
+
+    @model_validator(mode="after")
+    def _rewards_all_that_it_counts_for(self) -> JudgeReward:
+        if self.weight and (self.every > 1 or self.share < 1):
+            raise ValueError(
+                "every and share sample the answers of a judge that only watches: with a weight other than 0, an "
+                "answer that it is not asked about would have no reward"
+            )
+        return self

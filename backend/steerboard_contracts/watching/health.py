@@ -9,6 +9,10 @@ from pydantic import BaseModel, Field, model_validator
 from steerboard_contracts.fields import Config, Count, Positive
 from steerboard_contracts.samples import Finite
 
+FIGURE = r"^[a-z][a-z0-9_]{0,62}$"
+INDEPENDENT_REWARD = "independent_reward"
+"""The mean of the rewards of judges and reward models that nothing learns from."""
+
 Action = Literal["note", "pause", "stop"]
 
 
@@ -97,12 +101,40 @@ class JudgeRule(_Rule):
     judge: Annotated[
         str,
         Field(
-            pattern=r"^[a-z][a-z0-9_]{0,62}$",
+            pattern=FIGURE,
             description="A figure of the run. `eval_reward` is of the same rewards on held-out prompts; a reward model "
             "of weight 0, such as `eval_reward_model_2`, is independent.",
         ),
     ] = "eval_reward"
     falls: Annotated[Count, Field(le=1000, description="How often in a row the judge's figure falls.")] = 2
+
+
+class OveroptimisationRule(_Rule):
+    """The reward rises, and a judge or a reward model that no one trains on does not: the policy learns what the reward
+    gets wrong, arXiv 2210.10760.
+
+    The lines through the last `figures` figures by least squares: that of the reward rises by more than two standard
+    errors, and that of the judge does not rise.
+    """
+
+    kind: Literal["overoptimisation"] = "overoptimisation"
+    judge: Annotated[
+        str,
+        Field(
+            pattern=FIGURE,
+            description="A figure of the run. `independent_reward` is the mean of the judges and reward models of "
+            "weight 0 on sampled answers, `eval_independent_reward` on held-out prompts.",
+        ),
+    ] = INDEPENDENT_REWARD
+    figures: Annotated[
+        int,
+        Field(
+            ge=4,
+            le=1000,
+            description="How many figures of the judge are compared with the rewards since the one before each.",
+            json_schema_extra={"source": "the number is ours"},
+        ),
+    ] = 8
 
 
 class BothFallRule(_Lasting):
@@ -184,6 +216,7 @@ HealthRule = Annotated[
     | ClipShareRule
     | SamplerKlRule
     | TiedRule
+    | OveroptimisationRule
     | JudgeRule
     | BothFallRule
     | ZeroZRule
@@ -206,6 +239,7 @@ ONLINE_RULES: list[HealthRule] = [
     ClipShareRule(),
     SamplerKlRule(),
     TiedRule(),
+    OveroptimisationRule(),
     JudgeRule(),
 ]
 PAIR_RULES: list[HealthRule] = [BothFallRule()]

@@ -89,8 +89,8 @@ def test_the_launch_form_sets_what_happens_when_the_reward_rises_while_a_judge_f
     page.goto(f"/p/default/launch/rloo?model={model}&data=things")
     page.get_by_role("button", name=re.compile("^All other settings")).click()
     # Online runs have a rule of each kind, this one last.
-    rule = page.get_by_role("group", name="health 5", exact=True)
-    expect(rule.get_by_role("combobox", name="Kind of health 5")).to_have_value("reward_against_judge")
+    rule = page.get_by_role("group", name="health 6", exact=True)
+    expect(rule.get_by_role("combobox", name="Kind of health 6")).to_have_value("reward_against_judge")
     expect(rule).to_contain_text("figures of a judge fall that no one trains on")
     rule.get_by_role("combobox", name="action").click()
     page.get_by_role("option", name="pause").click()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from judge_world import JudgeWorld, completion
 from known_pairs import calibrate, pairs
+from pydantic import ValidationError
 from sqlalchemy import select
 
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer
@@ -197,6 +198,23 @@ def test_a_stage_asks_through_a_socket_and_never_sees_the_key(world: JudgeWorld,
         JudgeScorer(pinned(world, rule()), 0, path).score([0], [QUESTION], ["fine 1"], [None])
     with pytest.raises(BadInput, match="need a worker"):
         JudgeScorer(pinned(world, rule()), 0, "")
+
+
+def test_a_judge_that_only_watches_is_asked_about_a_part_at_intervals(
+    world: JudgeWorld, judge: Callable[..., None]
+) -> None:
+    judge("multi")
+    watching = JudgeScorer(pinned(world, rule(weight=0, every=3, share=0.5)), 0, "unused")
+    groups = [0, 0, 1, 1, 2, 2, 3, 3]
+    drawn = [watching.asked_about(groups, sampling) for sampling in range(30)]
+    assert all(not places for at, places in enumerate(drawn) if at % 3)
+    for places in drawn[::3]:
+        assert len(places) == 4
+        assert [place + 1 for place in places[::2]] == places[1::2]  # whole groups, which it ranks
+    assert len({tuple(places) for places in drawn[::3]}) > 2
+    assert watching.asked_about(groups, 6) == drawn[6]
+    with pytest.raises(ValidationError, match="judge that only watches"):
+        rule(weight=0.5, share=0.5)
 
 
 def test_a_judge_rewards_nothing_before_it_agrees_with_people(world: JudgeWorld) -> None:

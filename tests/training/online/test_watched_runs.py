@@ -10,6 +10,7 @@ import torch
 from accelerate.state import AcceleratorState
 from pydantic import TypeAdapter
 from running import final_weights, forked, metrics_of, ran, recorded, weights_of
+from scipy.stats import linregress
 
 from steerboard_contracts.methods import methods, needed_method
 from steerboard_contracts.stage.events import Paused
@@ -20,12 +21,14 @@ from steerboard_contracts.watching.health import (
     HeldOutLossRule,
     JudgeRule,
     KlRule,
+    OveroptimisationRule,
     UnusedConditionRule,
     ZeroZRule,
 )
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.watching.health import HealthWatch, StoppedByHealthRule
+from steerboard_workers.stages.training.watching.trend import line_of
 
 CONFIG = {
     "run": "train",
@@ -178,6 +181,32 @@ def test_a_reward_that_rises_while_the_judge_falls_is_found():
     assert alarms(rule, rising) == [6]
     assert alarms(rule, [*rising[:-2], line(0), line(0, 3)]) == []  # the reward falls, too
     assert alarms(rule, [*rising[:-1], line(3, 4)]) == []  # the judge no longer falls
+
+
+@pytest.mark.parametrize(
+    ("rewards", "judged", "found"),
+    [
+        ((0, 1, 2, 3, 4, 5), (5, 6, 4, 5, 6, 4), True),  # the judge stays where it is
+        ((0, 1, 2, 3, 4, 5), (5, 4, 4, 3, 3, 2), True),  # it falls
+        ((0, 1, 2, 3, 4, 5), (4, 5, 4, 5, 5, 6), False),  # it rises too
+        ((5, 0, 5, 0, 5, 4), (5, 4, 4, 3, 3, 2), False),  # no rise of the reward that is beyond its noise
+        ((5, 4, 3, 2, 1, 0), (5, 4, 4, 3, 3, 2), False),
+    ],
+)
+def test_a_reward_that_rises_while_an_independent_judge_does_not_is_found(rewards, judged, found):
+    """The judge has a figure at every second step."""
+    rule = OveroptimisationRule(figures=6)
+    lines = []
+    for reward, judgement in zip(rewards, judged, strict=True):
+        lines += [{"reward": float(reward)}, {"reward": float(reward), "independent_reward": float(judgement)}]
+    assert alarms(rule, lines) == ([12] if found else [])
+    assert alarms(rule, lines[:-1]) == []  # a figure less than it needs
+
+
+def test_a_trend_is_the_line_of_scipy():
+    values = [0.3, 1.2, 0.9, 2.5, 2.2, 3.1, 2.4]
+    fitted = linregress(range(7), values)
+    assert line_of(values) == pytest.approx((fitted.slope, fitted.stderr))
 
 
 SIDES = ("eval_chosen_log_prob", "eval_rejected_log_prob")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import socket
 from collections.abc import Sequence
 from typing import Any
@@ -35,9 +36,20 @@ class JudgeScorer:
             )
         self.groupwise = rule.pinned.groupwise
         self.figures: dict[str, float] = {}
+        self._rule = rule
         self._place = place
         self._path = path
         self._socket: socket.socket | None = None
+
+    def asked_about(self, groups: Sequence[int], sampling: int) -> list[int]:
+        """The places of the answers that it is asked about at the sampling of this number: none between those of
+        `every`, and the same ones again after a resumption. Of judges that rank, whole groups."""
+        if sampling % self._rule.every:
+            return []
+        units = sorted(set(groups)) if self.groupwise else list(range(len(groups)))
+        number = math.ceil(self._rule.share * len(units) - 1e-9)
+        drawn = set(random.Random(sampling).sample(units, number))
+        return [place for place, group in enumerate(groups) if (group if self.groupwise else place) in drawn]
 
     def score(
         self,

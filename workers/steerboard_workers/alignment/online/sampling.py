@@ -207,7 +207,7 @@ class RewardedSource(RolloutSource):
         rollouts = [rollout for group in groups for rollout in group]
         examples = answered(prompts, groups)
         with self.context.phases.measure("score") as phase:
-            scores = self.rewards.score(rollouts, examples)
+            scores = self.rewards.score(rollouts, examples, sampling=self._drawn - 1)
             phase.tokens += sum(e.tokens for e in examples)
         return Sampled(prompts, rollouts, examples, scores)
 

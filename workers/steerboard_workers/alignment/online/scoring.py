@@ -13,6 +13,7 @@ from steerboard_contracts.errors import BadInput, SteerboardError
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import ExactMatch, HttpReward, PythonReward, RegexMatch
 from steerboard_contracts.online.rewarded import REWARD_MODELS, RewardedOnlineConfig
+from steerboard_contracts.watching.health import INDEPENDENT_REWARD
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Passes
 from steerboard_workers.alignment.online.judge_scorer import JudgeScorer
@@ -23,6 +24,8 @@ from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rollouts import Rollout
 
 Floats = NDArray[np.float64]
+# Names of the sources that are models or judges.
+_ASSESS = ("model", "judge")
 
 
 class UnscoredAnswers(SteerboardError):
@@ -57,16 +60,19 @@ class Scores:
         return float(np.isnan(self.total).mean())
 
     def metrics(self) -> dict[str, float]:
-        """Means over the answers with a reward: `reward` of all that count, and `reward_NAME` of each source.
-        Empty without any."""
+        """Means over the answers with a reward: `reward` of all that count, `reward_NAME` of each source, and
+        `independent_reward` of the judges and reward models of weight 0 together. Empty without any source."""
         if not self.sources:
             return {}
         total = {"reward": self.total} if any(self.weights.values()) else {}
         named = total | {f"reward_{name}": values for name, values in self.sources.items()}
         known = {name: values[~np.isnan(values)] for name, values in named.items()}
-        return {name: float(values.mean()) for name, values in known.items() if len(values)} | {
-            "unscored": self.unscored
-        }
+        means = {name: float(values.mean()) for name, values in known.items() if len(values)}
+        # A rule of weight 0 counts something; only these assess the answer.
+        watching = [name for name in self.sources if not self.weights[name] and name.startswith(_ASSESS)]
+        apart = [means[f"reward_{name}"] for name in watching if f"reward_{name}" in means]
+        independent = {INDEPENDENT_REWARD: sum(apart) / len(apart)} if apart and len(apart) == len(watching) else {}
+        return means | independent | {"unscored": self.unscored}
 
 
 class AnswerRewards:
@@ -113,9 +119,17 @@ class AnswerRewards:
             for figure, value in judge.figures.items()
         }
 
-    def score(self, answers: Sequence[Rollout], examples: Sequence[Example], *, alone: bool = False) -> Scores:
-        """examples: of each answer, with its ids as the response. `alone`: one answer to each prompt, so that judges
-        that rank the answers to a prompt are left out.
+    def score(
+        self,
+        answers: Sequence[Rollout],
+        examples: Sequence[Example],
+        *,
+        sampling: int | None = None,
+        alone: bool = False,
+    ) -> Scores:
+        """examples: of each answer, with its ids as the response. `sampling`: its number in the run, by which judges
+        that only watch are asked about a part; without it they are asked about all. `alone`: one answer to each prompt,
+        so that judges that rank the answers to a prompt are left out.
 
         Raises `UnscoredAnswers`, `JudgeUnavailable`, and `BadInput` for a rule with a weight that takes too long on
         more answers than may be left out.
@@ -130,7 +144,7 @@ class AnswerRewards:
             if alone and place in self._judges and self._judges[place].groupwise:
                 continue
             name = _free(rule.kind, sources)
-            sources[name], weights[name] = self._of_place(place, answers), rule.weight
+            sources[name], weights[name] = self._of_place(place, answers, sampling), rule.weight
         # 0 x NaN is NaN: what only rides along must not take the reward of an answer that it cannot score.
         counted = {name: values for name, values in sources.items() if weights[name]}
         total = sum((weights[name] * values for name, values in counted.items()), np.zeros(len(answers)))
@@ -168,20 +182,26 @@ class AnswerRewards:
         cut = not answer.finished and end > 0
         return replace(example, responses=(ids[:end],), prompt_supervised=None) if cut else example
 
-    def _of_place(self, place: int, answers: Sequence[Rollout]) -> Floats:
+    def _of_place(self, place: int, answers: Sequence[Rollout], sampling: int | None) -> Floats:
         """(n,) by the rule at `place`."""
         rule = self._config.rules[place]
         if place in self._judges:
-            return self._from_judge(self._judges[place], answers)
+            return self._from_judge(self._judges[place], answers, sampling)
         if place in self._outside:
             return self._from_outside(self._outside[place], answers)
         assert isinstance(rule, ExactMatch | RegexMatch)
         return self._of_rule(rule, answers)
 
-    def _from_judge(self, judge: JudgeScorer, answers: Sequence[Rollout]) -> Floats:
-        groups, prompts, references = _groups(answers), *self._texts_of(answers)
-        texts = [answer.text for answer in answers]
-        return np.array(from_main(lambda: judge.score(groups, prompts, texts, references)))
+    def _from_judge(self, judge: JudgeScorer, answers: Sequence[Rollout], sampling: int | None) -> Floats:
+        rewards, groups = np.full(len(answers), np.nan), _groups(answers)
+        places = list(range(len(answers))) if sampling is None else judge.asked_about(groups, sampling)
+        if not places:
+            return rewards
+        some = [answers[place] for place in places]
+        prompts, references = self._texts_of(some)
+        numbers, texts = [groups[place] for place in places], [answer.text for answer in some]
+        rewards[places] = from_main(lambda: judge.score(numbers, prompts, texts, references))
+        return rewards
 
     def _texts_of(self, answers: Sequence[Rollout]) -> tuple[list[Any], list[str | None]]:
         """The prompts and the reference answers of answers."""

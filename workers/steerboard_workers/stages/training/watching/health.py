@@ -15,6 +15,7 @@ from steerboard_contracts.watching.health import (
     HeldOutLossRule,
     JudgeRule,
     KlRule,
+    OveroptimisationRule,
     RouterCollapseRule,
     SamplerKlRule,
     TiedRule,
@@ -22,6 +23,7 @@ from steerboard_contracts.watching.health import (
     ZeroZRule,
 )
 from steerboard_contracts.wording import listed
+from steerboard_workers.stages.training.watching.trend import line_of
 
 Figures = list[tuple[int, float]]
 
@@ -70,6 +72,8 @@ class HealthWatch:
         """Why the rule holds at the first `end` figures, if it does."""
         if isinstance(rule, JudgeRule):
             return self._parted(rule, figures, end)
+        if isinstance(rule, OveroptimisationRule):
+            return self._overoptimised(rule, figures, end)
         if isinstance(rule, BothFallRule):
             return self._both_fallen(rule, figures, end)
         if isinstance(rule, UnusedConditionRule):
@@ -121,6 +125,29 @@ class HealthWatch:
             f"{last[-1][1]:.4g}"
         )
 
+    def _overoptimised(self, rule: OveroptimisationRule, judged: Figures, end: int) -> str | None:
+        """Rewards are means over the steps since the judge's figure before, or since the start."""
+        if end < rule.figures:
+            return None
+        places = range(end - rule.figures, end)
+        means = [self._reward(judged[place - 1][0] if place else -1, judged[place][0]) for place in places]
+        rewards = [mean for mean in means if mean is not None]
+        judgements = [judged[place][1] for place in places]
+        if len(rewards) < rule.figures:
+            return None
+        rise, error = line_of(rewards)
+        judged_rise, _ = line_of(judgements)
+        if rise <= 2 * error or judged_rise > 0:
+            return None
+        half = rule.figures // 2
+        before, now = (sum(part) / half for part in (rewards[:half], rewards[-half:]))
+        earlier, later = (sum(part) / half for part in (judgements[:half], judgements[-half:]))
+        return (
+            f"over {rule.figures} figures the reward rose, from {before:.4g} to {now:.4g}, and {rule.judge} did not, "
+            f"from {earlier:.4g} to {later:.4g}. Raise kl_weight, stop earlier, or correct the reward by the answers "
+            "that it prefers"
+        )
+
     def _both_fallen(self, rule: BothFallRule, figures: Figures, end: int) -> str | None:
         """Both sides are below their floor at each of the last evaluations, and the figure fell before each of them."""
         last = [value for _, value in figures[max(0, end - rule.steps - 1) : end]]
@@ -165,7 +192,7 @@ class HealthWatch:
 
 
 def _figure_of(rule: HealthRule) -> str:
-    if isinstance(rule, JudgeRule):
+    if isinstance(rule, JudgeRule | OveroptimisationRule):
         return rule.judge
     if isinstance(rule, BothFallRule):
         return rule.figure
