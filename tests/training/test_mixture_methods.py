@@ -7,6 +7,7 @@ import math
 
 import pytest
 from running import data_of, ran
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from steerboard_contracts.methods import methods, needed_method
@@ -65,3 +66,7 @@ def test_each_method_trains_it_and_its_router(make_stage, mixture, method):
     _, report = kind.from_pretrained(saved, output_loading_info=True)
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
+    # Other engines, such as vLLM, read each expert's matrices by the names of a published checkpoint.
+    written, published = (set(load_file(folder / "model.safetensors")) for folder in (saved, mixture))
+    assert {name for name in written if ".experts." in name} == {name for name in published if ".experts." in name}
+    assert len([name for name in written if ".experts.3." in name]) == 3 * 2  # of two layers

@@ -150,11 +150,14 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
         # Autocast keeps a bf16 copy of each matrix for the length of a step. What it would only round back stays bf16.
         each = _FP32 + (_BF16 if load.mixed else 0)
         frozen = _BF16 if load.mixed and shape.bf16 else each
-        estimate.weights = every * each if learn >= every else every * frozen + learn * each
+        # Experts have no copy: grouped products take weights as they are.
+        experts = shape.experts.layers * shape.experts.matrices(shape.hidden) if shape.experts is not None else 0
+        plain, of_experts = every - experts, experts * _expert_width(shape, load)
+        estimate.weights = (plain * each if learn >= every else plain * frozen + learn * each) + of_experts
         if load.quantised:
-            # Linear layers in 4 bits with their constants; the embeddings stay as they are.
+            # Linear layers in 4 bits with their constants; the embeddings and the experts stay as they are.
             rest = shape.vocabulary * shape.hidden
-            estimate.weights = int((every - rest) * _NF4) + rest * frozen + learn * each
+            estimate.weights = int((plain - rest) * _NF4) + rest * frozen + learn * each + of_experts
         estimate.gradients = learn * _FP32 * (2 if n > 1 else 1)  # DDP's buckets hold them a second time
         estimate.optimiser = learn * 2 * _FP32
     else:
@@ -237,8 +240,7 @@ def _activations(shape: ModelShape, load: TrainingLoad) -> int:
     attention = (4 * shape.hidden + 3 * heads + 3 * groups) * width + 4 * shape.hidden * _FP32
     dense, mixture, adapted = 4 * shape.intermediate * width, 0, 0
     if shape.experts is not None:
-        # Grouped products compute in the dtype of their weights, which autocast leaves in float32.
-        of_experts = _FP32 if load.strategy == "ddp" else width
+        of_experts = _expert_width(shape, load)
         mixture = shape.experts.saved(shape.hidden, of_experts, width)
         # Peft adds each layer's updates to all of its experts, and the sum is kept for the backward pass.
         adapted = shape.experts.matrices(shape.hidden) * of_experts if load.adapts_experts else 0
@@ -248,6 +250,15 @@ def _activations(shape: ModelShape, load: TrainingLoad) -> int:
     mixtures = shape.layers - shape.dense_layers
     each = shape.layers * attention + shape.dense_layers * dense + mixtures * mixture
     return load.positions * each + mixtures * adapted
+
+
+def _expert_width(shape: ModelShape, load: TrainingLoad) -> int:
+    """Bytes of an element of the experts, in which they compute, too. Autocast leaves float32 as it is; a frozen base
+    that was stored in bf16 stays in it, unless adapters are added to its experts."""
+    if not load.mixed:
+        return _FP32
+    kept = load.trained is not None and load.trained < shape.parameters and shape.bf16 and not load.adapts_experts
+    return _BF16 if load.strategy != "ddp" or kept else _FP32
 
 
 def _logits(shape: ModelShape, load: TrainingLoad) -> int:

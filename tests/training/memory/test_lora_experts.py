@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 import torch
 from accelerate.state import AcceleratorState
@@ -16,6 +19,7 @@ from steerboard_workers.stages import train
 from steerboard_workers.stages.models.adapters import add_lora, merge
 from steerboard_workers.stages.models.merging import write_merged
 from steerboard_workers.stages.models.model_io import load_policy
+from steerboard_workers.stages.training.setup import open_model
 from support.models.mixtures import FAMILIES, mixture_of
 from support.models.tiny_shape import SHAPE
 
@@ -95,6 +99,32 @@ def test_experts_of_other_layouts_merge_too(family):
     merge(model)
     torch.testing.assert_close(logits(model), adapted, rtol=1e-4, atol=1e-4)
     assert not any("lora" in name or "base_layer" in name for name, _ in model.named_parameters())
+
+
+def test_frozen_experts_that_came_in_bf16_stay_in_it_unless_adapters_are_added_to_them(mixture, tmp_path):
+    folder = tmp_path / "bf16"
+    shutil.copytree(mixture, folder)
+    AutoModelForCausalLM.from_pretrained(mixture, dtype=torch.bfloat16).save_pretrained(folder)
+
+    def dtypes(targets: str, start: Path = folder, precision: str = "bf16") -> set[torch.dtype]:
+        lora = {**LORA, "targets": targets}
+        model = open_model(start, SftConfig(method="sft", lora=lora, precision=precision)).model
+        return {p.dtype for name, p in model.named_parameters() if ".experts." in name and ".lora_" not in name}
+
+    assert dtypes("linear") == dtypes("attention") == {torch.bfloat16}
+    assert dtypes("experts") == dtypes("linear", mixture) == dtypes("linear", precision="fp32") == {torch.float32}
+
+
+@pytest.mark.parametrize("targets", ["linear", "experts"])
+def test_in_bf16_it_learns_about_what_it_learns_in_fp32(make_stage, mixture, tmp_path, targets):
+    folder = tmp_path / "bf16"
+    shutil.copytree(mixture, folder)
+    AutoModelForCausalLM.from_pretrained(mixture, dtype=torch.bfloat16).save_pretrained(folder)
+    lora, losses = {**LORA, "targets": targets}, {}
+    for precision in ("fp32", "bf16"):
+        _, summary = trained(make_stage, folder, lora=lora, precision=precision)
+        losses[precision] = summary["loss"]
+    assert losses["bf16"] == pytest.approx(losses["fp32"], rel=0.03)
 
 
 def test_what_has_no_such_experts_is_refused(make_stage, base_model):

@@ -177,6 +177,18 @@ def test_adapters_of_experts_are_counted_and_so_is_what_they_are_added_to(family
     assert training_memory(shape, load).activations == pytest.approx(saved_bytes(model.train(), 64), rel=0.25)
 
 
+def test_frozen_experts_are_held_in_bf16_unless_they_are_adapted_and_never_twice():
+    shape = ModelShape.of({**QWEN3_30B_A3B, "dtype": "bfloat16"})
+    experts = 48 * 128 * 3 * 2048 * 768
+    load = TrainingLoad(positions=2048, mixed=True)
+    assert training_memory(shape, load).weights == shape.parameters * 6 - experts * 2
+    few = load.model_copy(update={"trained": 1000})
+    frozen = training_memory(shape, few).weights
+    assert frozen == shape.parameters * 2 + 6000
+    adapted = training_memory(shape, few.model_copy(update={"adapts_experts": True})).weights
+    assert adapted == frozen + 2 * experts
+
+
 def test_a_30b_mixture_holds_30_billion_and_computes_with_3():
     shape = ModelShape.of(QWEN3_30B_A3B)
     assert shape.parameters == pytest.approx(30.53e9, rel=1e-3)

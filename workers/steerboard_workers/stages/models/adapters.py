@@ -28,6 +28,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages.models.expert_adapters import (
     ExpertAdapter,
+    expert_modules,
     expert_parameters,
     plain_name,
     wrappers,
@@ -132,9 +133,12 @@ def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int, tokens: Sequen
 
 def keep_bf16(model: Any) -> None:
     """Frozen matrices that came in bf16 stay in it, for training under autocast: it would round each back to what it
-    was, in every pass, and hold both. Adapters stay in float32."""
+    was, in every pass, and hold both. Experts, which autocast may leave alone, then compute in bf16 as all else does.
+    Adapters stay in float32, and so do experts that have some: small updates would be lost in the sum."""
+    adapted = {id(layer.get_base_layer()) for _, layer in wrappers(model)}
+    experts = {id(module) for module in expert_modules(model)} - adapted
     for layer in model.modules():
-        if isinstance(layer, nn.Linear | nn.Embedding):
+        if isinstance(layer, nn.Linear | nn.Embedding) or id(layer) in experts:
             for parameter in layer.parameters(recurse=False):
                 if parameter.dtype is torch.float32 and not parameter.requires_grad:
                     parameter.data = parameter.data.to(torch.bfloat16)

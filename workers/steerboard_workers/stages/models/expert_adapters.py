@@ -41,12 +41,22 @@ def expert_parameters(model: nn.Module) -> list[str]:
     are one parameter."""
     return sorted(
         {
-            f"{EXPERTS}.{own}"
-            for name, module in model.named_modules()
-            for own, parameter in module.named_parameters(recurse=False)
-            if plain_name(name).rpartition(".")[2] == EXPERTS and len(parameter.shape) == 3
+            f"{EXPERTS}.{name}"
+            for module in expert_modules(model)
+            for name, parameter in module.named_parameters(recurse=False)
+            if _dimensions(parameter) == 3
         }
     )
+
+
+def expert_modules(model: nn.Module) -> list[nn.Module]:
+    """The modules that hold the matrices of all experts of a layer."""
+    return [
+        module
+        for name, module in model.named_modules()
+        if plain_name(name).rpartition(".")[2] == EXPERTS
+        and any(_dimensions(parameter) == 3 for parameter in module.parameters(recurse=False))
+    ]
 
 
 def expert_adapters(model: nn.Module) -> list[ExpertAdapter]:
@@ -67,6 +77,11 @@ def expert_adapters(model: nn.Module) -> list[ExpertAdapter]:
             )
         )
     return found
+
+
+def _dimensions(parameter: nn.Parameter) -> int:
+    """The dimensions of the whole parameter: what ZeRO-3 has spread over processes is flat and empty here."""
+    return len(getattr(parameter, "ds_shape", parameter.shape))
 
 
 def wrappers(model: nn.Module) -> list[tuple[str, Any]]:
