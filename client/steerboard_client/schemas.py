@@ -2284,8 +2284,10 @@ class LoraConfig(Schema):
         Field(description="Rank-stabilised: alpha / sqrt(rank), so that the update of a high rank is not too small."),
     ] = False
     targets: Annotated[
-        Literal["linear", "attention"],
-        Field(description="All linear layers, or those of the attention only, which learn less."),
+        Literal["linear", "attention", "experts"],
+        Field(
+            description="All linear layers, or those of the attention only, which learn less. experts: all linear layers and every expert of a mixture, whose adapters each have this rank."
+        ),
     ] = "linear"
 
 

@@ -10368,11 +10368,11 @@ export interface components {
             rslora: boolean;
             /**
              * Targets
-             * @description All linear layers, or those of the attention only, which learn less.
+             * @description All linear layers, or those of the attention only, which learn less. experts: all linear layers and every expert of a mixture, whose adapters each have this rank.
              * @default linear
              * @enum {string}
              */
-            targets: "linear" | "attention";
+            targets: "linear" | "attention" | "experts";
         };
         /**
          * Margin
