@@ -72,6 +72,9 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
   const { tab } = route.useSearch();
   const navigate = route.useNavigate();
   const active = !ENDED.includes(pipeline.state);
+  // The time of stages that have ended: nothing to tell before the first one has.
+  const time = deviceTime(pipeline);
+  const spent = time > 0 && `, ${seconds(time)} of device time${active ? " in stages that have ended" : ""}`;
   const failed = pipeline.runs.filter((run) => run.state === "failed");
   const broken = pipeline.runs.filter((run) => run.state === "failed" || run.state === "cancelled").length;
   const cancelling = pipeline.runs.some((run) => active && run.cancel_requested_at && !run.ended_at);
@@ -93,7 +96,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
           <PageStar project={project} type="pipeline" item={pipeline.id} name={pipeline.name} />
         </>
       }
-      about={`Recipe ${pipeline.recipe}, launched by ${pipeline.created_by}; ${timeOf(pipeline, now)}, ${seconds(deviceTime(pipeline))} of device time${active ? " so far" : ""}`}
+      about={`Recipe ${pipeline.recipe}, launched by ${pipeline.created_by}; ${timeOf(pipeline, now)}${spent || ""}`}
       actions={
         mayRun && (
           <Group gap="xs">
