@@ -16,6 +16,7 @@ from steerboard.evaluation.lookup import get_evaluation
 from steerboard.evaluation.ranking.campaigns import corrections
 from steerboard.evaluation.ranking.campaigns import service as campaigns
 from steerboard.evaluation.ranking.campaigns.quality import quality
+from steerboard.evaluation.ranking.campaigns.quality_schemas import CampaignQuality
 from steerboard.evaluation.ranking.campaigns.queries import campaign_out, campaigns_out, flags_of, rankings_out
 from steerboard.evaluation.ranking.campaigns.schemas import (
     AnnotatorAdd,
@@ -23,7 +24,6 @@ from steerboard.evaluation.ranking.campaigns.schemas import (
     CampaignChange,
     CampaignCreate,
     CampaignOut,
-    CampaignQuality,
     Campaigns,
     CorrectionsCreate,
     Flags,

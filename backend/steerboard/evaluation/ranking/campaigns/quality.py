@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
-from steerboard.evaluation.ranking.campaigns.schemas import AnnotatorQuality, CampaignDay, CampaignQuality
+from steerboard.evaluation.ranking.campaigns.quality_schemas import AnnotatorQuality, CampaignDay, CampaignQuality
 from steerboard.evaluation.ranking.campaigns.shares import fields, share_of_pairs
 from steerboard.evaluation.ranking.campaigns.span_rows import span_counts
 from steerboard.evaluation.ranking.campaigns.suggestion_quality import suggestion_quality

@@ -11,7 +11,8 @@ from sqlalchemy import Select, and_, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
-from steerboard.evaluation.ranking.campaigns.schemas import NamedSpanFlag, SpanCount, SpanFlagRow
+from steerboard.evaluation.ranking.campaigns.quality_schemas import SpanCount
+from steerboard.evaluation.ranking.campaigns.schemas import NamedSpanFlag, SpanFlagRow
 from steerboard.evaluation.ranking.campaigns.service import entrant_names
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingSpan, RankingTask
 from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response

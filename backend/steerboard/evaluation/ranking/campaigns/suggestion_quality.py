@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.judge_tables import Judge
-from steerboard.evaluation.ranking.campaigns.schemas import JudgeAgreement, SuggestionQuality
+from steerboard.evaluation.ranking.campaigns.quality_schemas import JudgeAgreement, SuggestionQuality
 from steerboard.evaluation.ranking.campaigns.shares import fields, share_of_pairs
 from steerboard.evaluation.ranking.qualification import right_pairs
 from steerboard.evaluation.ranking.suggestions import judge_views
