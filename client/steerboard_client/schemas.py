@@ -1592,26 +1592,20 @@ class GoldRanks(Schema):
     ranks: dict[str, RanksAdditionalProperty]
 
 
-class GroupAnswer(Schema):
-    """
-    `reward`: what was learned from, None for an answer that was left out; `sources`: each reward as it was given,
-    by name, None where it could not be scored. `advantage`: the mean over the tokens. `kl`: the sum of its log-ratios
-    to the reference, in nats; None without a reference.
+class GroupMessage(Schema):
+    content: str
+    role: str
 
-    `tokens` are all that were sampled; `texts` those of the first ones, empty for a token that completes a character
-    with the next one, with the `log_ratios` (empty without a reference) and `advantages` of each.
+
+class GroupTurn(Schema):
+    """
+    A turn of a rollout with an environment: the answer of `tokens`, the observation of the environment, and the
+    reward that it gave for it, None without one.
     """
 
-    advantage: float | None
-    advantages: list[float] = []
-    finished: bool
-    kl: float | None
-    log_ratios: list[float] = []
-    n: int
+    observation: Annotated[list[GroupMessage], Field(validate_default=True)] = []
     reward: float | None
-    sources: dict[str, float | None]
     text: str
-    texts: list[str] = []
     tokens: int
 
 
@@ -5598,21 +5592,6 @@ class AnnotatorRow(Schema):
     skipped: int
 
 
-class AnswerGroup(Schema):
-    """
-    `place`: among the groups of the step that were kept. `row` of the dataset. `prompt`: its end, as the model reads
-    it. `answers` by reward, best first; `sampled`: how many there were. `tied`: the rewards are the same, and teach
-    nothing.
-    """
-
-    answers: list[GroupAnswer]
-    place: int
-    prompt: str
-    row: int
-    sampled: int
-    tied: bool
-
-
 class AnswerOut(Schema):
     decoding: PlaygroundDecoding
     endpoint: Named | None
@@ -6369,6 +6348,33 @@ class GgufExport(Schema):
     made_at: Annotated[AwareDatetime | None, Field(description="When the run ended.")]
     result: GgufResult
     run: UUID
+
+
+class GroupAnswer(Schema):
+    """
+    `reward`: what was learned from, None for an answer that was left out; `sources`: each reward as it was given,
+    by name, None where it could not be scored. `advantage`: the mean over the tokens. `kl`: the sum of its log-ratios
+    to the reference, in nats; None without a reference.
+
+    `tokens` are all that were sampled; `texts` those of the first ones, empty for a token that completes a character
+    with the next one, with the `log_ratios` (empty without a reference) and `advantages` of each.
+
+    `turns` of a rollout with an environment, whose `text` is its last answer; `ended_by_environment`, or by a limit.
+    """
+
+    advantage: float | None
+    advantages: list[float] = []
+    ended_by_environment: bool = False
+    finished: bool
+    kl: float | None
+    log_ratios: list[float] = []
+    n: int
+    reward: float | None
+    sources: dict[str, float | None]
+    text: str
+    texts: list[str] = []
+    tokens: int
+    turns: Annotated[list[GroupTurn], Field(validate_default=True)] = []
 
 
 class Headline(Schema):
@@ -8069,6 +8075,21 @@ class AcademicRow(Schema):
     not_compared: Annotated[list[AcademicMismatch], Field(validate_default=True)] = []
     run_id: UUID
     task: AcademicTask
+
+
+class AnswerGroup(Schema):
+    """
+    `place`: among the groups of the step that were kept. `row` of the dataset. `prompt`: its end, as the model reads
+    it. `answers` by reward, best first; `sampled`: how many there were. `tied`: the rewards are the same, and teach
+    nothing.
+    """
+
+    answers: list[GroupAnswer]
+    place: int
+    prompt: str
+    row: int
+    sampled: int
+    tied: bool
 
 
 class AnswersImported(Schema):

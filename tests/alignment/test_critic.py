@@ -21,7 +21,8 @@ NAN = float("nan")
 
 def test_the_reward_comes_with_the_last_token_and_the_divergence_with_each():
     apart = [np.array([0.5, -1.0, 2.0]), np.array([0.0]), np.array([500.0, 0.0])]
-    rewards = token_rewards([3.0, -1.0, 0.0], apart, 0.1)
+    placed = Answers(np.array([[3.0], [-1.0], [0.0]]), apart).placed
+    rewards = token_rewards(placed, apart, 0.1)
     np.testing.assert_allclose(np.concatenate(rewards), [-0.05, 0.1, 2.8, -1.0, -2.0, 0.0])
     assert apart[0].tolist() == [0.5, -1.0, 2.0]
 

@@ -69,7 +69,7 @@ def test_a_function_sees_prompts_answers_and_references_and_no_secret(tmp_path, 
 
 def test_only_the_answer_that_takes_too_long_is_left_out_and_no_process_stays(tmp_path):
     function = RewardFunction.open(*written(tmp_path, seconds=1.5))
-    child = function._child
+    child = function.sandbox.child
     assert child is not None
     rewards = scored(function, ["42", "sleep", "ab"])
     assert rewards[::2] == [1.0, 0.5]

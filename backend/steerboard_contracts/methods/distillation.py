@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Count, LearningRate, Positive
 from steerboard_contracts.models import POLICIES
-from steerboard_contracts.online.rewarded import REWARDS, RewardedOnlineConfig
+from steerboard_contracts.online.environments import EpisodicConfig
+from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen, MethodSpec
 
@@ -25,7 +26,7 @@ TEACHER = Frozen(
 )
 
 
-class DistillationConfig(RewardedOnlineConfig):
+class DistillationConfig(EpisodicConfig):
     """Eq. 4 and 5 of arXiv 2306.13649: the divergence of the student from a teacher at every token of answers that the
     student itself has sampled, of a dataset's answers, or of both."""
 

@@ -28,6 +28,21 @@ InspectGroupSteps = Annotated[
 ]
 
 
+class GroupMessage(BaseModel):
+    role: str
+    content: str
+
+
+class GroupTurn(BaseModel):
+    """A turn of a rollout with an environment: the answer of `tokens`, the observation of the environment, and the
+    reward that it gave for it, None without one."""
+
+    text: str
+    tokens: int
+    reward: Finite | None
+    observation: list[GroupMessage] = []
+
+
 class GroupAnswer(BaseModel):
     """`reward`: what was learned from, None for an answer that was left out; `sources`: each reward as it was given,
     by name, None where it could not be scored. `advantage`: the mean over the tokens. `kl`: the sum of its log-ratios
@@ -35,6 +50,8 @@ class GroupAnswer(BaseModel):
 
     `tokens` are all that were sampled; `texts` those of the first ones, empty for a token that completes a character
     with the next one, with the `log_ratios` (empty without a reference) and `advantages` of each.
+
+    `turns` of a rollout with an environment, whose `text` is its last answer; `ended_by_environment`, or by a limit.
     """
 
     n: int
@@ -48,6 +65,8 @@ class GroupAnswer(BaseModel):
     texts: list[str] = []
     log_ratios: list[Finite] = []
     advantages: list[Finite] = []
+    turns: list[GroupTurn] = []
+    ended_by_environment: bool = False
 
 
 class AnswerGroup(BaseModel):

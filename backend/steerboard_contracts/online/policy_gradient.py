@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.models import POLICIES
+from steerboard_contracts.online.environments import EpisodicConfig
 from steerboard_contracts.online.policy_loss_fields import (
     ClipField,
     KlIn,
@@ -19,7 +20,6 @@ from steerboard_contracts.online.policy_loss_fields import (
     RatioField,
     ReducerField,
 )
-from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen, FurtherData
 from steerboard_contracts.wording import counted
@@ -48,7 +48,7 @@ PRETRAINING = FurtherData(
 )
 
 
-class PolicyGradientConfig(RewardedOnlineConfig):
+class PolicyGradientConfig(EpisodicConfig):
     """The config of methods that learn by the clipped policy gradient, near a reference.
 
     A policy loss is one value of each of `ratio`, `clip`, `reducer`, and of what advantages are: methods are names for

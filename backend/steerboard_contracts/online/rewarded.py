@@ -141,7 +141,14 @@ class RewardedOnlineConfig(OnlineConfig):
     def sources(self, given: Collection[str]) -> int:
         """How many rewards of a weight other than 0 there are where the inputs of these names are given."""
         models = [name for name in REWARD_MODELS if name in given and self.weight_of(name)]
-        return len(models) + sum(rule.weight != 0 for rule in self.rules)
+        return len(models) + sum(
+            weight != 0 for weight in (*(rule.weight for rule in self.rules), *self.further_rewards)
+        )
+
+    @property
+    def further_rewards(self) -> list[float]:
+        """The weights of rewards that are neither of models nor of rules."""
+        return []
 
     @property
     def rewards_outside(self) -> bool:
@@ -181,7 +188,7 @@ class RewardedOnlineConfig(OnlineConfig):
         """What the reward models among the inputs of the names `given` lack, with the rules of the config."""
         if self.sources(given):
             return None
-        if self.rules or any(name in given for name in REWARD_MODELS):
+        if self.rules or self.further_rewards or any(name in given for name in REWARD_MODELS):
             return "every reward has the weight 0, so nothing would be learned: give one of them another weight"
         return f"nothing gives the answers a reward: give a reward model as `{REWARD_MODELS[0]}`, or `rules`"
 

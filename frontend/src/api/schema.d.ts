@@ -8549,6 +8549,8 @@ export interface components {
          *
          *     `tokens` are all that were sampled; `texts` those of the first ones, empty for a token that completes a character
          *     with the next one, with the `log_ratios` (empty without a reference) and `advantages` of each.
+         *
+         *     `turns` of a rollout with an environment, whose `text` is its last answer; `ended_by_environment`, or by a limit.
          */
         GroupAnswer: {
             /** Advantage */
@@ -8558,6 +8560,11 @@ export interface components {
              * @default []
              */
             advantages: number[];
+            /**
+             * Ended By Environment
+             * @default false
+             */
+            ended_by_environment: boolean;
             /** Finished */
             finished: boolean;
             /** Kl */
@@ -8582,6 +8589,36 @@ export interface components {
              * @default []
              */
             texts: string[];
+            /** Tokens */
+            tokens: number;
+            /**
+             * Turns
+             * @default []
+             */
+            turns: components["schemas"]["GroupTurn"][];
+        };
+        /** GroupMessage */
+        GroupMessage: {
+            /** Content */
+            content: string;
+            /** Role */
+            role: string;
+        };
+        /**
+         * GroupTurn
+         * @description A turn of a rollout with an environment: the answer of `tokens`, the observation of the environment, and the
+         *     reward that it gave for it, None without one.
+         */
+        GroupTurn: {
+            /**
+             * Observation
+             * @default []
+             */
+            observation: components["schemas"]["GroupMessage"][];
+            /** Reward */
+            reward: number | null;
+            /** Text */
+            text: string;
             /** Tokens */
             tokens: number;
         };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -22,8 +23,24 @@ from steerboard_workers.phases import Phases
 
 
 @dataclass(frozen=True, slots=True)
+class TurnOfRollout:
+    """A turn before or at the end of a rollout of several. `tokens` of the answer, which the rollout's ids have in
+    turn; `after`: ids between it and the next answer, none of which was sampled. `observation`: their messages.
+    `reward` of the turn; None where the environment gave none."""
+
+    tokens: int
+    text: str
+    reward: float | None = None
+    after: Ids = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    observation: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
     """Answer `n` to the prompt of row `row`, as it was sampled.
+
+    `turns` of one with an environment, whose `text` is that of its last answer, and whose `ids` are those of all its
+    answers; `ended`: the environment has ended it, and no limit; `lost`: the environment did not reply in time.
 
     ids (T,) with the end token that was drawn, unless `finished` is False because a limit cut the answer: to be learned
     as they are, never tokenised again. log_probs (T,) float32: log pi of each id at the sampling temperature, or at 1
@@ -36,6 +53,40 @@ class Rollout:
     log_probs: NDArray[np.float32]
     text: str
     finished: bool
+    turns: tuple[TurnOfRollout, ...] = ()
+    ended: bool = False
+    lost: bool = False
+
+    @property
+    def reward(self) -> float:
+        """The sum of the turns' rewards; NaN where there is none, or the environment was lost."""
+        given = [turn.reward for turn in self.turns if turn.reward is not None]
+        return sum(given) if given and not self.lost else math.nan
+
+    def answered(self, prompt: Example) -> Example:
+        """The prompt with this answer: of several turns, the last one is the response, and what was sampled before it
+        is learned inside of the prompt."""
+        if len(self.turns) < 2:
+            return replace(prompt, responses=(self.ids,))
+        pieces, own, at = [prompt.prompt], [np.zeros(len(prompt.prompt), dtype=np.bool_)], 0
+        for turn in self.turns[:-1]:
+            pieces += [self.ids[at : at + turn.tokens], turn.after]
+            own += [np.ones(turn.tokens, dtype=np.bool_), np.zeros(len(turn.after), dtype=np.bool_)]
+            at += turn.tokens
+        return replace(
+            prompt,
+            prompt=np.concatenate(pieces),
+            prompt_supervised=np.concatenate(own),
+            responses=(self.ids[at:],),
+        )
+
+    def early_rewards(self, weight: float) -> NDArray[np.float64]:
+        """(T,): what each turn but the last was worth, `weight` times, at the last token of its answer."""
+        placed, at = np.zeros(len(self.ids)), 0
+        for turn in self.turns[:-1]:
+            at += turn.tokens
+            placed[at - 1] = weight * (turn.reward or 0.0)
+        return placed
 
 
 Begun = Any

@@ -30,7 +30,7 @@ from steerboard_workers.alignment.online.groups import Sampling, answer_group
 from steerboard_workers.alignment.online.mismatch import distance_from_sampler
 from steerboard_workers.alignment.online.objective import ADVANTAGES, SAMPLED
 from steerboard_workers.alignment.online.rows import RowTexts
-from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled, answered
+from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
 from steerboard_workers.alignment.policy_gradient import losses
 from steerboard_workers.alignment.policy_gradient.advantages import leave_one_out
 from steerboard_workers.alignment.rendering.render import RenderedGroup, Renderer
@@ -127,15 +127,10 @@ class TaughtAnswers(RewardedSource):
 
     def held_out(self, step: int) -> Batch:
         """Answers as training samples them, so that their divergence is of what is learned."""
-        prompts, config = self.context.held_out, self.config
-        if not prompts:
+        rollouts, examples = self.held_out_answers(step, self.config.temperature)
+        if not rollouts:
             return Batch([])
-        groups = self.context.policy.sample(
-            step, prompts, temperature=config.temperature, max_new_tokens=config.max_new_tokens
-        )
-        rollouts, examples = [group[0] for group in groups], answered(prompts, groups)
-        metrics = self.rewards.score(rollouts, examples, alone=True).metrics()
-        metrics |= length_metrics(rollouts, [np.zeros(1)] * len(rollouts))
+        metrics = self.held_out_metrics(rollouts, examples)
         sampled = [rollout.log_probs for rollout in rollouts]
         return Batch(self._taught(examples, sampled, [np.zeros(len(one)) for one in sampled]), metrics)
 

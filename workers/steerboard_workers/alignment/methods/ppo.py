@@ -51,7 +51,7 @@ class Ppo(PolicyGradientMethod[PpoConfig]):
             self.turn.values = learned_scale(answers)
         a, b = self.turn.values
         values = [a * output + b for output in outputs]
-        rewards = token_rewards(answers.rewards.reshape(-1).tolist(), answers.log_ratios, config.kl_weight)
+        rewards = token_rewards(answers.placed, answers.log_ratios, config.kl_weight)
         judgement = judged(rewards, values, config.gamma, config.gae_lambda)
         return Judgement(
             judgement.advantages,

@@ -14,15 +14,14 @@ from steerboard_workers.alignment.policy_gradient.advantages import centred, pad
 class ReinforcePp(PolicyGradientMethod[ReinforcePpConfig]):
     def advantages(self, answers: Answers) -> list[NDArray[np.float64]]:
         """Whitened over all tokens of the sampling: returns of single tokens, where the reward comes with the last one
-        and the KL with each; with a baseline, the rewards of whole answers less their group's mean."""
+        of a turn and the KL with each; with a baseline, the rewards of whole answers less their group's mean."""
         weight = self.config.kl_weight
         if self.config.baseline:
             of_tokens = answers.spread(centred(answers.penalised(weight)))
             values, mask = padded(of_tokens)
         else:
-            rewards, mask = padded([-weight * ratios for ratios in answers.log_ratios])
-            last = mask.sum(axis=1) - 1
-            rewards[np.arange(len(rewards)), last] += answers.rewards.reshape(-1)
+            of_tokens = [placed - weight * r for placed, r in zip(answers.placed, answers.log_ratios, strict=True)]
+            rewards, mask = padded(of_tokens)
             values = token_returns(rewards, mask)
         whitened = whiten(values, mask)
         return [row[inside] for row, inside in zip(whitened, mask, strict=True)]

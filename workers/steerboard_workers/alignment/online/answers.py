@@ -18,13 +18,24 @@ class Answers:
     """n answers to each of G prompts. rewards (G, n), NaN where there is none; log_ratios: of each answer in turn, (T,)
     log pi - log pi_ref of its tokens, 0 where the KL is not part of the reward. sources: by name, (G, n) of each reward
     by itself, NaN where `rewards` are; weights: what each is multiplied with. moments: the mean that was taken from the
-    weighted sum, and the sd that it was divided by."""
+    weighted sum, and the sd that it was divided by. early: of each answer in turn, (T,) what turns before the last were
+    worth; empty where answers have one turn."""
 
     rewards: Floats
     log_ratios: Sequence[Floats]
     sources: Mapping[str, Floats] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     moments: tuple[float, float] = (0.0, 1.0)
+    early: Sequence[Floats] = ()
+
+    @property
+    def placed(self) -> list[Floats]:
+        """The rewards of each answer's tokens, (T,): what an earlier turn was worth with the last token of its answer,
+        and everything else with the last one."""
+        placed = [early / self.moments[1] for early in self.early] or [np.zeros(len(r)) for r in self.log_ratios]
+        for of_tokens, reward in zip(placed, self.rewards.reshape(-1), strict=True):
+            of_tokens[-1] += reward - of_tokens.sum()
+        return placed
 
     def penalised(self, kl_weight: float) -> Floats:
         """(G, n): the reward less kl_weight times the log-ratio of the whole answer, the estimate k1 of the KL."""

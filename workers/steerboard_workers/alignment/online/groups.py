@@ -15,9 +15,11 @@ from steerboard_contracts.online.answer_groups import (
     MOST_TOKENS,
     AnswerGroup,
     GroupAnswer,
+    GroupMessage,
+    GroupTurn,
 )
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.rollouts import Rollout
+from steerboard_workers.alignment.rollouts import Rollout, TurnOfRollout
 from steerboard_workers.alignment.token_texts import token_texts
 
 Floats = NDArray[np.float64]
@@ -71,6 +73,18 @@ def _answer(at: int, sampling: Sampling, tokenizer: Any) -> GroupAnswer:
         texts=token_texts(tokenizer, rollout.ids[:MOST_TOKENS]),
         log_ratios=[] if ratios is None else _rounded(ratios),
         advantages=_rounded(advantages) if by_token else [],
+        turns=[_turn(turn) for turn in rollout.turns],
+        ended_by_environment=rollout.ended,
+    )
+
+
+def _turn(turn: TurnOfRollout) -> GroupTurn:
+    said = [GroupMessage(role=each["role"], content=each["content"][:MOST_CHARACTERS]) for each in turn.observation]
+    return GroupTurn(
+        text=turn.text[:MOST_CHARACTERS],
+        tokens=turn.tokens,
+        reward=None if turn.reward is None else _known(turn.reward),
+        observation=said,
     )
 
 

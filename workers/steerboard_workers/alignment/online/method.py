@@ -83,7 +83,8 @@ class PolicyGradientMethod(OnlineMethod[Config]):
         return super().example(number, row, group)
 
     def source(self, context: SourceContext) -> BatchSource:
-        self.longest = answer_room(context.renderer.max_length, self.config.max_new_tokens)
+        turns = self.config.environment.max_turns if self.config.environment is not None else 1
+        self.longest = answer_room(context.renderer.max_length, self.config.max_new_tokens) * turns
         if context.mixed:
             self.turn.largest_error = LARGEST_ERROR_BF16
         source = PolicyGradientSource(context, self.config, self.turn, self.texts, self.judge, self.tied, self.further)

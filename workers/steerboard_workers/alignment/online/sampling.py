@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.online.environments import EpisodicConfig
 from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_workers.alignment.batches.batch_source import Batch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.ahead import Ahead
 from steerboard_workers.alignment.online.answers import equal_groups, length_metrics
+from steerboard_workers.alignment.online.episodes import Episodes, turn_metrics
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.scoring import AnswerRewards, Scores
 from steerboard_workers.alignment.policy_gradient.shaping import RunningMoments, overlong
@@ -23,6 +25,8 @@ from steerboard_workers.alignment.rendering.render import answer_room
 from steerboard_workers.alignment.rollouts import Rollout, RolloutSource, SourceContext
 
 Floats = NDArray[np.float64]
+# What environments draw by for held-out prompts: the same at every evaluation.
+_HELD_OUT = -1
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,12 @@ class RewardedSource(RolloutSource):
     def __init__(self, context: SourceContext, config: RewardedOnlineConfig, texts: RowTexts) -> None:
         super().__init__(context, config)
         self.rewards = AnswerRewards(config, texts, context.passes, context.reward_access)
+        environment = config.environment if isinstance(config, EpisodicConfig) else None
+        self._episodes = None
+        if isinstance(config, EpisodicConfig) and environment is not None:
+            self._episodes = Episodes(
+                config, environment, texts, context.renderer, context.phases, context.reward_access
+            )
         self._lists = self.steps  # of prompts, until all epochs are through
         self._drawn = 0  # how many of them were sampled
         self._moments = RunningMoments()
@@ -115,13 +125,29 @@ class RewardedSource(RolloutSource):
 
     def held_out(self, step: int) -> Batch:
         """Greedy answers to the held-out prompts: their rewards, lengths, and the share that ended."""
-        prompts, config = self.context.held_out, self.config
-        if not prompts:
+        rollouts, examples = self.held_out_answers(step, 0.0)
+        if not rollouts:
             return Batch([])
-        groups = self.context.policy.sample(step, prompts, temperature=0, max_new_tokens=config.max_new_tokens)
-        rollouts = [group[0] for group in groups]
-        scores = self.rewards.score(rollouts, answered(prompts, groups), alone=True)
-        return Batch([], scores.metrics() | length_metrics(rollouts, [np.zeros(1)] * len(rollouts)))
+        return Batch([], self.held_out_metrics(rollouts, examples))
+
+    def held_out_answers(self, step: int, temperature: float) -> tuple[list[Rollout], list[Example]]:
+        """An answer to each held-out prompt."""
+        prompts, policy = self.context.held_out, self.context.policy
+        if not prompts:
+            return [], []
+        if self._episodes is not None:
+            prompts, groups = self._episodes.sample(
+                policy, step, prompts, seeds=_HELD_OUT, answers=1, temperature=temperature
+            )
+        else:
+            max_new_tokens = self.config.max_new_tokens
+            groups = policy.sample(step, prompts, temperature=temperature, max_new_tokens=max_new_tokens)
+        return [group[0] for group in groups], answered(prompts, groups)
+
+    def held_out_metrics(self, rollouts: Sequence[Rollout], examples: Sequence[Example]) -> dict[str, float]:
+        metrics = self.rewards.score(rollouts, examples, alone=True).metrics()
+        metrics |= length_metrics(rollouts, [np.zeros(1)] * len(rollouts))
+        return metrics | (turn_metrics(rollouts) if self._episodes is not None else {})
 
     def state(self) -> dict[str, Any]:
         ahead = {"ahead": self._ahead.state(), "sampled_at": self.sampled_at}
@@ -144,6 +170,8 @@ class RewardedSource(RolloutSource):
             self._moments.add(drawn.scores.total)
         if self.config.staleness:
             metrics["off_policy_steps"] = float(self.step - self.sampled_at)
+        if self._episodes is not None:
+            metrics |= turn_metrics(drawn.rollouts)
         return sampled, drawn.scores.metrics() | metrics | self.rewards.figures()
 
     def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
@@ -178,6 +206,11 @@ class RewardedSource(RolloutSource):
             penalties -= config.overlong_penalty * overlong(lengths, self._longest, margin)
         return penalties
 
+    def early_rewards(self, rollouts: Sequence[Rollout]) -> list[Floats]:
+        """(T,) of each rollout: what the environment gave for turns before the last; empty without an environment."""
+        environment = self.config.environment if isinstance(self.config, EpisodicConfig) else None
+        return [] if environment is None else [rollout.early_rewards(environment.weight) for rollout in rollouts]
+
     @property
     def steps_of_a_sampling(self) -> int:
         """Optimiser steps that learn from it."""
@@ -197,7 +230,18 @@ class RewardedSource(RolloutSource):
 
     def _draw(self) -> Sampled:
         prompts = self._listed(self._drawn)
-        groups, sampled_at = self._ahead.take(self._drawn) or (self.sample(self._drawn, prompts), self.step)
+        if self._episodes is not None:
+            prompts, groups = self._episodes.sample(
+                self.context.policy,
+                self._drawn,
+                prompts,
+                seeds=self._drawn,
+                answers=self.config.answers,
+                temperature=self.config.temperature,
+            )
+            sampled_at: int | None = self.step
+        else:
+            groups, sampled_at = self._ahead.take(self._drawn) or (self.sample(self._drawn, prompts), self.step)
         before = self.step - self.steps_of_a_sampling if sampled_at is None else sampled_at
         self.sampled_at = min(self.sampled_at, max(0, before))
         self._drawn += 1
@@ -211,15 +255,24 @@ class RewardedSource(RolloutSource):
             phase.tokens += sum(e.tokens for e in examples)
         return Sampled(prompts, rollouts, examples, scores)
 
+    def rehearsal(self) -> list[Sequence[Example]]:
+        """Rollouts of several turns may fill the window."""
+        batches = super().rehearsal()
+        environment = self.config.environment if isinstance(self.config, EpisodicConfig) else None
+        if environment is None or environment.max_turns == 1:
+            return batches
+        window, most = self.context.renderer.max_length, environment.max_tokens or self.context.renderer.max_length
+        rooms = [[min(window - len(e.prompt), most + self._longest) for e in batch] for batch in batches]
+        return [
+            [self._filled(example, room) for example, room in zip(batch, of_batch, strict=True)]
+            for batch, of_batch in zip(batches, rooms, strict=True)
+        ]
+
     def _listed(self, number: int) -> list[Example]:
         """Refills, and `kl_stop`, sample more often than there are lists of prompts."""
         return self.prompts(number % self._lists)
 
 
 def answered(prompts: Sequence[Example], groups: Sequence[Sequence[Rollout]]) -> list[Example]:
-    """One of each answer, with the ids that were sampled."""
-    return [
-        replace(prompt, responses=(rollout.ids,))
-        for prompt, group in zip(prompts, groups, strict=True)
-        for rollout in group
-    ]
+    """One of each answer, with the ids that were sampled as what is learned."""
+    return [rollout.answered(prompt) for prompt, group in zip(prompts, groups, strict=True) for rollout in group]

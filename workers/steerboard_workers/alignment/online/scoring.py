@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.errors import BadInput, SteerboardError
+from steerboard_contracts.online.environments import EpisodicConfig
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import ExactMatch, HttpReward, PythonReward, RegexMatch
 from steerboard_contracts.online.rewarded import REWARD_MODELS, RewardedOnlineConfig
@@ -26,6 +27,8 @@ from steerboard_workers.alignment.rollouts import Rollout
 Floats = NDArray[np.float64]
 # Names of the sources that are models or judges.
 _ASSESS = ("model", "judge")
+# Among the rewards of an answer, what its environment gave it.
+ENVIRONMENT = "environment"
 
 
 class UnscoredAnswers(SteerboardError):
@@ -86,6 +89,7 @@ class AnswerRewards:
         self._texts = texts
         self._passes = passes
         self._matcher = Matcher()
+        self._environment = config.environment if isinstance(config, EpisodicConfig) else None
         access = access or RewardAccess()
         self._outside = {
             place: scorer_of(rule, access)
@@ -97,7 +101,7 @@ class AnswerRewards:
     @property
     def sources(self) -> int:
         """How many there are, whatever their weights."""
-        return len(self._models) + len(self._config.rules)
+        return len(self._models) + len(self._config.rules) + (self._environment is not None)
 
     def check_given(self) -> None:
         """Called before anything is sampled: raises `BadInput` without any source of rewards."""
@@ -140,6 +144,8 @@ class AnswerRewards:
             of_model = self._of_model(model, answers, examples)
             name = _free(model.replace("reward", "model"), sources)
             sources[name], weights[name] = of_model, self._config.weight_of(model)
+        if self._environment is not None:
+            sources[ENVIRONMENT], weights[ENVIRONMENT] = np.array([a.reward for a in answers]), self._environment.weight
         for place, rule in enumerate(self._config.rules):
             if alone and place in self._judges and self._judges[place].groupwise:
                 continue
@@ -155,6 +161,13 @@ class AnswerRewards:
         """One with a tokenizer of its own is given the text of each answer; NaN where its window does not hold that."""
         renderer = self._passes.renderer(model)
         places = list(range(len(answers)))
+        if renderer is not None and self._environment is not None:
+            raise BadInput(
+                f"the input {model} has another tokenizer, and would read the last answer of a rollout without its "
+                "earlier turns",
+                code="bad_config",
+                hint="Give a reward model of the policy's tokenizer, or rewards by the environment alone.",
+            )
         if renderer is not None:
             own = [self._in_tokens_of(renderer, answer) for answer in answers]
             places = [at for at, example in enumerate(own) if example is not None]

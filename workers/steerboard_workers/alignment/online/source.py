@@ -159,7 +159,8 @@ class PolicyGradientSource(RewardedSource):
             else [np.zeros(len(rollout.ids)) for rollout in rollouts]
         )
         moments = (self._moments.mean, self._moments.divisor) if config.normalise_rewards else (0.0, 1.0)
-        answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0}, moments)
+        early = self.early_rewards(rollouts)
+        answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0}, moments, early)
         judgement = self._judge(number, answers, examples, context)
         advantages = judgement.advantages
         if context.keep_group is not None and self.is_kept(number):

@@ -22,14 +22,14 @@ class Judged:
     explained_variance: float
 
 
-def token_rewards(rewards: Sequence[float], log_ratios: Sequence[Floats], kl_weight: float) -> list[Floats]:
+def token_rewards(rewards: Sequence[Floats], log_ratios: Sequence[Floats], kl_weight: float) -> list[Floats]:
     """The rewards of each answer's tokens, (tokens,): -kl_weight (log pi - log reference) at each token, which is the
-    estimate k1 of the KL, and at the last one the reward of the whole answer as well. Log-ratios are bounded as in
-    `kl.clamped`."""
+    estimate k1 of the KL, and what the token itself was worth; of an answer of one turn that is the last one's alone.
+    rewards: of each answer (tokens,). Log-ratios are bounded as in `kl.clamped`."""
     per_token = []
     for reward, log_ratio in zip(rewards, log_ratios, strict=True):
         given = -kl_weight * log_ratio.clip(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
-        given[-1] += reward
+        given += reward
         per_token.append(given)
     return per_token
 

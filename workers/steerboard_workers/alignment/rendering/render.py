@@ -21,6 +21,7 @@ from steerboard_contracts.prompts import TemplateName
 from steerboard_workers.alignment.rendering.chat_template import Span
 from steerboard_workers.alignment.rendering.control_tokens import Written
 from steerboard_workers.alignment.rendering.prefixes import common_length
+from steerboard_workers.alignment.rendering.replies import inexact
 from steerboard_workers.alignment.rendering.templates import ClosedText, OpenText, Prompt, Template
 
 # Tokens of a generated answer, by default; a model with a small window gets half of it.
@@ -175,6 +176,16 @@ class Renderer:
             return None
         ids, _ = self._cut_prompt(prompt, room)
         return RenderedGroup(ids, [False] * len(ids), [], len(ids) < len(prompt.ids))
+
+    def between_ids(self, prompt: Prompt, answer_at: int) -> list[int]:
+        """Ids between the end token of the answer at `answer_at` of a conversation and where the next one begins: they
+        follow the ids that were sampled, which are not tokenised again. Raises what `Template.between` does."""
+        written = self.template.between(prompt, answer_at)
+        with self.tokenising():
+            ids = self._tokenise([Written(self.template.end_token + written.text, written.literals)])[0]
+        if ids[0] != self.end_id:
+            raise inexact("its tokenizer joins the end of an answer with what follows")
+        return ids[1:]
 
     def response_text(self, ids: Sequence[int]) -> str:
         """The text of generated ids: control tokens and the one leading space are gone."""

@@ -156,6 +156,23 @@ class Template:
         replies = earlier_replies(self.chat, shape, messages, whole) if self._learn_all else []
         return ClosedText(Written(whole, tuple(literals)), (len(opened), end), tuple(replies))
 
+    def between(self, prompt: Prompt, answer_at: int) -> Written:
+        """What is between the end token of the answer at `answer_at` and the next one: the turns after it, and the
+        generation prompt. Raises what `ChatTemplate.write` does, and `BadInput` (`inexact_template`)."""
+        literals: list[str] = []
+        turns = self._protect(turns_of(prompt), literals)
+        turns[answer_at] = Turn("assistant", PROBE)
+        shape = self.reply_shape
+        if self.name == "plain":
+            check_no_tools(turns)
+            whole = self._plain(turns)[0]
+        else:
+            whole = self.chat.write(_messages(turns), answering=True)
+        _, found, after = whole.partition(PROBE)
+        if not found or PROBE in after or not after.startswith(shape.ending):
+            raise inexact("what it writes after an answer depends on what follows")
+        return Written(after[shape.end :], tuple(literals))
+
     @cached_property
     def end_token(self) -> str:
         """The token that closes an answer: the tokenizer's eos, or what its chat template writes instead."""

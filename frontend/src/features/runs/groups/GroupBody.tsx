@@ -3,6 +3,7 @@ import { type ReactNode, useState } from "react";
 import type { AnswerGroup, GroupAnswer } from "../../../api/runs/groups";
 import { count, figure, signed, counted } from "../../../shared/format/format";
 import { TokenText } from "../pairs/TokenText";
+import { RolloutTurns } from "./RolloutTurns";
 
 type Shading = "none" | "log_ratios" | "advantages";
 const NAMES: Record<Shading, string> = { none: "Plain", log_ratios: "Log-ratio", advantages: "Advantage" };
@@ -54,12 +55,26 @@ export function GroupBody({ group, fading }: { group: AnswerGroup; fading: boole
   );
 }
 
+const ENDINGS = {
+  ended: "Ended by the model.",
+  cut: "Cut by a limit before its end token.",
+  "ended by the environment": "The environment was done.",
+  "ended by max_turns": "It had as many turns as are allowed.",
+};
+
+function endingOf(answer: GroupAnswer): keyof typeof ENDINGS {
+  if (answer.ended_by_environment) return "ended by the environment";
+  if (!answer.finished) return "cut";
+  return answer.turns.length > 0 ? "ended by max_turns" : "ended";
+}
+
 function Answer({ answer, shading, most }: { answer: GroupAnswer; shading: Shading; most: number }) {
   const figures: [string, ReactNode][] = [
     ["reward", answer.reward === null ? "left out" : figure(answer.reward)],
     ["advantage", answer.advantage === null ? "–" : signed(answer.advantage)],
     ...(answer.kl === null ? [] : ([["KL", `${signed(answer.kl)} nats`]] as [string, ReactNode][])),
     ["length", counted(answer.tokens, "token")],
+    ...(answer.turns.length > 0 ? ([["turns", count(answer.turns.length)]] as [string, ReactNode][]) : []),
     ...Object.entries(answer.sources).map(([name, value]): [string, ReactNode] => [
       name.replaceAll("_", " "),
       value === null ? "not scored" : figure(value),
@@ -80,9 +95,9 @@ function Answer({ answer, shading, most }: { answer: GroupAnswer; shading: Shadi
         <Badge
           color={answer.finished ? "teal" : "gray"}
           className="state-badge"
-          title={answer.finished ? "Ended by the model." : "Cut by a limit before its end token."}
+          title={ENDINGS[endingOf(answer)]}
         >
-          {answer.finished ? "ended" : "cut"}
+          {endingOf(answer)}
         </Badge>
       </Group>
       <Folded>
@@ -99,6 +114,8 @@ function Answer({ answer, shading, most }: { answer: GroupAnswer; shading: Shadi
               </Text>
             )}
           </>
+        ) : answer.turns.length > 0 ? (
+          <RolloutTurns turns={answer.turns} />
         ) : answer.text.trim() ? (
           <pre className="text">{answer.text}</pre>
         ) : (
