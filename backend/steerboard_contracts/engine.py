@@ -41,7 +41,7 @@ class VllmOptions(Config):
             ge=1,
             le=32,
             description="Guess so many tokens ahead by repetitions of earlier text, and check them in one pass; null "
-            "guesses none.",
+            "guesses none. Needs a GPU.",
             json_schema_extra={"source": "prompt lookup: arXiv 2304.04487; the check keeps probabilities: 2211.17192"},
         ),
     ] = None

@@ -76,6 +76,12 @@ class TestSideBySide:
         assert first_difference(folder, ours, theirs) is None
         assert theirs == ours
 
+    def test_what_needs_a_gpu_is_refused_without_one(self, outputs: Any) -> None:
+        code, words = outputs["vllm"]["speculative_tokens"]
+        assert (code, "`vllm.speculative_tokens` need a GPU" in words) == ("engine_refused", True)
+        code, words = outputs["vllm"]["quantisation"]
+        assert (code, "`vllm.quantisation` and `vllm.kv_cache` need a GPU" in words) == ("engine_refused", True)
+
     def test_an_adapter_is_served_without_merging_it(self, outputs: Any) -> None:
         ours, theirs = outputs["transformers"]["adapted"], outputs["vllm"]["adapted"]
         assert theirs == ours

@@ -11,6 +11,7 @@ from typing import Any
 from engine_prompts import PROMPTS
 
 from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.run_kinds.score import ScoreConfig
@@ -62,6 +63,13 @@ def main(engine: str, folder: Path, out: Path) -> None:
             document["refused"] = error.code
         if engine == "vllm":
             document["lost"] = lost(policy.engine, requests[:2])
+    for option in ({"speculative_tokens": 3}, {"quantisation": "fp8_per_block", "kv_cache": "fp8"}):
+        asking = generating.model_copy(update={"vllm": VllmOptions(**OPTIONS, **option)})
+        try:
+            with open_policy(stage, "policy", asking):
+                pass
+        except SteerboardError as error:
+            document[next(iter(option))] = [error.code, str(error)]
     with open_policy(stage, "policy", generating.model_copy(update={"batch_size": 64})) as policy:
         # Together more tokens than a step of vLLM takes, so that one of them would be read in parts.
         turned = [" ".join((PROMPTS * 3)[row : row + 20]) for row in range(64)]

@@ -76,7 +76,7 @@ class VllmHost:
         if guided:
             os.environ.update(guided_vllm.VARIABLES)
         _check_devices(options.tensor_parallel, device)
-        _check_rounding(options, device)
+        _check_gpu_options(options, device)
         self._watchdog = Watchdog(give_up)
         self._step_seconds = options.step_seconds
         with self._watchdog.limit(options.load_seconds, "the engine was not up"), _without_collections():
@@ -173,12 +173,20 @@ def _refused(error: Exception) -> BadInput:
     )
 
 
-def _check_rounding(options: VllmOptions, device: str) -> None:
-    if options.rounds and device != "cuda":
+def _check_gpu_options(options: VllmOptions, device: str) -> None:
+    """vLLM 0.32 for CPUs has no FP8, and its check of guessed tokens reads top_k and top_p from memory that was never
+    written."""
+    names = {
+        "quantisation": options.quantisation != "none",
+        "kv_cache": options.kv_cache != "auto",
+        "speculative_tokens": options.speculative_tokens is not None,
+    }
+    asked = [f"`vllm.{name}`" for name, given in names.items() if given]
+    if asked and device != "cuda":
         raise BadInput(
-            "FP8 needs a GPU, and the worker has none",
+            f"{' and '.join(asked)} need a GPU, and the worker has none",
             code="engine_refused",
-            hint="Leave `vllm.quantisation` and `vllm.kv_cache` out, or name a pool whose workers own GPUs.",
+            hint="Leave them out, or name a pool whose workers own GPUs.",
         )
 
 
