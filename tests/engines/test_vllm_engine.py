@@ -78,7 +78,7 @@ class TestSideBySide:
 
     def test_what_needs_a_gpu_is_refused_without_one(self, outputs: Any) -> None:
         code, words = outputs["vllm"]["speculative_tokens"]
-        assert (code, "`vllm.speculative_tokens` need a GPU" in words) == ("engine_refused", True)
+        assert (code, "`vllm.speculative_tokens` needs a GPU" in words) == ("engine_refused", True)
         code, words = outputs["vllm"]["quantisation"]
         assert (code, "`vllm.quantisation` and `vllm.kv_cache` need a GPU" in words) == ("engine_refused", True)
 

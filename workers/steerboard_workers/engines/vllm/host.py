@@ -184,7 +184,7 @@ def _check_gpu_options(options: VllmOptions, device: str) -> None:
     asked = [f"`vllm.{name}`" for name, given in names.items() if given]
     if asked and device != "cuda":
         raise BadInput(
-            f"{' and '.join(asked)} need a GPU, and the worker has none",
+            f"{' and '.join(asked)} {'needs' if len(asked) == 1 else 'need'} a GPU, and the worker has none",
             code="engine_refused",
             hint="Leave them out, or name a pool whose workers own GPUs.",
         )
