@@ -9,8 +9,8 @@ from pydantic import BaseModel, computed_field, model_validator
 
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.lora import LoraConfig
 from steerboard_contracts.prompts import Normaliser, ScoreScale, TemplateName
-from steerboard_contracts.training import LoraConfig
 
 ModelRole = Literal["base", "sft", "reward", "preference", "policy", "critic"]
 Ancestor = Literal["base", "sft"]

@@ -156,7 +156,7 @@ def _adapted(task: str, folder: Path) -> tuple[Any, dict[str, Any]]:
     from peft import LoraConfig
     from transformers import AutoModelForCausalLM
 
-    from steerboard_contracts.training import LoraConfig as Ours
+    from steerboard_contracts.lora import LoraConfig as Ours
     from steerboard_workers.stages.models.adapters import quantisation
     from steerboard_workers.stages.models.model_io import pick_device
 

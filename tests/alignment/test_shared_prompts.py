@@ -11,7 +11,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, LlamaForSequenceClassification
 
 from steerboard_contracts.methods import methods
-from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example

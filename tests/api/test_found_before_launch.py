@@ -11,7 +11,7 @@ from api_world import ApiWorld
 from test_unfit_inputs import imported
 
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.online_config import OnlineConfig
 from support.processes.command_line import Steerboard
 
 GRADED = [

@@ -28,8 +28,8 @@ from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.lora import LoraConfig
 from steerboard_contracts.models import ModelInfo
-from steerboard_contracts.training import LoraConfig
 from support.models.model_folders import write_model
 from support.patience import PATIENCE
 from support.processes.command_line import url

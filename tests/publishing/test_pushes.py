@@ -18,8 +18,8 @@ from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.tables import Model
+from steerboard_contracts.lora import LoraConfig
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.training import LoraConfig
 from support.models.model_folders import info_of, write_model
 from support.servers.push_hub import WRITES, PushHub
 

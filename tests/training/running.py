@@ -24,8 +24,8 @@ from accelerate.state import AcceleratorState
 from safetensors.torch import load_file, save_file
 
 from steerboard_contracts.methods import methods, needed_method
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.stage.events import STAGE_EVENT
-from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.stages import train
 from steerboard_workers.stages.__main__ import main
 from steerboard_workers.stages.runtime import EventWriter, Stage

@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from steerboard_contracts.methods import methods, needed_method
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_contracts.stage.spec import STAGE_FILE
-from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.stages.runtime import Stage
 from support.models.mixtures import FAMILIES, mixture_of
 

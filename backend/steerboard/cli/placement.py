@@ -78,9 +78,9 @@ def placement(
     if it does not fit."""
     # Imported here: no other command waits for it.
     from steerboard_contracts.methods import methods, needed_method
+    from steerboard_contracts.online_config import OnlineConfig
     from steerboard_contracts.planning.memory import ModelShape
     from steerboard_contracts.planning.placement_plan import Machines, plan
-    from steerboard_contracts.training import OnlineConfig
 
     shape = ModelShape.of(_config_of(model))
     if shape is None:

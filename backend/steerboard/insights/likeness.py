@@ -18,8 +18,8 @@ from steerboard.registry.tables import Model
 from steerboard.runs.device_kinds import device_kind
 from steerboard.runs.ledger import ledgers
 from steerboard.runs.tables import Run, RunAttempt, WorkerRow
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.run_config import RunConfig
-from steerboard_contracts.training import OnlineConfig
 from steerboard_contracts.watching.ledger import Phase
 from steerboard_statistics.prediction import ScaledRun
 

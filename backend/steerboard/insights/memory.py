@@ -16,6 +16,7 @@ from steerboard.registry.architecture import architecture_of
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import WorkerRow
 from steerboard_contracts.fields import Precision, planned_bf16
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.planning.memory import (
     MemoryEstimate,
     ModelShape,
@@ -30,7 +31,7 @@ from steerboard_contracts.run_kinds.benchmark import BenchmarkConfig
 from steerboard_contracts.run_kinds.generate import GenerateConfig
 from steerboard_contracts.run_kinds.score import ScoreConfig
 from steerboard_contracts.run_kinds.select import SelectConfig
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 
 # What is left of a device when a run may take it: estimates are not exact, and others need a little too.
 SHARE = 0.9

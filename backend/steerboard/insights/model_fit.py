@@ -19,9 +19,10 @@ from steerboard.registry.hub_models import HubModel, hub_model
 from steerboard.runs.tables import WorkerRow
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import source_type
+from steerboard_contracts.lora import LoraConfig
 from steerboard_contracts.planning.memory import ModelShape, TrainingLoad, generation_memory, training_memory
 from steerboard_contracts.run_kinds.generate import GenerateConfig
-from steerboard_contracts.training import LoraConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 
 _LONGEST_WINDOW = 4096  # of a base that comes in, unless its own steerboard.json has another
 _SEQUENCES = int(GenerateConfig.model_fields["batch_size"].default)

@@ -12,9 +12,9 @@ from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.online.answer_groups import InspectGroups, InspectGroupSteps
 from steerboard_contracts.online.judge_reward import MOST_AT_ONCE, JudgeReward, PinnedJudge
 from steerboard_contracts.online.reward_rules import OutsideReward, RewardRule
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen
-from steerboard_contracts.training import OnlineConfig
 
 REWARD_MODELS = ("reward", "reward_2", "reward_3")
 """Inputs of reward models; none has to be given where rules give rewards."""

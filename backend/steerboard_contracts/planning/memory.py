@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from steerboard_contracts.lora import LoraConfig
 from steerboard_contracts.planning.experts import ExpertShape
-from steerboard_contracts.training import LoraConfig, Strategy
+from steerboard_contracts.training import Strategy
 
 _FP32, _BF16 = 4, 2
 # A parameter in NormalFloat with doubly quantised constants: 4.127 bits (arXiv 2305.14314, section 3).

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import planned_bf16
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.placement import MODEL_ROLES, Role, assign
 from steerboard_contracts.planning.memory import (
     MemoryEstimate,
@@ -23,7 +24,7 @@ from steerboard_contracts.planning.memory import (
     training_memory,
 )
 from steerboard_contracts.specs.method import MethodSpec
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 
 # What an estimate may take of a device before it counts as too much.
 SHARE = 0.9

@@ -8,10 +8,11 @@ from pydantic import Field
 
 from steerboard_contracts.fields import Config, Count
 from steerboard_contracts.models import POLICIES, SCALARS
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import TEXTS, datasets, models
 from steerboard_contracts.train_config import TrainConfig
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 
 # The settings shared by all methods that decide which tokens a row has.
 _DECIDE = {"max_length", "too_long", "template", "learn", "max_new_tokens"}

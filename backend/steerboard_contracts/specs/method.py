@@ -10,11 +10,12 @@ from typing import Any, Literal, get_args
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.metric_order import FIRST_METRICS
 from steerboard_contracts.models import POLICIES, ModelRole
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.placement import MODEL_ROLES, Role
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.specs.slots import Slot, datasets, models
 from steerboard_contracts.specs.tuning import TuningName
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.wording import listed
 
 Reads = Literal["labels", "ends"]

@@ -52,8 +52,8 @@ def write_adapted(folder: Path, tokenizer: Any, common: dict[str, Any]) -> None:
     """`adapted`: an adapter over `policy` that changes its answers."""
     import torch
 
+    from steerboard_contracts.lora import LoraConfig
     from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
-    from steerboard_contracts.training import LoraConfig
     from steerboard_workers.stages.models import adapters
     from steerboard_workers.stages.models.model_io import load_policy
 

@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.lora import LoraConfig
 from steerboard_contracts.methods.sft import SftConfig
-from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages import train
 from steerboard_workers.stages.models.adapters import add_lora, merge
 from steerboard_workers.stages.models.merging import write_merged

@@ -17,6 +17,7 @@ from transformers import (
     Qwen3MoeForCausalLM,
 )
 
+from steerboard_contracts.lora import LoraConfig
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.planning.memory import (
     ModelShape,
@@ -26,7 +27,6 @@ from steerboard_contracts.planning.memory import (
     training_memory,
 )
 from steerboard_contracts.planning.placement_plan import Machines, plan, training_load
-from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages.models.adapters import add_lora
 from steerboard_workers.stages.training.preflight import Way, _goes_together, smaller
 from support.models.llama_shapes import LLAMA_8B, LLAMA_70B

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.online.answer_groups import AnswerGroup
 from steerboard_contracts.online.reward_access import RewardAccess
-from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.batches.order import Order
 from steerboard_workers.alignment.examples import Example, Ids

@@ -13,8 +13,9 @@ from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadRow, EmptySelection
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batches.batch_source import BatchSource, ListSource
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.missing_rewards import rows_without_reward

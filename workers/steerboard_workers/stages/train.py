@@ -15,9 +15,10 @@ from typing import Any
 import torch
 
 from steerboard_contracts.errors import OutOfMemory
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.warnings import (
     fewer_steps,
     full_rate_kept,

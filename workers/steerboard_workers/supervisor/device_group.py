@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
 from steerboard_contracts.fields import Config
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, RoleNodes, assign
 from steerboard_contracts.run_config import stored_config
 from steerboard_contracts.stage.spec import StageSpec
-from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.memory import stage_memory
 
 

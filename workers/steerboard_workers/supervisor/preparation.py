@@ -31,6 +31,7 @@ from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.reward_access import RewardAccess
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.run_config import RunConfig, stored_config
 from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_contracts.run_kinds.gguf import GgufConfig
@@ -38,7 +39,7 @@ from steerboard_contracts.run_kinds.push import PushConfig
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput, StageInput
 from steerboard_contracts.stage.spec import UPLOADED, EngineProcess, Shard, StageSpec
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 
 # For the first rows of a large dataset: they are sorted first.
 _EXPORT_SECONDS = 600

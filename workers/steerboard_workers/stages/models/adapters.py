@@ -25,7 +25,7 @@ from transformers import AutoConfig, GenerationConfig
 from transformers.utils import GENERATION_CONFIG_NAME
 
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.training import LoraConfig
+from steerboard_contracts.lora import LoraConfig
 from steerboard_workers.stages.models.expert_adapters import (
     ExpertAdapter,
     expert_modules,

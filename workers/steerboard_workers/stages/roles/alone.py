@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from accelerate import Accelerator
 
-from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.stages.distributed.strategies import DDPStrategy
 from steerboard_workers.stages.models.model_io import pick_device, pick_dtype
 from steerboard_workers.stages.runtime import Stage

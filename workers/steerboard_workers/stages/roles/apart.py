@@ -6,9 +6,9 @@ import os
 
 import torch
 
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.placement import TOKEN_VARIABLE
 from steerboard_contracts.specs.method import Frozen
-from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.stages.distributed.strategies import Strategy

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages.roles.alone import alone

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
-from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.phases import Phases

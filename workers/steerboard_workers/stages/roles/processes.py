@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from steerboard_contracts.errors import OutOfMemory, SteerboardError
-from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.roles.ray_node import STAGE_VARIABLE
 from steerboard_workers.stages.runtime import EventWriter, Stage, failed

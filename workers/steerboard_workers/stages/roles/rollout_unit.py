@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from steerboard_contracts.training import OnlineConfig
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.engines.live.messages import Draw, Drawn

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 
 from steerboard_contracts.errors import OutOfMemory
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.placement import RoleNodes
-from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.stages.models.model_io import pick_device, pick_dtype
 from steerboard_workers.stages.runtime import Stage
 

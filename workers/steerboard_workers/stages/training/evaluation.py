@@ -6,7 +6,8 @@ import math
 
 import torch
 
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.online_config import OnlineConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.ledger import PhaseTime
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.batches.batching import Batcher

@@ -17,10 +17,11 @@ from pydantic import ValidationError
 
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.planning.memory import ModelShape, TrainingLoad, training_memory
 from steerboard_contracts.planning.placement_plan import beyond
 from steerboard_contracts.stage.events import Fix
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.stages.models.adapters import is_adapter
 from steerboard_workers.stages.models.model_io import read_info

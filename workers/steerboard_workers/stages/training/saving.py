@@ -8,8 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
+from steerboard_contracts.lora import LoraConfig
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
-from steerboard_contracts.training import LoraConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.modules import JointModule
 from steerboard_workers.stages.distributed.strategies import Strategy, unshared
 from steerboard_workers.stages.models.adapters import (

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.online_config import OnlineConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.wording import counted
 from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, BatchSource, digest
 from steerboard_workers.alignment.batches.order import cosine_with_warmup

@@ -13,8 +13,9 @@ import torch
 
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import BadInput, OutOfMemory
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.stage.events import Fix
-from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.alignment.rendering.render import Renderer, answer_room

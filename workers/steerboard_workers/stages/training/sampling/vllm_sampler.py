@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.errors import EngineMissing
+from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.planning.placement_plan import CONTEXT
-from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.engines.live.messages import Draw, Drawn, Start
