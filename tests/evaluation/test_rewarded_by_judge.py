@@ -50,12 +50,13 @@ def by_length(seen: Seen) -> Answer:
     return Answer.json({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage})
 
 
-def judge(world: EvaluationWorld, style: str = "single", **settings: Any) -> None:
+def judge(world: EvaluationWorld, style: str = "single", evaluation: str = "eval", **settings: Any) -> None:
     with transaction(world.sessions) as session:
-        evaluation, endpoint = session.scalars(select(Evaluation)).one(), session.scalars(select(Endpoint)).one()
+        judged = session.scalars(select(Evaluation).where(Evaluation.name == evaluation)).one()
+        endpoint = session.scalars(select(Endpoint)).one()
         kept = JudgeSettings(prompt_price=10.0, completion_price=100.0, **settings).model_dump(mode="json")
         who = {"name": style, "style": style, "model": "gpt-x", "endpoint_id": endpoint.id}
-        session.add(Judge(evaluation_id=evaluation.id, **who, settings=kept, created_by="t"))
+        session.add(Judge(evaluation_id=judged.id, **who, settings=kept, created_by="t"))
 
 
 def body(*judges: dict[str, Any], config_rules: list[dict[str, Any]] | None = None, **config: Any) -> dict[str, Any]:
@@ -110,6 +111,11 @@ def test_a_policy_learns_from_a_judge_and_the_run_has_its_price(world: Evaluatio
     world.supervise()
     assert charted(world, again["id"], "reward_judge") == rewards
     assert len(server.seen) == asked
+    (model,) = [output["label"] for output in world.get(f"runs/{made['id']}")["outputs"] if output["name"] == "model"]
+    world.evaluate("after", {"model": "sft"}, {"model": model})
+    judge(world, "pairwise", evaluation="after")
+    (report,) = world.get("evaluations/after/report")["judges"]
+    assert report["trained"] == [model]
 
 
 def test_a_run_that_would_overspend_fails_and_resumes_with_a_larger_budget(

@@ -39,6 +39,11 @@ class PinnedJudge(Config):
         return self.style in GROUPWISE
 
 
+def judge_identity(endpoint: UUID | str, model: str) -> str:
+    """How lineages name an LLM as the teacher of a policy, next to the content hashes of reward models."""
+    return f"judge {endpoint} {model}"
+
+
 class JudgeReward(Config):
     """What an LLM judge gives an answer, from 0 to 1: its score of 1 to 10, less 1, over 9 (styles `single`, `rubric`);
     or the share of the other answers to the prompt that it ranks lower, ties 1/2 (`multi`, `pairwise`)."""

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.online.answer_groups import InspectGroups, InspectGroupSteps
-from steerboard_contracts.online.judge_reward import MOST_AT_ONCE, JudgeReward, PinnedJudge
+from steerboard_contracts.online.judge_reward import MOST_AT_ONCE, JudgeReward, PinnedJudge, judge_identity
 from steerboard_contracts.online.reward_rules import OutsideReward, RewardRule
 from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.samples import Finite
@@ -39,6 +39,13 @@ def watching_inputs(config: Mapping[str, Any]) -> set[str]:
     them."""
     weights = config.get("reward_weights") or []
     return {name for name, weight in zip(REWARD_MODELS, weights, strict=False) if weight == 0}
+
+
+def teaching_judges(config: Mapping[str, Any]) -> set[str]:
+    """The judges that a stored config learns from, as `judge_identity` names them."""
+    rules = [rule for rule in config.get("rules") or [] if isinstance(rule, Mapping) and rule.get("weight")]
+    pinned = [rule["pinned"]["endpoint"] for rule in rules if rule.get("kind") == "judge" and rule.get("pinned")]
+    return {judge_identity(endpoint["id"], endpoint["model"]) for endpoint in pinned}
 
 
 class RewardedOnlineConfig(OnlineConfig):

@@ -30,7 +30,8 @@ Bools = NDArray[np.bool_]
 class EntrantFacts:
     """An entrant. `known_origin`: its lineage was recorded here from the base model on, so what trained it is known.
 
-    `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers.
+    `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers; and judges
+    that rewarded it, by `judge_identity`.
     `summed_rewards`: what its training data's
     rewards were normalised by, where they were a sum of several.
     """
@@ -151,9 +152,9 @@ class JuryFacts:
 
 @dataclass(frozen=True)
 class JudgeFacts:
-    """`statuses`: how many verdicts of each status, superseded ones under `superseded`. `content_hash`: of a preference
-    model of the registry. `unreadable`: rows of the imported file that were left out; `unordered`: its items with
-    several verdicts that no time orders. `reversed_reviews`: what
+    """`statuses`: how many verdicts of each status, superseded ones under `superseded`. `identity`: content hash of a
+    preference model of the registry, or what `judge_identity` gives of an LLM. `unreadable`: rows of the imported file
+    that were left out; `unordered`: its items with several verdicts that no time orders. `reversed_reviews`: what
     imported reviews of both orders prefer; `one_order`: questions with a review of one order only."""
 
     id: uuid.UUID
@@ -161,7 +162,7 @@ class JudgeFacts:
     style: str
     model: str
     family: str | None
-    content_hash: str | None
+    identity: str | None
     settings: dict[str, Any]
     imported: bool
     state: str

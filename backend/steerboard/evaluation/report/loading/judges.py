@@ -18,6 +18,7 @@ from steerboard.evaluation.report.loading.positions import rows_at
 from steerboard.evaluation.report.loading.verdicts import verdicts_by_judge
 from steerboard.evaluation.tables import Evaluation
 from steerboard.runs.tables import Run
+from steerboard_contracts.online.judge_reward import judge_identity
 
 
 def judges_of(
@@ -55,7 +56,7 @@ def judges_of(
             style=judge.style,
             model=judge.model,
             family=judge.family,
-            content_hash=judge.content_hash,
+            identity=_identity(judge),
             settings=judge.settings,
             imported=judge.imported is not None,
             state=state or ("imported" if judge.imported is not None else "pending"),
@@ -73,6 +74,12 @@ def judges_of(
         )
         for judge, state in judges
     ]
+
+
+def _identity(judge: Judge) -> str | None:
+    if judge.endpoint_id is None:
+        return judge.content_hash
+    return judge_identity(judge.endpoint_id, judge.model)
 
 
 def _tokens(session: Session, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[int | None, int | None]]:

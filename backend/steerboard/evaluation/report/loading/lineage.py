@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from steerboard.datasets.tables import Dataset, RewardSource
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run, RunInput, RunOutput
-from steerboard_contracts.online.rewarded import watching_inputs
+from steerboard_contracts.online.rewarded import teaching_judges, watching_inputs
 
 REWARD_ROLES = ("reward", "preference")
 # Deeper than any pipeline; a guard against a loop in the data.
@@ -24,10 +24,12 @@ Edges = dict[uuid.UUID, set[uuid.UUID]]
 
 @dataclass(frozen=True)
 class Lineage:
-    """`edges`: what went directly into each thing. `models` among all of them, by id."""
+    """`edges`: what went directly into each thing. `models` among all of them, by id; `judges` that rewarded the
+    answers of a run, by its id."""
 
     edges: Edges
     models: dict[uuid.UUID, Model]
+    judges: dict[uuid.UUID, set[str]]
 
     def above(self, start: Iterable[uuid.UUID]) -> set[uuid.UUID]:
         """Ids of these things and of everything that went into them."""
@@ -43,34 +45,40 @@ class Lineage:
 def upstream(session: Session, start: Iterable[uuid.UUID]) -> Lineage:
     """The lineage upstream of models, datasets and runs."""
     models: dict[uuid.UUID, Model] = {}
+    judges: dict[uuid.UUID, set[str]] = {}
     above: Edges = defaultdict(set)
     new = set(start)
     seen = set(new)
     for _ in range(_MOST_GENERATIONS):
         if not new:
             break
-        parents = _parents(session, new, models)
+        parents = _parents(session, new, models, judges)
         for thing, sources in parents.items():
             above[thing] |= sources
         new = set().union(*parents.values()) - seen if parents else set()
         seen |= new
-    return Lineage(above, models)
+    return Lineage(above, models, judges)
 
 
-def reward_models_upstream(session: Session, models: Iterable[Model]) -> dict[uuid.UUID, frozenset[str]]:
-    """The content hashes of all reward models upstream, by model id, as the recorded lineage and the models' own
-    `steerboard.json` name them."""
+def teachers_upstream(session: Session, models: Iterable[Model]) -> dict[uuid.UUID, frozenset[str]]:
+    """All reward models and judges upstream, by model id: content hashes, as the recorded lineage and the models' own
+    `steerboard.json` name them, and what `judge_identity` gives."""
     start = {model.id for model in models}
     lineage = upstream(session, start)
-    known = lineage.models
-    return {
-        id_: frozenset(hash_ for upstream in lineage.above([id_]) & known.keys() for hash_ in _named(known[upstream]))
-        for id_ in start
-    }
+    known, judges = lineage.models, lineage.judges
+    taught: dict[uuid.UUID, frozenset[str]] = {}
+    for id_ in start:
+        above = lineage.above([id_])
+        hashes = {hash_ for model in above & known.keys() for hash_ in _named(known[model])}
+        taught[id_] = frozenset(hashes.union(*(judges[run] for run in above & judges.keys())))
+    return taught
 
 
-def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Model]) -> Edges:
-    """What went directly into models, datasets and runs, whichever of them the ids are of. Fills `known`."""
+def _parents(
+    session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Model], judges: dict[uuid.UUID, set[str]]
+) -> Edges:
+    """What went directly into models, datasets and runs, whichever of them the ids are of. Fills `known` and
+    `judges`."""
     parents: Edges = defaultdict(set)
     for model in session.scalars(select(Model).where(Model.id.in_(things))):
         known[model.id] = model
@@ -101,6 +109,7 @@ def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Mo
         .where(RunInput.run_id.in_(things))
     )
     for id_, name, config, *sources in session.execute(inputs):
+        judges[id_] = teaching_judges(config)
         if name not in watching_inputs(config):
             parents[id_] |= {source for source in sources if source}
     return parents

@@ -22,7 +22,7 @@ from steerboard.evaluation.report.loading.campaigns import campaigns_of
 from steerboard.evaluation.report.loading.costs import entrant_costs
 from steerboard.evaluation.report.loading.judge_facts import juries_of
 from steerboard.evaluation.report.loading.judges import judges_of
-from steerboard.evaluation.report.loading.lineage import reward_models_upstream
+from steerboard.evaluation.report.loading.lineage import teachers_upstream
 from steerboard.evaluation.report.loading.positions import (
     number_columns,
     places_of,
@@ -82,7 +82,7 @@ def _entrants(session: Session, evaluation: Evaluation) -> list[EntrantFacts]:
         .where(Entrant.evaluation_id == evaluation.id)
         .order_by(Entrant.position, Entrant.id)
     ).all()
-    upstream = reward_models_upstream(session, [model for _, model in rows if model is not None])
+    upstream = teachers_upstream(session, [model for _, model in rows if model is not None])
     return [_facts(entrant, model, upstream) for entrant, model in rows]
 
 

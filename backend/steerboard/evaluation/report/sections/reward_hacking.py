@@ -72,7 +72,7 @@ def _row(report: EvaluationReport, entrant: EntrantRow, vs: str) -> HackingRow:
         training = report.rewards
     if not training:
         if entrant.trained_on:
-            return _set(row, None, "it learned from a reward model that does not assess this evaluation")
+            return _set(row, None, "it learned from a judge, or a reward model that does not assess this evaluation")
         if entrant.origin_known:
             return _set(row, False, "it was trained on no reward model's rewards")
         return _set(row, None, "it is unknown what it was trained on, and no reward model assesses this evaluation")

@@ -126,7 +126,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         valid=why is None,
         invalid_because=why,
         invalid_entrants=invalid,
-        trained=[entrant.name for entrant in data.entrants if judge.content_hash in entrant.trained_on],
+        trained=[entrant.name for entrant in data.entrants if judge.identity in entrant.trained_on],
         prompt_tokens=judge.prompt_tokens,
         completion_tokens=judge.completion_tokens,
         comparison=comparison,
@@ -246,7 +246,7 @@ def _warnings(report: JudgeReport, judge: JudgeFacts, half: int) -> list[str]:
     unusable = report.unparsed_rate > report.unparsed_threshold
     if report.trained:
         warnings.append(
-            f"circular: {', '.join(report.trained)} learned from what this preference model prefers, or had answers "
+            f"circular: {', '.join(report.trained)} learned from what this judge prefers, or had answers "
             "chosen by it; look at people and at other judges too"
         )
     if report.verdicts == 0:
