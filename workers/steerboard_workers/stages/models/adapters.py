@@ -26,10 +26,18 @@ from transformers.utils import GENERATION_CONFIG_NAME
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.lora import LoraConfig
+from steerboard_workers.stages.models.adapted_layers import (
+    ADAPTER,
+    HEAD,
+    check,
+    check_merges,
+    inject,
+    lora_layers,
+    peft_config,
+)
 from steerboard_workers.stages.models.expert_adapters import (
     ExpertAdapter,
     expert_modules,
-    expert_parameters,
     plain_name,
     wrappers,
 )
@@ -38,8 +46,6 @@ from steerboard_workers.stages.models.norms import fuse_norms
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 BASE = "base"
-HEAD = "score"
-_NAME = "default"
 # By this bitsandbytes repacks a layer's 4-bit weights on some processors, at the first evaluation. What is packed
 # passes no gradient on, and the layers below would learn nonsense.
 _PACKS = "support_avx512bf16_for_cpu"
@@ -71,7 +77,7 @@ def _adapted(kind: Any, folder: Path, **options: Any) -> Any:
 
     adapter = PeftConfig.from_pretrained(folder)
     whole = tuple(adapter.modules_to_save or ())
-    _inject(model, adapter)
+    inject(model, adapter)
     _fill(model, load_file(folder / WEIGHTS), whole)
     if model.can_generate() and (folder / GENERATION_CONFIG_NAME).is_file():
         model.generation_config = GenerationConfig.from_pretrained(folder)
@@ -117,13 +123,8 @@ def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int, tokens: Sequen
         )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        _inject(model, _peft_config(model, lora, head, tokens))
-    if lora.targets == "experts":
-        _check_all_adapted(model)
-    elif lora.merge:
-        _check_no_expert(model)
-    if lora.merge:
-        _check_merges(model)
+        inject(model, peft_config(model, lora, head, tokens))
+    check(model, lora)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_adapted(name) or (head and name == f"{HEAD}.weight"))
     for layer in model.modules():
@@ -146,7 +147,7 @@ def keep_bf16(model: Any) -> None:
 
 def leave_casts_to_autocast(model: Any) -> None:
     """Peft's adapters take their input to float32, from which autocast takes it back: a third of their time."""
-    for _, layer in _layers(model):
+    for _, layer in lora_layers(model):
         layer.cast_input_dtype_enabled = False
 
 
@@ -158,9 +159,9 @@ def is_adapted(name: str) -> bool:
 def merge(model: Any) -> None:
     """Fold the adapters into the weights; what is left is a plain model, all of which can learn. Raises `BadInput`
     (`no_lora_targets`)."""
-    _check_merges(model)
+    check_merges(model)
     nested = {name for name, _ in wrappers(model) if name != plain_name(name)}
-    for name, layer in _layers(model):
+    for name, layer in lora_layers(model):
         layer.merge()
         if name in nested:
             continue
@@ -194,7 +195,7 @@ def merged_weights(
             layer, _, what = name.rpartition(_TOKEN_BASE)
             if what == "weight":
                 tensor = tensor.clone()
-                tensor[list(tokens)] = weights[f"{layer}{_ROWS}{_NAME}"].to(tensor.dtype)
+                tensor[list(tokens)] = weights[f"{layer}{_ROWS}{ADAPTER}"].to(tensor.dtype)
             plain[f"{layer}.{what}"] = tensor
             continue
         if ".base_layer." not in name or any(name.startswith(f"{adapter.layer}.") for adapter in experts):
@@ -202,10 +203,10 @@ def merged_weights(
             continue
         layer, _, what = name.rpartition(".base_layer.")
         if what == "weight":
-            a, b = (weights[f"{layer}.lora_{x}.{_NAME}.weight"].float() for x in "AB")
+            a, b = (weights[f"{layer}.lora_{x}.{ADAPTER}.weight"].float() for x in "AB")
             tensor = tensor.float() + (b @ a) * lora.scale
             if lora.dora:
-                norms = weights[f"{layer}{_NORMS}{_NAME}.weight"].float()
+                norms = weights[f"{layer}{_NORMS}{ADAPTER}.weight"].float()
                 tensor = tensor * (norms / tensor.norm(dim=1))[:, None]
         plain[f"{layer}.{what}"] = tensor
     return plain
@@ -234,7 +235,7 @@ def write_adapter(
     folder: Path, model: Any, trained: dict[str, Tensor], lora: LoraConfig, head: bool, tokens: Sequence[int] = ()
 ) -> None:
     """peft's two files."""
-    config = _peft_config(model, lora, head, tokens)
+    config = peft_config(model, lora, head, tokens)
     config.base_model_name_or_path = BASE
     config.inference_mode = True
     config.save_pretrained(folder)
@@ -270,110 +271,6 @@ def trains_tokens(folder: Path) -> bool:
     return bool(json.loads((folder / CONFIG).read_bytes()).get("trainable_token_indices"))
 
 
-def _peft_config(model: Any, lora: LoraConfig, head: bool, tokens: Sequence[int]) -> Any:
-    from peft import LoraConfig as PeftConfig
-
-    return PeftConfig(
-        r=lora.rank,
-        lora_alpha=lora.alpha,
-        lora_dropout=lora.dropout,
-        use_rslora=lora.rslora,
-        use_dora=lora.dora,
-        target_modules=_targets(model, lora),
-        target_parameters=_of_experts(model) if lora.targets == "experts" else None,
-        modules_to_save=[HEAD] if head else None,
-        trainable_token_indices={name: list(tokens) for name in _vocabularies(model)} if tokens else None,
-        task_type="SEQ_CLS" if head else "CAUSAL_LM",
-    )
-
-
-def _vocabularies(model: Any) -> list[str]:
-    """Names of the embeddings and of the LM head. Of two that are tied, peft trains the rows once."""
-    ends = (model.get_input_embeddings(), model.get_output_embeddings())
-    return [name for name, layer in model.named_modules() if any(layer is end for end in ends)]
-
-
-def _targets(model: Any, lora: LoraConfig) -> list[str]:
-    """Last names of the decoder's linear layers, or of those of its attention only."""
-    wrapped = {name for name, _ in wrappers(model)}
-    targets = {_last(name) for name, _ in _layers(model) if name not in wrapped}  # of adapters that are in it already
-    if not targets:
-        linear = (name for name, layer in model.base_model.named_modules() if _is_product(layer))
-        targets = {_last(name) for name in linear if lora.targets != "attention" or _of_attention(name)}
-    if not targets:
-        raise _not_adaptable(model, "it has no linear layers")
-    return sorted(targets)
-
-
-def _of_experts(model: Any) -> list[str]:
-    names = expert_parameters(model)
-    if not names:
-        raise _not_adaptable(model, "it has no experts whose weights are one parameter of a layer")
-    return names
-
-
-def _check_all_adapted(model: Any) -> None:
-    """Raises `BadInput` for architectures where peft reads names of linear layers as those of experts, and leaves these
-    layers out."""
-    linear = (name for name, layer in model.base_model.named_modules() if _is_product(layer))
-    left = next((name for name in linear if ".lora_" not in name and _last(name) != "base_layer"), None)
-    if left is not None:
-        raise _not_adaptable(model, f"peft adapts its experts in the place of {left}")
-
-
-def _check_no_expert(model: Any) -> None:
-    name = next((name for name, _ in wrappers(model)), None)
-    if name is not None:
-        raise _not_adaptable(model, f"{name} is not a linear layer, but all experts of one")
-
-
-def _check_merges(model: Any) -> None:
-    experts = {name for name, _ in wrappers(model)}
-    layers = ((name, layer) for name, layer in _layers(model) if name not in experts)
-    odd = next((name for name, layer in layers if not isinstance(layer.get_base_layer(), nn.Linear)), None)
-    if odd is not None:
-        raise _not_adaptable(model, f"{odd} is not a linear layer, so its adapter cannot be merged")
-
-
-def _not_adaptable(model: Any, why: str) -> BadInput:
-    return BadInput(
-        f"LoRA cannot adapt {type(model).__name__}: {why}",
-        code="no_lora_targets",
-        hint="Train it without lora, or with lora.targets: attention.",
-    )
-
-
-def _is_product(layer: nn.Module) -> bool:
-    """A linear layer, plain or quantised, but no router that an architecture derives from one and returns more from."""
-    own = type(layer).__module__.startswith("transformers.models.") and type(layer).forward is not nn.Linear.forward
-    return isinstance(layer, nn.Linear) and not own
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _of_attention(name: str) -> bool:
-    return "att" in _last(name.rpartition(".")[0])
-
-
-def _inject(model: Any, config: Any) -> None:
-    from peft import inject_adapter_in_model
-
-    config.modules_to_save = None  # the head is trained in place; peft would keep a copy of it
-    config.inference_mode = False
-    try:
-        inject_adapter_in_model(config, model, adapter_name=_NAME)
-    except (ValueError, TypeError) as error:
-        raise _not_adaptable(model, str(error).splitlines()[0][:300]) from error
-
-
-def _layers(model: Any) -> list[tuple[str, Any]]:
-    from peft.tuners.lora import LoraLayer
-
-    return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, LoraLayer)]
-
-
 def _token_layers(model: Any) -> list[tuple[str, Any]]:
     from peft.utils.other import TrainableTokensWrapper
 
@@ -401,5 +298,5 @@ def _fill(model: Any, tensors: dict[str, Tensor], whole: tuple[str, ...]) -> Non
 
 def _file_name(name: str) -> str:
     if _NORMS in name:
-        name = name.removesuffix(f".{_NAME}.weight")
-    return _PREFIX + name.replace(f".{_NAME}.", ".").removesuffix(f".{_NAME}")
+        name = name.removesuffix(f".{ADAPTER}.weight")
+    return _PREFIX + name.replace(f".{ADAPTER}.", ".").removesuffix(f".{ADAPTER}")

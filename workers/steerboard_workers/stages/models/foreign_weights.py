@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from steerboard_contracts.errors import BadModel
 from steerboard_workers.alignment.rendering.templates import Template
-from steerboard_workers.stages.models.adapters import HEAD
+from steerboard_workers.stages.models.adapted_layers import HEAD
 from steerboard_workers.stages.models.foreign import its_own_fault, read_json
 from steerboard_workers.stages.models.model_io import read_info, save_weights
 
