@@ -50,7 +50,8 @@ def test_a_reward_model_of_weight_0_that_cannot_score_an_answer_changes_its_own_
     passes = Given(reward=[1.0, 2.0, 3.0, 4.0], reward_2=[NAN, 1.0, NAN, 5.0])
     scores = scored(answers_of(*"abcd"), passes, reward_weights=[1, 0], max_unscored=0)
     assert scores.total.tolist() == [1, 2, 3, 4]
-    assert scores.metrics() == {"reward": 2.5, "reward_model": 2.5, "reward_model_2": 3.0, "unscored": 0.0}
+    figures = {"reward": 2.5, "reward_model": 2.5, "reward_model_2": 3.0, "independent_reward": 3.0, "unscored": 0.0}
+    assert scores.metrics() == figures
 
 
 def test_a_pattern_that_never_ends_fails_with_the_answer_and_not_the_machine():
