@@ -19,6 +19,7 @@ ConversionName = Literal[
     "all_responses",
     "prompts_only",
     "pinned_rewards",
+    "verdict_prompts",
 ]
 
 
@@ -33,6 +34,7 @@ class Way(NamedTuple):
 WAYS = (
     Way("chosen_responses", "preferences", "instructions"),
     Way("thumbs_from_pairs", "preferences", "unpaired"),
+    Way("verdict_prompts", "preferences", "prompts"),
     Way("desirable_responses", "unpaired", "instructions"),
     Way("pairs_from_thumbs", "unpaired", "preferences"),
     Way("pairs_from_ranks", "labelled", "preferences"),
@@ -46,6 +48,10 @@ WAYS = (
     Way("prompts_only", "unpaired", "prompts"),
     Way("prompts_only", "labelled", "prompts"),
 )
+
+
+# Their rows are of the training split, and stay there whatever their new prompts are.
+TRAINING_ONLY = frozenset[ConversionName]({"verdict_prompts"})
 
 
 def how_to_convert(dataset: str, kind: str | None, wanted: Collection[str]) -> str | None:

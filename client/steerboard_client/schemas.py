@@ -833,6 +833,7 @@ class ConversionCreate(Schema):
         "all_responses",
         "prompts_only",
         "pinned_rewards",
+        "verdict_prompts",
     ]
     name: Annotated[
         str | None,
@@ -5328,6 +5329,7 @@ class Way(Schema):
             "all_responses",
             "prompts_only",
             "pinned_rewards",
+            "verdict_prompts",
         ]
         | None,
         Field(description="Null: none is needed."),
@@ -5350,6 +5352,8 @@ class Way(Schema):
                 "at_mean",
                 "repeated",
                 "no_reward",
+                "held_out",
+                "no_dialogue",
             ],
             int,
         ],

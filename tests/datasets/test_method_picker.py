@@ -18,6 +18,7 @@ from steerboard.datasets.service import register_rows
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import transaction
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.judge_prompts import fastchat_prompts
 from steerboard_contracts.methods import methods
 from steerboard_contracts.samples import SampleKind
 from steerboard_workers.alignment.methods import training_of
@@ -127,6 +128,7 @@ def test_every_way_that_is_offered_gives_each_method_the_rows_that_were_counted(
         "thumbs_from_scores",
         "all_responses",
         "prompts_only",
+        "verdict_prompts",
     }
 
 
@@ -150,6 +152,33 @@ def test_pairs_come_of_ranks_and_name_their_rows(picker: Picker) -> None:
     assert first["extra"] == {"from_row": 1, "from_rejected_row": 0}
     kept = picker.client.delete(f"{BASE}/scored")
     assert kept.json()["code"] == "in_use"
+
+
+def test_verdicts_are_asked_in_both_orders_of_training_pairs_alone(picker: Picker) -> None:
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Bread?"},
+        {"role": "assistant", "content": "Rye."},
+        {"role": "user", "content": "Why?"},
+    ]
+    odd = [{"role": "assistant", "content": "Well?"}, {"role": "user", "content": "Why?"}]
+    rows = [{"prompt": prompt, "chosen": "It keeps.", "rejected": "So."} for prompt in (turns, odd)]
+    picker.dataset("preferences", rows, "talks", 1e-9)
+    made = picker.convert("talks", "verdict_prompts")
+    assert (made["rows"], made["held_out_rows"], made["origin"]["lost"]) == (2, 0, {"no_dialogue": 1})
+    first, second = (row["sample"] for row in picker.client.get(f"{BASE}/{made['name']}/samples").json()["items"])
+    assert [first["reference"], second["reference"]] == ["A", "B"]
+    questions = ["Be brief.\n\nBread?", "Why?"]
+    system, user = fastchat_prompts.pairwise(questions, ["Rye.", "It keeps."], ["Rye.", "So."], None)
+    assert [turn["content"] for turn in first["prompt"]] == [system, user]
+    _, user = fastchat_prompts.pairwise(questions, ["Rye.", "So."], ["Rye.", "It keeps."], None)
+    assert second["prompt"][1]["content"] == user
+    # Two orders of one pair are two prompts, which would be split apart.
+    way = next(way for way in picker.methods("pairs")["grpo"]["ways"] if way["conversion"] == "verdict_prompts")
+    held_out = way["lost_by"]["held_out"]
+    assert held_out > 0
+    assert way["rows"] == way["train"] == 2 * (len(PAIRS) - way["lost"])
+    assert way["held_out"] == 0
 
 
 def test_a_method_that_does_not_fit_has_a_reason(picker: Picker) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from steerboard.evaluation.judges import styles
 from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, JudgeInputs
-from steerboard.evaluation.judges.prompts import fastchat_prompts
 from steerboard.evaluation.judges.requests import Question, key_of, outcomes, request_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.registry.endpoints.chat import Completion
+from steerboard_contracts.judge_prompts import fastchat_prompts
 
 TEMPLATES = Path(__file__).parents[3] / "shared" / "data" / "fastchat" / "judge_prompts.jsonl"
 NAMES = ("dt", "ppo", "sft")

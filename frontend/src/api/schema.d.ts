@@ -6776,7 +6776,7 @@ export interface components {
              * Conversion
              * @enum {string}
              */
-            conversion: "chosen_responses" | "thumbs_from_pairs" | "desirable_responses" | "pairs_from_thumbs" | "pairs_from_ranks" | "best_against_worst" | "best_responses" | "thumbs_from_scores" | "all_responses" | "prompts_only" | "pinned_rewards";
+            conversion: "chosen_responses" | "thumbs_from_pairs" | "desirable_responses" | "pairs_from_thumbs" | "pairs_from_ranks" | "best_against_worst" | "best_responses" | "thumbs_from_scores" | "all_responses" | "prompts_only" | "pinned_rewards" | "verdict_prompts";
             /**
              * Name
              * @description Name of the new dataset. Null: DATASET-CONVERSION-N, N counting them.
@@ -16560,7 +16560,7 @@ export interface components {
              * Conversion
              * @description Null: none is needed.
              */
-            conversion: ("chosen_responses" | "thumbs_from_pairs" | "desirable_responses" | "pairs_from_thumbs" | "pairs_from_ranks" | "best_against_worst" | "best_responses" | "thumbs_from_scores" | "all_responses" | "prompts_only" | "pinned_rewards") | null;
+            conversion: ("chosen_responses" | "thumbs_from_pairs" | "desirable_responses" | "pairs_from_thumbs" | "pairs_from_ranks" | "best_against_worst" | "best_responses" | "thumbs_from_scores" | "all_responses" | "prompts_only" | "pinned_rewards" | "verdict_prompts") | null;
             /**
              * Gained
              * @description New rows beyond one for each row that is used.

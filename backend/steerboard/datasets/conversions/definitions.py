@@ -19,6 +19,7 @@ from steerboard.datasets.conversions.plans import (
     prompts_only,
     thumbs_from_pairs,
     thumbs_from_scores,
+    verdict_prompts,
 )
 from steerboard_contracts.conversions import WAYS, ConversionName, Way
 from steerboard_contracts.samples import SampleKind
@@ -58,6 +59,12 @@ _ABOUT: Mapping[ConversionName, tuple[str, str, Callable[[Sequence[Fact]], Plan]
         "Thumbs from pairs",
         "The chosen answer is desirable, the rejected one is not.",
         thumbs_from_pairs,
+    ),
+    "verdict_prompts": (
+        "Verdicts on pairs",
+        "Each pair asks in both orders which answer is better; the reference is its letter. Held-out pairs are left "
+        "out, to calibrate the judge that learns from these.",
+        verdict_prompts,
     ),
     "desirable_responses": (
         "Desirable answers as responses",

@@ -12,13 +12,15 @@ from sqlalchemy.orm import Session
 from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.rows.exporting import stored_rows
 from steerboard.datasets.tables import Dataset, Reward, RewardSource
+from steerboard_contracts.judge_prompts.verdict_prompts import is_dialogue
 
 # The identity of one answered prompt: its group where answers have one, or else its hash.
 PromptKey = tuple[str, int]
 
 
 class Fact(NamedTuple):
-    """`answer`: a hash of the response, or of the chosen one, for telling equal ones in this pass. `equal_sides`: of a
+    """`dialogue`: whether user and assistant alternate in the prompt, in plain text, after at most one system turn.
+    `answer`: a hash of the response, or of the chosen one, for telling equal ones in this pass. `equal_sides`: of a
     pair, without regard to the space around them."""
 
     row: int
@@ -29,6 +31,7 @@ class Fact(NamedTuple):
     equal_sides: bool = False
     desirable: bool | None = None
     reward: float | None = None
+    dialogue: bool = True
 
 
 def read_facts(session: Session, dataset: Dataset) -> list[Fact]:
@@ -51,6 +54,7 @@ def _fact(row: int, hash64: int, held_out: bool, sample: Mapping[str, Any], rewa
         chosen is not None and rejected is not None and chosen.strip() == rejected.strip(),
         sample.get("desirable"),
         reward,
+        is_dialogue(sample["prompt"]),
     )
 
 

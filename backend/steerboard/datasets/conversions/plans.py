@@ -22,18 +22,21 @@ Lost = Literal[
     "at_mean",
     "repeated",
     "no_reward",
+    "held_out",
+    "no_dialogue",
 ]
 
 
 class Made(NamedTuple):
     """One new row. `rows`: the row it is taken from, or those of the chosen and the rejected answer. `side`: which
-    answer of a pair it is."""
+    answer of a pair it is. `verdict`: the letter of the chosen answer, where the row asks which of two is better."""
 
     rows: tuple[int, ...]
     first: Fact
     side: Literal["chosen", "rejected"] | None = None
     desirable: bool | None = None
     margin: float | None = None
+    verdict: Literal["A", "B"] | None = None
 
 
 @dataclass
@@ -72,6 +75,18 @@ def thumbs_from_pairs(facts: Sequence[Fact]) -> Plan:
             continue
         plan.made.append(Made((fact.row,), fact, side="chosen", desirable=True))
         plan.made.append(Made((fact.row,), fact, side="rejected", desirable=False))
+    return plan
+
+
+def verdict_prompts(facts: Sequence[Fact]) -> Plan:
+    """Which of the answers is better, asked in both orders. Held-out pairs are left out: as prompts of their own, the
+    two orders of a pair could be on both sides of the split."""
+    plan = Plan()
+    for fact in facts:
+        if fact.held_out or fact.equal_sides or not fact.dialogue:
+            plan.lost["held_out" if fact.held_out else "equal_sides" if fact.equal_sides else "no_dialogue"] += 1
+            continue
+        plan.made += [Made((fact.row,), fact, verdict="A"), Made((fact.row,), fact, verdict="B")]
     return plan
 
 

@@ -27,7 +27,9 @@ from steerboard.datasets.versions import next_version
 from steerboard.platform.names import check_name
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import create_file
+from steerboard_contracts.conversions import TRAINING_ONLY
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.judge_prompts.verdict_prompts import verdict_prompt
 from steerboard_contracts.samples import GROUP_FIELDS, SampleKind, validate_sample
 
 _ROWS_AT_ONCE = 500
@@ -51,7 +53,7 @@ def convert(session: Session, project: Project, dataset: Dataset, given: Convers
             f"{conversion.title.lower()} would produce no rows from {dataset.name!r}",
             hint=f"See which fit and why: steerboard datasets methods {dataset.name}",
         )
-    all_for_training = dataset.origin.get("split") == "train"
+    all_for_training = dataset.origin.get("split") == "train" or conversion.name in TRAINING_ONLY
     making = new_dataset(session, project, name, conversion.gives, hold_out=not all_for_training)
     with session.begin_nested(), making as (made, writer_for):
         writer = _write(session, dataset, conversion, plan, writer_for)
@@ -157,6 +159,9 @@ def _samples(session: Session, dataset: Dataset, rows: Sequence[int]) -> dict[in
 
 def _fields(gives: SampleKind, made: Made, samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
     first = samples[0]
+    if made.verdict is not None:
+        asked = verdict_prompt(first["prompt"], first["chosen"], first["rejected"], made.verdict)
+        return {"prompt": asked, "reference": made.verdict}
     fields: dict[str, Any] = {"prompt": first["prompt"]}
     if gives == "prompts":
         return fields

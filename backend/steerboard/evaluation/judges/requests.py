@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from steerboard.evaluation.judges.prompts.own_prompts import Prompt
 from steerboard.evaluation.judges.verdict_parser import Preference, is_refusal
 from steerboard.registry.endpoints.chat import ChatRequest, Completion
 from steerboard.registry.endpoints.openai_format import request_body
+from steerboard_contracts.judge_prompts.own_prompts import Prompt
 
 
 @dataclass(frozen=True)

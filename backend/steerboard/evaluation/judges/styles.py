@@ -19,12 +19,12 @@ from steerboard.evaluation.judges.judge_inputs import (
     dialogue,
     written_out,
 )
-from steerboard.evaluation.judges.prompts import fastchat_prompts, own_prompts
-from steerboard.evaluation.judges.prompts.own_prompts import Prompt
 from steerboard.evaluation.judges.requests import Place, Question, Reading, request_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.verdict_parser import Preference
 from steerboard.registry.endpoints.chat import ChatRequest, Completion
+from steerboard_contracts.judge_prompts import fastchat_prompts, own_prompts
+from steerboard_contracts.judge_prompts.own_prompts import Prompt
 
 # AlpacaEval asks for one letter; some endpoints put a space or a quotation mark before it.
 _LETTER_TOKENS = 16

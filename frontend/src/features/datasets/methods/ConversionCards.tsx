@@ -17,6 +17,8 @@ const LOST: Record<string, string> = {
   at_mean: "at the mean",
   repeated: "repeated",
   no_reward: "without a reward",
+  held_out: "held out",
+  no_dialogue: "whose prompt is not a plain dialogue",
 };
 
 interface Row {
