@@ -104,6 +104,11 @@ class Message(BaseModel):
     content: TurnText
 
 
+def _absent() -> Any:
+    """Null by default, and left out where it is."""
+    return Field(None, exclude_if=lambda value: value is None)
+
+
 class SampleMessage(BaseModel):
     """One turn of a sample's prompt. An assistant's may call tools, and then needs no text; one of the role `tool` is
     the result of a call, and may be empty. The first turn holds the `tools` that the conversation offers."""
@@ -111,10 +116,10 @@ class SampleMessage(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     role: Literal["system", "user", "assistant", "tool"]
-    tool_calls: Annotated[list[ToolCall], Field(min_length=1, max_length=128)] | None = None
-    tool_call_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    tools: Tools | None = None
+    tool_calls: Annotated[list[ToolCall], Field(min_length=1, max_length=128)] | None = _absent()
+    tool_call_id: Annotated[str, Field(min_length=1, max_length=200)] | None = _absent()
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = _absent()
+    tools: Tools | None = _absent()
     content: Annotated[str, AfterValidator(_clean_text)]
 
     @field_validator("content")

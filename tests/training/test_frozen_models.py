@@ -171,6 +171,7 @@ DECIDES_NO_LOG_PROB = {
     "alignment.rendering.render",
     "alignment.rendering.replies",
     "alignment.rendering.templates",
+    "alignment.rendering.tool_turns",
     "alignment.rollouts",
     "alignment.training_method",
     "phases",

@@ -98,6 +98,7 @@ def test_every_table_that_refers_to_runs_is_emptied_or_asked_before_a_deletion(w
             "run_words",
             "run_exports",
             "fine_tuning_jobs",
+            "reward_judges",
         ),
         *("evaluations", "evaluation_entrants", "evaluation_reward_assessments", "evaluation_judges"),
     }
