@@ -126,6 +126,7 @@ def test_runs_are_compared_by_curves_settings_and_results(page: Page, pipeline: 
     page.reload()
     expect(settings).to_be_visible()
     # The methods of a pipeline, as its report has them.
+    page.goto(f"{page.url}&pipeline=%5B%22{pipeline}%22%5D")
     methods = page.get_by_role("region", name=f"Methods of {pipeline}")
     headline = page.request.get(f"/api/v1/projects/default/pipelines/{pipeline}/report").json()["report"]["headline"]
     expect(methods).to_contain_text(headline["text"])
