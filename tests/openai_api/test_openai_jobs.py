@@ -154,7 +154,7 @@ def test_rows_that_cannot_be_used_fail_the_job_with_their_lines(world: OpenAIWor
     assert job.error is not None
     assert (job.error.code, job.error.param) == ("bad_row", "training_file")
     assert "line 4" in job.error.message
-    assert "calls of tools" in job.error.message
+    assert "a call of a tool without a name" in job.error.message
     events = ours.fine_tuning.jobs.list_events(job.id).data
     assert (events[0].level, events[0].message) == ("error", job.error.message)
     with pytest.raises(openai.ConflictError) as ended:
