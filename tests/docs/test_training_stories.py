@@ -45,7 +45,8 @@ def test_own_data_and_a_folder_go_from_import_to_an_exported_policy(
         file.writelines(json.dumps(pair) + "\n" for pair in PAIRS)
     printed = reader.shell(*blocks)
     assert "Imported hh: 20 preferences" in printed
-    answered = re.findall(r"^(?:<rm_score>|score) ([-\d.]+)", printed, re.MULTILINE)
+    # A base with a chat template is asked in words.
+    answered = re.findall(r'^(-?\d\.\d\d), as "\w+"', printed, re.MULTILINE)
     assert [float(score) for score in answered] == [5.0, 0.0, -5.0], printed
     report = json.loads((reader.folder / "report.json").read_text())
     assert {"sft", "decision_transformer"} <= {row["method"] for row in report["methods"]}
