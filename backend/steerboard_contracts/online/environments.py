@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Config, Count, Positive
+from steerboard_contracts.online.reward_rules import AllowedFile, FileHash
 from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.samples import Finite
 
@@ -19,21 +20,8 @@ class EnvironmentConfig(Config):
     functions do."""
 
     kind: Annotated[Literal["python"], Field(description="What it is: `python`, a class in a file.")] = "python"
-    file: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=1000,
-            description="Path on every worker, below a folder that the operator allows (STEERBOARD_REWARD_ROOTS).",
-        ),
-    ]
-    sha256: Annotated[
-        str,
-        Field(
-            pattern="^[0-9a-f]{64}$",
-            description="Hash of the file, as `sha256sum` prints it: another file by that name is refused.",
-        ),
-    ]
+    file: AllowedFile
+    sha256: FileHash
     max_turns: Annotated[
         int, Field(ge=1, le=MOST_TURNS, description="Answers of a rollout at most. max_new_tokens is of each.")
     ] = 4

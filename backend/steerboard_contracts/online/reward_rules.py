@@ -24,6 +24,21 @@ def _compiles(pattern: str) -> str:
 
 
 Pattern = Annotated[str, Field(min_length=1, max_length=LONGEST_PATTERN), AfterValidator(_compiles)]
+AllowedFile = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        description="Path on every worker, below a folder that the operator allows (STEERBOARD_REWARD_ROOTS).",
+    ),
+]
+FileHash = Annotated[
+    str,
+    Field(
+        pattern="^[0-9a-f]{64}$",
+        description="Hash of the file, as `sha256sum` prints it: another file by that name is refused.",
+    ),
+]
 Weight = Annotated[Finite, Field(description="Factor of the rule's reward; negative to punish.")]
 
 
@@ -68,21 +83,8 @@ class PythonReward(OutsideReward):
     """What `reward(prompts, answers, references)` of a Python file returns: a number for each answer, or None."""
 
     kind: Literal["python"]
-    file: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=1000,
-            description="Path on every worker, below a folder that the operator allows (STEERBOARD_REWARD_ROOTS).",
-        ),
-    ]
-    sha256: Annotated[
-        str,
-        Field(
-            pattern="^[0-9a-f]{64}$",
-            description="Hash of the file, as `sha256sum` prints it: another file by that name is refused.",
-        ),
-    ]
+    file: AllowedFile
+    sha256: FileHash
 
 
 class HttpReward(OutsideReward):

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { changeRule, deleteRule, rulesQuery } from "../../../api/accounts/notices";
 import { OwnersOnly } from "../OwnersOnly";
-import { SwitchedThings } from "../SwitchedThings";
+import { ManagedList } from "../ManagedList";
 import { Deliveries } from "./Deliveries";
 import { RuleCard } from "./RuleCard";
 import { RuleForm } from "./RuleForm";
@@ -24,7 +24,7 @@ function Notices() {
   const shown = rules.data?.find((rule) => rule.name === of);
   if (shown) return <Deliveries project={project} rule={shown} />;
   return (
-    <SwitchedThings
+    <ManagedList
       query={rulesQuery(project)}
       about={`Each rule reports some events of ${project} to a server by webhook, to a Slack channel, or to people by e-mail. If there is no answer, Steerboard tries again for about a day.`}
       label="Notice rules"

@@ -7,7 +7,7 @@ import { When } from "../../../shared/When";
 import { CHANNELS } from "./channels";
 import { DeliveryState } from "./DeliveryState";
 import { ScheduleText } from "./ScheduleText";
-import type { CardActions } from "../SwitchedThings";
+import type { CardActions } from "../ManagedList";
 
 interface Properties extends CardActions {
   project: string;

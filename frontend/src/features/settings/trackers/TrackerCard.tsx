@@ -1,7 +1,7 @@
 import { Badge, Button, Code, Group, Stack, Switch, Text, Title } from "@mantine/core";
 import { KINDS, type Tracker } from "../../../api/accounts/trackers";
 import { When } from "../../../shared/When";
-import type { CardActions } from "../SwitchedThings";
+import type { CardActions } from "../ManagedList";
 
 interface Properties extends CardActions {
   tracker: Tracker;

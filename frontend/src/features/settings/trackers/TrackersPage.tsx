@@ -1,7 +1,7 @@
 import { changeTracker, deleteTracker, trackersQuery } from "../../../api/accounts/trackers";
 import { useProject } from "../../../shared/links";
 import { OwnersOnly } from "../OwnersOnly";
-import { SwitchedThings } from "../SwitchedThings";
+import { ManagedList } from "../ManagedList";
 import { TrackerCard } from "./TrackerCard";
 import { TrackerForm } from "./TrackerForm";
 
@@ -16,7 +16,7 @@ export function TrackersPage() {
 function Trackers() {
   const project = useProject();
   return (
-    <SwitchedThings
+    <ManagedList
       query={trackersQuery(project)}
       about={`Runs of ${project} are exported to each tracker while they run: metrics, settings, results and links. A run never waits for a tracker, and never fails because of one.`}
       label="Trackers"

@@ -1,5 +1,11 @@
 import { Button, Card, Group, Modal, Stack, Text } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient, type UseQueryOptions } from "@tanstack/react-query";
+import {
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type QueryKey,
+  type UseQueryOptions,
+} from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Confirm } from "../../shared/Confirm";
 import { Empty, Failure, Loaded } from "../../shared/Feedback";
@@ -10,9 +16,8 @@ export interface CardActions {
   onDelete: () => void;
 }
 
-interface Properties<Thing> {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as the query library types keys
-  query: UseQueryOptions<Thing[], Error, Thing[], any>;
+interface Properties<Thing, Key extends QueryKey> {
+  query: UseQueryOptions<Thing[], Error, Thing[], Key>;
   about: ReactNode;
   /** The list's name for those who do not see it. */
   label: string;
@@ -27,7 +32,7 @@ interface Properties<Thing> {
 }
 
 /** A list of what can be created, changed, switched off and deleted. */
-export function SwitchedThings<Thing extends { id: string; name: string }>({
+export function ManagedList<Thing extends { id: string; name: string }, Key extends QueryKey>({
   query,
   about,
   label,
@@ -38,7 +43,7 @@ export function SwitchedThings<Thing extends { id: string; name: string }>({
   remove,
   card,
   form,
-}: Properties<Thing>) {
+}: Properties<Thing, Key>) {
   const client = useQueryClient();
   const things = useQuery(query);
   const [shown, setShown] = useState<Thing | "new" | null>(null);
