@@ -7463,6 +7463,20 @@ class RewardBench2Domains(Schema):
     ties: TiesParts | None
 
 
+class RewardJudgeOut(Schema):
+    """
+    `name` is what a rule of the kind `judge` names. `calibration`: the one that decides. `doubt`: why the launch is
+    refused unless the rule has `uncalibrated` or another `min_accuracy`; null where it is not.
+    """
+
+    calibration: SteerboardContractsReportSectionsJudgesCalibration | None
+    doubt: str | None
+    id: UUID
+    model: str
+    name: str
+    style: Literal["single", "rubric", "multi", "pairwise"]
+
+
 class RewardSum(Schema):
     """
     Several rewards added up as in the data that `trained` learned from: the sum of weight times (R - mean) / sd over
@@ -8513,6 +8527,11 @@ class PageModelOut(Schema):
 
 class PageReviewItem(Schema):
     items: list[ReviewItem]
+    next: str | None = None
+
+
+class PageRewardJudgeOut(Schema):
+    items: list[RewardJudgeOut]
     next: str | None = None
 
 

@@ -93,8 +93,13 @@ def test_a_launch_is_refused_until_the_judge_is_calibrated_or_it_says_so(
 def test_a_policy_learns_from_a_judge_and_the_run_has_its_price(world: EvaluationWorld, server: OtherServer) -> None:
     judge(world)
     made = world.post("runs", body({"judge": "eval/single", "uncalibrated": True}, judge_budget=5.0))
+    foreseen = made["warnings"]
     run = world.supervise()
     assert run.state == "succeeded", run.error
+    for warnings in (foreseen, world.get(f"runs/{made['id']}")["warnings"]):
+        (doubt,) = [warning for warning in warnings if warning["code"] == "uncalibrated_judge"]
+        assert doubt["level"] == "serious"
+        assert doubt["message"].startswith("Judge eval/single rewards the answers, but it has not been calibrated")
     rewards = charted(world, made["id"], "reward_judge")
     assert len(rewards) == 3
     assert all(0 <= reward <= 1 for reward in rewards)
@@ -164,3 +169,21 @@ def test_a_judge_ranks_the_answers_of_each_group_and_not_those_that_stand_alone(
     assert charted(world, made["id"], "reward_judge") == pytest.approx([0.5] * 3)
     assert len(server.seen) == 6  # two prompts a step
     assert charted(world, made["id"], "eval_reward_judge") == []
+
+
+def test_judges_that_may_reward_are_found_by_name_with_what_is_doubted(
+    world: EvaluationWorld, server: OtherServer
+) -> None:
+    judge(world)
+    judge(world, "multi")
+    judge(world, "alpaca_eval")  # compares with a baseline
+    found = world.get("reward-judges")["items"]
+    assert [one["name"] for one in found] == ["eval/multi", "eval/single"]
+    assert {one["model"] for one in found} == {"gpt-x"}
+    assert found[0]["calibration"] is None
+    assert found[0]["doubt"].startswith("it has not been calibrated")
+    assert [one["name"] for one in world.get("reward-judges", name="VAL/SIN")["items"]] == ["eval/single"]
+    first = world.get("reward-judges", limit=1)
+    following = world.get("reward-judges", limit=1, cursor=first["next"])
+    assert [one["name"] for one in following["items"]] == ["eval/single"]
+    assert following["next"] is None

@@ -23,6 +23,7 @@ from steerboard.evaluation.ranking.campaigns import api as campaigns
 from steerboard.evaluation.ranking.review import api as ranking_review
 from steerboard.evaluation.report import api as report
 from steerboard.evaluation.report import links_api as report_links
+from steerboard.evaluation.reward_judges import api as reward_judges
 from steerboard.evaluation.rounds import api as rounds
 from steerboard.evaluation.sweeps import api as sweeps
 from steerboard.insights import comments_api, inbox_api, marks_api, models_api, previews_api, search_api, system_api
@@ -71,6 +72,7 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     evaluation_imports.router,
     items.router,
     judges.router,
+    reward_judges.router,
     calibration.router,
     juries.router,
     campaigns.router,

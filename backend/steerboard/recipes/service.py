@@ -20,7 +20,7 @@ from steerboard.recipes.row_checks import refuse_failing
 from steerboard.recipes.sources import Source
 from steerboard.recipes.starting_stage import check_made, read_by, stages_from
 from steerboard.runs.launch.lookup import KnownDataset
-from steerboard.runs.standalone.foreseen import foreseen_warnings
+from steerboard.runs.standalone.foreseen import foreseen_warnings, warn_of
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
 from steerboard_contracts.complaints import did_you_mean
@@ -72,9 +72,8 @@ def start(
             reuse=reuse and stage.reuse if running is None else stage.name not in running,
             created_by=actor,
         )
-        if store is not None and run.state != "succeeded":
-            warnings = foreseen_warnings(session, store, stage.config, inputs, checks.get(stage.name))
-            run.warnings = [warning.model_dump(mode="json") for warning in warnings]
+        if store is not None:
+            warn_of(session, store, run, inputs, checks.get(stage.name))
     if first is not None and running is not None:
         check_made(first, [name for name, run in runs.items() if name not in running and run.state != "succeeded"])
     return pipeline

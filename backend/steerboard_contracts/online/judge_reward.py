@@ -22,7 +22,8 @@ class PinnedJudge(Config):
     """The judge as it was when the run was made: later changes are for other runs. `settings`: `JudgeSettings`.
 
     `accuracy`: the share of known pairs of `calibrated_on` in the right order, and `accuracy_low` the lower end of its
-    95% interval; None for a judge that was never calibrated.
+    95% interval; None for a judge that was never calibrated. `doubt`: why its rewards were allowed by `uncalibrated`
+    alone.
     """
 
     id: UUID
@@ -32,6 +33,7 @@ class PinnedJudge(Config):
     calibrated_on: str | None = None
     accuracy: float | None = None
     accuracy_low: float | None = None
+    doubt: str | None = None
 
     @property
     def groupwise(self) -> bool:
@@ -59,6 +61,7 @@ class JudgeReward(Config):
             max_length=250,
             pattern=r"^[^/\s]+/[^/\s]+$",
             description="`EVALUATION/JUDGE`: a judge of an evaluation of this project, asked at its endpoint.",
+            json_schema_extra={"names": "judge"},
         ),
     ]
     min_accuracy: Annotated[

@@ -162,6 +162,12 @@ class RewardedOnlineConfig(OnlineConfig):
         return any(isinstance(rule, OutsideReward) for rule in self.rules)
 
     @property
+    def doubts(self) -> dict[str, str]:
+        """Why a judge that the policy learns from should not reward answers, by its name; none for calibrated ones."""
+        pinned = {rule.judge: rule.pinned for rule in self.judges.values() if rule.weight and rule.pinned}
+        return {name: judge.doubt for name, judge in pinned.items() if judge.doubt}
+
+    @property
     def judges(self) -> dict[int, JudgeReward]:
         """The judges among the rules, by their place."""
         return {place: rule for place, rule in enumerate(self.rules) if isinstance(rule, JudgeReward)}

@@ -71,6 +71,18 @@ def full_rate_kept(rate: float) -> RunWarning:
     )
 
 
+def doubtful_judges(doubts: Mapping[str, str]) -> RunWarning | None:
+    """`doubts`: why each judge that rewards answers should not do so, by its name."""
+    if not doubts:
+        return None
+    return RunWarning(
+        code="uncalibrated_judge",
+        level="serious",
+        message=" ".join(f"Judge {name} rewards the answers, but {doubt}." for name, doubt in doubts.items())
+        + " Read higher rewards with care until the judge is calibrated on pairs that people have ranked.",
+    )
+
+
 def fewer_steps(limit: int | None, steps: int, epochs: float, *, counted_rows: bool = False) -> RunWarning | None:
     """`limit`: `max_steps`. `steps`: how many the epochs give; with `counted_rows`, as far as that is known before the
     rows are read, of which the run may leave some out."""

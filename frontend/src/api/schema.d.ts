@@ -3790,6 +3790,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/reward-judges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Reward Judges
+         * @description The newest first: judges with an endpoint, of a style that rates or ranks answers without a baseline.
+         */
+        get: operations["list_reward_judges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/run-changes": {
         parameters: {
             query?: never;
@@ -11799,6 +11819,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[RewardJudgeOut] */
+        Page_RewardJudgeOut_: {
+            /** Items */
+            items: components["schemas"]["RewardJudgeOut"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[RewardOut] */
         Page_RewardOut_: {
             /** Items */
@@ -13448,6 +13475,30 @@ export interface components {
             sd: number;
             /** Source */
             source: string;
+        };
+        /**
+         * RewardJudgeOut
+         * @description `name` is what a rule of the kind `judge` names. `calibration`: the one that decides. `doubt`: why the launch is
+         *     refused unless the rule has `uncalibrated` or another `min_accuracy`; null where it is not.
+         */
+        RewardJudgeOut: {
+            calibration: components["schemas"]["steerboard_contracts__report__sections__judges__Calibration"] | null;
+            /** Doubt */
+            doubt: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Model */
+            model: string;
+            /** Name */
+            name: string;
+            /**
+             * Style
+             * @enum {string}
+             */
+            style: "single" | "rubric" | "multi" | "pairwise";
         };
         /**
          * RewardModelSummary
@@ -31446,6 +31497,60 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_reward_judges: {
+        parameters: {
+            query?: {
+                /** @description A part of `EVALUATION/JUDGE`. */
+                name?: string | null;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_RewardJudgeOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

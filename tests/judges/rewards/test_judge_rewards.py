@@ -227,12 +227,14 @@ def test_a_judge_rewards_nothing_before_it_agrees_with_people(world: JudgeWorld)
         pinned(world, sure)
     assert refused.value.code == "judge_not_calibrated"
     assert "steerboard evaluations calibrate e one --dataset PAIRS" in (refused.value.hint or "")
-    assert pinned(world, rule()).pinned.accuracy is None  # type: ignore[union-attr]
+    doubtful = pinned(world, rule()).pinned
+    assert doubtful is not None
+    assert (doubtful.accuracy, doubtful.doubt is None) == (None, False)
     calibrate(world, "one")
     world.work()
     judge = pinned(world, sure).pinned
     assert judge is not None
-    assert (judge.calibrated_on, judge.accuracy, judge.style) == ("pairs", 1.0, "pairwise")
+    assert (judge.calibrated_on, judge.accuracy, judge.style, judge.doubt) == ("pairs", 1.0, "pairwise", None)
     assert judge.accuracy_low == pytest.approx(0.8389, abs=1e-3)
     with pytest.raises(JudgeNotCalibrated, match="has to be at least 90%"):
         pinned(world, rule(uncalibrated=False, min_accuracy=0.9))

@@ -15,11 +15,13 @@ from typing import Any
 import torch
 
 from steerboard_contracts.errors import OutOfMemory
+from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.online_config import OnlineConfig
 from steerboard_contracts.stage.events import Paused, Prepared, Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.warnings import (
+    doubtful_judges,
     fewer_steps,
     full_rate_kept,
     mixture_warnings,
@@ -213,6 +215,9 @@ def _report_prepared(stage: Stage, opened: Opened, source: BatchSource) -> Prepa
     warnings += {warning.message: warning for data in read for warning in data.warnings}.values()
     if config.keeps_full_rate:
         warnings.append(full_rate_kept(config.lr))
+    doubtful = doubtful_judges(config.doubts) if isinstance(config, RewardedOnlineConfig) else None
+    if doubtful is not None:
+        warnings.append(doubtful)
     device = pick_device(stage.spec.device)
     if pick_dtype(config.precision, device) is torch.bfloat16 and not multiplies_bf16(device):
         warnings.append(no_native_bf16())

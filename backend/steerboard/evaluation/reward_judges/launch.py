@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
@@ -36,15 +38,15 @@ def reward_judge(session: Session, project: Project, rule: JudgeReward) -> Pinne
         raise BadInput(error.detail, code="unknown_judge", hint="Name it as `EVALUATION/JUDGE`.") from error
     endpoint = _endpoint_of(session, judge)
     calibrations = calibrations_of(session, project.id, [judge])[judge.id]
-    lacking = uncalibrated({**judge.settings, "calibration_threshold": rule.min_accuracy}, calibrations)
-    if lacking is not None and not rule.uncalibrated:
+    doubt = doubt_about(judge, calibrations, rule.min_accuracy)
+    if doubt is not None and not rule.uncalibrated:
         raise JudgeNotCalibrated(
-            f"judge `{rule.judge}` may not reward answers: {lacking}",
+            f"judge `{rule.judge}` may not reward answers: {doubt}",
             hint="Calibrate it on pairs that people have ranked (`steerboard evaluations calibrate "
             f"{evaluation} {name} --dataset PAIRS`), lower `min_accuracy`, or set `uncalibrated: true` to "
             "train on it all the same",
         )
-    worst = _worst(calibrations)
+    worst = worst_of(calibrations)
     return PinnedJudge.model_validate(
         {
             "id": judge.id,
@@ -54,6 +56,7 @@ def reward_judge(session: Session, project: Project, rule: JudgeReward) -> Pinne
             "calibrated_on": worst.dataset if worst else None,
             "accuracy": worst.accuracy.value if worst else None,
             "accuracy_low": worst.accuracy.low if worst else None,
+            "doubt": doubt,
         }
     )
 
@@ -78,7 +81,12 @@ def _endpoint_of(session: Session, judge: Judge) -> Endpoint:
     return endpoint
 
 
-def _worst(calibrations: list[Calibration]) -> Calibration | None:
+def doubt_about(judge: Judge, calibrations: Sequence[Calibration], min_accuracy: float) -> str | None:
+    """Why the judge should not reward answers; None where it agrees with people often enough."""
+    return uncalibrated({**judge.settings, "calibration_threshold": min_accuracy}, calibrations)
+
+
+def worst_of(calibrations: Sequence[Calibration]) -> Calibration | None:
     """The calibration that decides: the one with the lowest interval."""
     known = [each for each in calibrations if each.accuracy.low is not None]
     return min(known, key=lambda each: each.accuracy.low or 0.0, default=None)

@@ -13,11 +13,14 @@ from steerboard.registry.architecture import architecture_of
 from steerboard.registry.tables import Model
 from steerboard.runs.schemas.runs import RowCheck
 from steerboard.runs.state.lifecycle import InputRef
+from steerboard.runs.tables import Run
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.run_config import RunConfig
+from steerboard_contracts.online.rewarded import RewardedOnlineConfig
+from steerboard_contracts.run_config import RunConfig, stored_config
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.warnings import (
     RunWarning,
+    doubtful_judges,
     experts_of,
     fewer_steps,
     full_rate_kept,
@@ -43,6 +46,8 @@ def foreseen_warnings(
         architecture = architecture_of(session, store, model)
         warnings += _of_mixture(architecture, config) if architecture else []
     warnings += [full_rate_kept(config.lr)] if config.keeps_full_rate else []
+    doubtful = doubtful_judges(config.doubts) if isinstance(config, RewardedOnlineConfig) else None
+    warnings += [doubtful] if doubtful else []
     if isinstance(data, Dataset):
         halves = 2 if needed_method(config.method).splits_pairs and data.kind == "preferences" else 1
         most = config.most_steps((data.rows - data.held_out_rows) * halves)
@@ -50,6 +55,15 @@ def foreseen_warnings(
         warnings += [ends_early] if ends_early else []
     warnings += [check.warning] if check and check.warning else []
     return warnings
+
+
+def warn_of(
+    session: Session, store: ArtifactStore, run: Run, refs: Mapping[str, InputRef], check: RowCheck | None
+) -> None:
+    """Gives a new run the warnings that are foreseen, by its config as it was stored: with its judges."""
+    if run.state != "succeeded":
+        warnings = foreseen_warnings(session, store, stored_config(run.config), refs, check)
+        run.warnings = [warning.model_dump(mode="json") for warning in warnings]
 
 
 def _of_mixture(architecture: Mapping[str, Any], config: TrainingConfig) -> list[RunWarning]:

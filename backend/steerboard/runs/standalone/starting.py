@@ -10,7 +10,7 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs.inputs import resolve
 from steerboard.runs.schemas.requests import RunClone, RunCreate
 from steerboard.runs.standalone.checks import checked
-from steerboard.runs.standalone.foreseen import foreseen_warnings
+from steerboard.runs.standalone.foreseen import warn_of
 from steerboard.runs.standalone.outside_models import brought_in
 from steerboard.runs.standalone.row_checks import refuse_failing
 from steerboard.runs.state.lifecycle import create_run
@@ -42,9 +42,8 @@ def start_run(
         reuse=request.reuse,
         created_by=actor,
     )
-    if store is not None and run.state != "succeeded":
-        warnings = foreseen_warnings(session, store, config, refs, check)
-        run.warnings = [warning.model_dump(mode="json") for warning in warnings]
+    if store is not None:
+        warn_of(session, store, run, refs, check)
         session.flush()
     return run
 

@@ -2,6 +2,7 @@ import { Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/cor
 import { faultsIn } from "../../shared/forms/faults";
 import type { Field } from "../../shared/forms/schemaFields";
 import { show } from "../../shared/forms/valueText";
+import { JudgeSelect } from "./JudgeSelect";
 import { type FieldsProperties, ListField } from "./ListField";
 import { WithCode } from "../../shared/text/WithCode";
 
@@ -98,6 +99,8 @@ function OneField({
       />
     );
   }
+  if (field.names === "judge")
+    return <JudgeSelect {...common} inputWrapperOrder={ORDER} value={text} onChange={onChange} />;
   return (
     <TextInput
       {...common}

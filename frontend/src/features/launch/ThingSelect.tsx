@@ -159,7 +159,7 @@ export function ThingSelect({
 }
 
 /** What matches the text; everything once one of them is chosen, so that another can be. */
-const matching: OptionsFilter = ({ options, search }) => {
+export const matching: OptionsFilter = ({ options, search }) => {
   const items = options as ComboboxItem[];
   const text = search.trim().toLowerCase();
   if (items.some((item) => item.value === search)) return items;

@@ -17,6 +17,8 @@ export interface Field {
   group?: string;
   /** This one holds others and may be absent: a switch. */
   optionalGroup?: boolean;
+  /** The field names one of these. */
+  names?: "judge";
   /** What an item of a list may be. */
   items?: ItemKind[];
 }
@@ -41,6 +43,7 @@ interface Node {
   default?: unknown;
   description?: string;
   source?: string;
+  names?: "judge";
   minimum?: number;
   maximum?: number;
   exclusiveMinimum?: number;
@@ -84,6 +87,7 @@ function fieldsIn(holder: Node, root: Node, group?: string): Field[] {
         minimum: bounds.minimum ?? bounds.exclusiveMinimum,
         maximum: bounds.maximum ?? bounds.exclusiveMaximum,
         ...(group ? { group } : {}),
+        ...(node.names ? { names: node.names } : {}),
       };
       const items = only?.type === "array" && only.items ? itemKinds(only.items, root) : undefined;
       if (items) return [{ ...field, type: "list" as const, items }];
