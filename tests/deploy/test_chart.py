@@ -18,7 +18,7 @@ from sqlalchemy import Engine, text
 from steerboard.platform.security import production
 from steerboard.platform.settings import Settings
 from steerboard_workers.supervisor.device_group import DeviceGroup
-from steerboard_workers.worker import parse_devices
+from steerboard_workers.worker_process import parse_devices
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "helm" / "steerboard"

@@ -18,7 +18,7 @@ from steerboard_workers.supervisor import allocation
 from steerboard_workers.supervisor.failure_diagnosis import failure_of
 from steerboard_workers.supervisor.process import StageProcess, environment
 from steerboard_workers.supervisor.progress_log import Journal
-from steerboard_workers.worker import parse_devices
+from steerboard_workers.worker_process import parse_devices
 
 DONE = Succeeded(outputs=[])
 

@@ -18,7 +18,7 @@ from steerboard.playground.claims import POOL, Claim
 from steerboard_workers import registration
 from steerboard_workers.gpus import GpuWatch
 from steerboard_workers.liveness import say_alive
-from steerboard_workers.worker import shown_name, survive
+from steerboard_workers.worker_process import shown_name, survive
 
 # People wait for an answer: they must not wait long for a worker that is dead.
 _LONGEST_LEASE = 10.0

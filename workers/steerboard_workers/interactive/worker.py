@@ -27,7 +27,7 @@ from steerboard.playground import claims
 from steerboard.playground.claims import CHANNEL, POOL
 from steerboard_workers.interactive.leases import LeaseHolder
 from steerboard_workers.interactive.serving import Serving
-from steerboard_workers.worker import NO_SERVERS, begin, find_servers, parse_devices, survive, worker_engine
+from steerboard_workers.worker_process import NO_SERVERS, begin, find_servers, parse_devices, survive, worker_engine
 
 log = logging.getLogger("steerboard.interactive")
 
