@@ -78,3 +78,15 @@ def test_one_click_calibrates_on_the_only_known_pairs(page: Page) -> None:
     expect(card.get_by_role("status")).to_have_text("Asked about calibration-known")
     card.get_by_role("link", name="calibration-known").click()
     expect(page.get_by_role("region", name="Judge asked")).to_be_visible()
+
+
+def test_a_judge_that_rewards_answers_is_chosen_with_what_is_known_of_it(page: Page) -> None:
+    page.goto("/p/default/launch/grpo")
+    page.get_by_role("button", name="Add to rules").click()
+    page.get_by_role("combobox", name="Kind of rules 1").click()
+    page.get_by_role("option", name="judge", exact=True).click()
+    judge = page.get_by_role("group", name="rules 1").get_by_placeholder("EVALUATION/JUDGE")
+    judge.fill("ask")
+    page.get_by_role("option", name="weighed/asked").click()
+    expect(judge).to_have_value("weighed/asked")
+    expect(page.get_by_role("group", name="rules 1")).to_contain_text("not calibrated")

@@ -53,7 +53,7 @@ def list_reward_judges(
         select(Judge)
         .join(Evaluation, Evaluation.id == Judge.evaluation_id)
         .where(Evaluation.project_id == project)
-        .where(Judge.endpoint_id.is_not(None), Judge.imported.is_(None), Judge.style.in_((*ALONE, *GROUPWISE)))
+        .where(Judge.endpoint_id.is_not(None), Judge.style.in_((*ALONE, *GROUPWISE)))
     )
     if name:
         statement = statement.where(full_name.icontains(name, autoescape=True))
