@@ -47,6 +47,7 @@ WAYS = (
     Way("prompts_only", "preferences", "prompts"),
     Way("prompts_only", "unpaired", "prompts"),
     Way("prompts_only", "labelled", "prompts"),
+    Way("prompts_only", "stepwise", "prompts"),
 )
 
 

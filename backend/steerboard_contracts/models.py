@@ -52,11 +52,24 @@ class ScoreFormat(BaseModel):
     step: float = 0.1
 
 
+Aggregate = Literal["min", "product", "last", "mean"]
+"""How the probabilities of an answer's steps become its reward: their minimum or product (arXiv 2305.20050), that of
+the last step, or their mean."""
+
+
+class ProcessReward(BaseModel):
+    """How a process reward model is read: behind each step, which ends with `separator` or with the answer."""
+
+    separator: str
+    aggregate: Aggregate = "min"
+
+
 class ModelInfo(BaseModel):
     """Everything inference needs besides weights and tokenizer.
 
     `reward_at`: where a model with one number for its head is read: at the end token of the answer (those of former
-    releases), or at the last token of the conversation as the template closes it.
+    releases), or at the last token of the conversation as the template closes it. `process`: of a reward model that is
+    read at the end of every step as well.
     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
     `condition` is set for policies that take one, `score_scale` for those whose score means a reward (and
     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
@@ -72,6 +85,7 @@ class ModelInfo(BaseModel):
     template: TemplateName = "plain"
     max_length: int
     reward_at: Literal["answer_end", "conversation_end"] = "answer_end"
+    process: ProcessReward | None = None
     normaliser: Normaliser | None = None
     condition: ConditionFormat | None = None
     score_scale: ScoreScale | None = None

@@ -1,4 +1,4 @@
-"""The five sample kinds. The importer and the training stages validate with these very classes."""
+"""The six sample kinds. The importer and the training stages validate with these very classes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from pydantic import (
 
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.errors import BadRow, ErrorLocation
+from steerboard_contracts.step_labels import StepLabels
 from steerboard_contracts.tools import ToolCall, Tools, calls_text
+from steerboard_contracts.wording import counted
 
-SampleKind = Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
+SampleKind = Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
 Split = Literal["train", "held_out"]
 Half = Literal["a", "b"]
 
@@ -251,12 +253,29 @@ class LabelledSample(AnswerSample):
         return {**value, "source": "imported"} if isinstance(value, dict) and value.get("source") is None else value
 
 
+class StepwiseSample(Sample):
+    """An answer by its steps, each with a label: TRL's stepwise supervision."""
+
+    completions: Annotated[list[TurnText], Field(min_length=1)]
+    labels: StepLabels
+    source: TurnText | None = None
+
+    @field_validator("labels")
+    @classmethod
+    def _one_for_each_step(cls, labels: list[bool | float], info: ValidationInfo) -> list[bool | float]:
+        steps = info.data.get("completions")
+        if steps is not None and len(labels) != len(steps):
+            raise ValueError(f"has {counted(len(labels), 'label')} for {counted(len(steps), 'step')}")
+        return labels
+
+
 SAMPLE_CLASSES: dict[SampleKind, type[Sample]] = {
     "instructions": InstructionSample,
     "preferences": PreferenceSample,
     "unpaired": UnpairedSample,
     "prompts": PromptSample,
     "labelled": LabelledSample,
+    "stepwise": StepwiseSample,
 }
 # Which response to its prompt a row is: fields that come in pairs or not at all.
 GROUP_FIELDS = ("group", "candidate")
@@ -286,6 +305,7 @@ _WORDS = {
     "less_than": "is {lt} or more",
     "string_pattern_mismatch": "does not match {pattern}",
     "string_too_long": "has more than {max_length} characters",
+    "too_short": "has fewer than {min_length}",
     "string_too_short": "has fewer than {min_length} characters",
 }
 

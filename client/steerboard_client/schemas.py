@@ -1709,7 +1709,7 @@ class ImportChange(Schema):
     bad_rows: Literal["refuse", "skip"] | None = None
     clean: bool | None = None
     kind: Annotated[
-        Literal["instructions", "preferences", "unpaired", "prompts", "labelled"] | None,
+        Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"] | None,
         Field(description="null: recognise it by the columns."),
     ] = None
     mapping: Annotated[
@@ -1749,7 +1749,7 @@ class ImportCheck(Schema):
     cleaned: Annotated[dict[str, int], Field(description="Dropped rows by cleaning rule.")]
     columns: Annotated[dict[str, str], Field(description="Field -> the column it was taken from.")]
     form: Literal["columns", "transcripts", "dialogues"]
-    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
+    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
     read: int
     rows: int
     unit: Annotated[Literal["line", "row"], Field(description="What the numbers of bad rows count.")]
@@ -1785,7 +1785,7 @@ class ImportKind(Schema):
     """
 
     fields: list[ImportField]
-    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
+    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
 
 
 class ImportLayout(Schema):
@@ -1804,7 +1804,7 @@ class ImportOptionsOut(Schema):
 
     bad_rows: Literal["refuse", "skip"] = "refuse"
     clean: bool = True
-    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled"] | None = None
+    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"] | None = None
     mapping: Annotated[
         dict[str, str | None],
         Field(
@@ -2180,7 +2180,7 @@ class LengthFigures(Schema):
     """
 
     bins: list[Bin]
-    field: Literal["prompt", "response", "chosen", "rejected"]
+    field: Literal["prompt", "response", "chosen", "rejected", "completions"]
     max: int
     mean: float
     p50: float
@@ -3232,6 +3232,15 @@ class Problem(Schema):
     status: int
     title: str
     type: str
+
+
+class ProcessReward(Schema):
+    """
+    How a process reward model is read: behind each step, which ends with `separator` or with the answer.
+    """
+
+    aggregate: Literal["min", "product", "last", "mean"] = "min"
+    separator: str
 
 
 class ProjectChange(Schema):
@@ -5125,7 +5134,7 @@ class UnusedColumn(Schema):
         bool,
         Field(description="It is kept with each row and exported, but not used for training."),
     ]
-    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled"] | None = None
+    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"] | None = None
     name: str
 
 
@@ -5336,7 +5345,7 @@ class Way(Schema):
     ]
     gained: Annotated[int, Field(description="New rows beyond one for each row that is used.")]
     held_out: int
-    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
+    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
     left_out: int
     lost: int
     lost_by: Annotated[
@@ -6452,7 +6461,7 @@ class ImportMapping(Schema):
     """
 
     form: Literal["columns", "transcripts", "dialogues"]
-    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
+    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
     layouts: Annotated[list[str], Field(description="Layouts of other tools that are converted.")] = []
     mapping: dict[str, str]
     unused: Annotated[
@@ -6950,7 +6959,7 @@ class MethodFit(Schema):
     """
 
     about: str
-    data: list[Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]]
+    data: list[Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]]
     fit: Literal["as_is", "after_conversion", "none"]
     label: str
     method: str
@@ -8197,7 +8206,7 @@ class DatasetMethods(Schema):
 
     dataset: str
     held_out_rows: int
-    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
+    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
     methods: list[MethodFit]
     rows: int
 
@@ -8214,7 +8223,7 @@ class DatasetOut(Schema):
     ]
     held_out_rows: int
     id: UUID
-    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
+    kind: Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
     name: str
     normaliser: Normaliser | None
     origin: Annotated[
@@ -8447,7 +8456,8 @@ class ModelInfo(Schema):
     Everything inference needs besides weights and tokenizer.
 
     `reward_at`: where a model with one number for its head is read: at the end token of the answer (those of former
-    releases), or at the last token of the conversation as the template closes it.
+    releases), or at the last token of the conversation as the template closes it. `process`: of a reward model that is
+    read at the end of every step as well.
     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
     `condition` is set for policies that take one, `score_scale` for those whose score means a reward (and
     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
@@ -8465,6 +8475,7 @@ class ModelInfo(Schema):
     method: str | None = None
     normaliser: Normaliser | None = None
     parameters: int
+    process: ProcessReward | None = None
     reward_at: Literal["answer_end", "conversation_end"] = "answer_end"
     role: Literal["base", "sft", "reward", "preference", "policy", "critic"]
     score_format: ScoreFormat | None

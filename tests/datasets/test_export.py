@@ -57,6 +57,13 @@ FILES: dict[str, list[dict[str, Any]]] = {
         }
         for i in range(3)
     ],
+    "steps": [
+        {"prompt": f"Add {i}", "completions": ["1 + 1 = 2", "2 + 2 = 5"], "labels": [True, i > 1]} for i in range(3)
+    ],
+    "likely_steps": [
+        {"prompt": f"Add {i}", "completions": ["1 + 1 = 2", "2 + 2 = 5"], "labels": [1.0, 0.25]} for i in range(2)
+    ]
+    + [{"prompt": "Add", "completions": ["1 + 1 = 2"], "labels": [True]}],
     "texts": [
         {
             "prompt": f"Hi {i}",

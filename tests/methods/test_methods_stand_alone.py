@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("backend", "workers", "frontend/src")
 METHOD_FOLDERS = ("backend/steerboard_contracts/methods/", "workers/steerboard_workers/alignment/methods/")
 SOURCES = {".py", ".ts", ".tsx"}
-# Words of the field, too: `sft` is the role of a model, and `reward_model` and `preference_model` are what judges.
+# Words of the field, too: `sft` is the role of a model, and reward, process reward and preference models are what judges.
+JUDGING = ("reward_model", "process_reward_model", "preference_model")
 ROLE = "backend/steerboard_contracts/models.py"
 # A column of other tools' files.
 COLUMN = '"kto_tag"'
@@ -39,7 +40,7 @@ def names_of(spec: MethodSpec) -> tuple[list[str], set[str]]:
     """Patterns that only this method's name, class or title matches, and what every match has, in small letters."""
     patterns = [rf"""["'`]{spec.name}["'`]""", rf"\b{spec.config.__name__}\b"]
     spellings: set[str] = set()
-    if spec.name not in ("sft", "reward_model", "preference_model"):
+    if spec.name not in ("sft", *JUDGING):
         spellings = {spec.name, spec.name.replace("_", "-"), spec.name.replace("_", " "), spec.label.lower()}
         spellings |= {spec.title.lower(), spec.name.replace("_", "")}
         patterns += [rf"(?i:\b{re.escape(spelling)})" for spelling in sorted(spellings)]

@@ -36,8 +36,8 @@ def sentence(draw: random.Random, low: int, high: int) -> str:
 
 @pytest.fixture(scope="session")
 def data_folder(tmp_path_factory) -> Path:
-    """labelled.jsonl (longer answers have higher rewards), preferences.jsonl (the longer answer is chosen) and
-    unpaired.jsonl (longer answers are desirable)."""
+    """labelled.jsonl (longer answers have higher rewards), preferences.jsonl (the longer answer is chosen),
+    unpaired.jsonl (longer answers are desirable) and stepwise.jsonl (the longer step is right)."""
     folder = tmp_path_factory.mktemp("data")
     draw = random.Random(0)
     labelled, pairs = [], []
@@ -56,7 +56,13 @@ def data_folder(tmp_path_factory) -> Path:
         pairs.append({"prompt": prompt, "chosen": good, "rejected": bad, **place})
     names = ("prompt", "response", "row", "split", "half")
     unpaired = [{name: row[name] for name in names} | {"desirable": row["reward"] > 6} for row in labelled]
-    for name, rows in (("labelled", labelled), ("preferences", pairs), ("unpaired", unpaired)):
+    stepwise = []
+    for row in pairs:
+        steps = [(row["chosen"], True), (row["rejected"], False)][:: 1 if row["row"] // 2 % 2 else -1]
+        placed = {name: row[name] for name in names if name != "response"}
+        stepwise.append({**placed, "completions": [s for s, _ in steps], "labels": [right for _, right in steps]})
+    kinds = {"labelled": labelled, "preferences": pairs, "unpaired": unpaired, "stepwise": stepwise}
+    for name, rows in kinds.items():
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 
@@ -93,7 +99,7 @@ def make_stage(data_folder, tmp_path_factory):
         if model is not None:
             inputs["model"] = {"type": "model", "name": "start", "path": str(model), "content_hash": "m"}
         if data is not None:
-            kind = data if data in ("preferences", "unpaired") else "labelled"
+            kind = data if data in ("preferences", "unpaired", "stepwise") else "labelled"
             path = data_folder / f"{data}.jsonl" if "/" not in data else Path(data)
             name = "data.0" if config["run"] == "base" else "data"
             inputs[name] = {

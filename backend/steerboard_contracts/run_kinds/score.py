@@ -8,6 +8,7 @@ from pydantic import Field
 
 from steerboard_contracts.engine import WithEngine
 from steerboard_contracts.fields import Count, Precision
+from steerboard_contracts.models import Aggregate
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets, models
 from steerboard_contracts.specs.work import rows_of
@@ -15,6 +16,14 @@ from steerboard_contracts.specs.work import rows_of
 
 class ScoreConfig(WithEngine):
     run: Literal["score"] = "score"
+    aggregate: Annotated[
+        Aggregate | None,
+        Field(
+            description="How a process reward model's steps become the reward of an answer; by default as the model's "
+            "training set it.",
+            json_schema_extra={"source": "minimum: arXiv 2312.08935; product: 2305.20050"},
+        ),
+    ] = None
     batch_tokens: Count = 8192
     precision: Precision = "fp32"
     shards: Annotated[int, Field(ge=1, le=4096)] = 1

@@ -19,7 +19,8 @@ from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.wording import listed
 
 Reads = Literal["labels", "ends"]
-"""What the forward pass reads: the tokens that predict a label, or the last real token of each sequence."""
+"""What the forward pass reads: the tokens that predict a label, or the last real token of each sequence; of one that is
+divided into steps, the last token of each step."""
 
 Use = Literal["forward", "log_probs"]
 """What a method takes of a frozen model: forward passes at any step, or log pi of each training sequence, which is

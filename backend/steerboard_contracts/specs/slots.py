@@ -7,7 +7,7 @@ from typing import Literal
 
 Thing = Literal["model", "dataset"]
 
-TEXTS = frozenset({"instructions", "preferences", "prompts", "labelled", "unpaired"})
+TEXTS = frozenset({"instructions", "preferences", "prompts", "labelled", "unpaired", "stepwise"})
 """Kinds of datasets that have prompts."""
 
 

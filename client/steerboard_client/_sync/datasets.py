@@ -16,7 +16,7 @@ from steerboard_client.errors import BadInput, RunFailed
 from steerboard_client.schemas import DatasetOut
 from steerboard_client.wire import path_of
 
-Kind = Literal["instructions", "preferences", "prompts", "labelled", "unpaired"]
+Kind = Literal["instructions", "preferences", "prompts", "labelled", "unpaired", "stepwise"]
 Split = Literal["all", "train", "held_out"]
 _POLL_SECONDS = 0.5
 

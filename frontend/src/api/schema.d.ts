@@ -7004,7 +7004,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise";
             /** Methods */
             methods: components["schemas"]["MethodFit"][];
             /** Rows */
@@ -7037,7 +7037,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise";
             /** Name */
             name: string;
             normaliser: components["schemas"]["Normaliser"] | null;
@@ -8868,7 +8868,7 @@ export interface components {
              * Kind
              * @description null: recognise it by the columns.
              */
-            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
+            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise") | null;
             /**
              * Mapping
              * @description Replaces the mapping as a whole; see `options.mapping`.
@@ -8930,7 +8930,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise";
             /** Read */
             read: number;
             /** Rows */
@@ -9009,7 +9009,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise";
         };
         /**
          * ImportLayout
@@ -9035,7 +9035,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise";
             /**
              * Layouts
              * @description Layouts of other tools that are converted.
@@ -9070,7 +9070,7 @@ export interface components {
              */
             clean: boolean;
             /** Kind */
-            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
+            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise") | null;
             /**
              * Mapping
              * @description Field -> column; null leaves the field out even where a column would fit. An attribute that has a column of its own is the field `attributes.NAME`.
@@ -10265,7 +10265,7 @@ export interface components {
              * Field
              * @enum {string}
              */
-            field: "prompt" | "response" | "chosen" | "rejected";
+            field: "prompt" | "response" | "chosen" | "rejected" | "completions";
             /** Max */
             max: number;
             /** Mean */
@@ -10627,7 +10627,7 @@ export interface components {
             /** About */
             about: string;
             /** Data */
-            data: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled")[];
+            data: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise")[];
             /**
              * Fit
              * @enum {string}
@@ -11126,7 +11126,8 @@ export interface components {
          * @description Everything inference needs besides weights and tokenizer.
          *
          *     `reward_at`: where a model with one number for its head is read: at the end token of the answer (those of former
-         *     releases), or at the last token of the conversation as the template closes it.
+         *     releases), or at the last token of the conversation as the template closes it. `process`: of a reward model that is
+         *     read at the end of every step as well.
          *     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
          *     `condition` is set for policies that take one, `score_scale` for those whose score means a reward (and
          *     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
@@ -11160,6 +11161,7 @@ export interface components {
             normaliser?: components["schemas"]["Normaliser"] | null;
             /** Parameters */
             parameters: number;
+            process?: components["schemas"]["ProcessReward"] | null;
             /**
              * Reward At
              * @default answer_end
@@ -12623,6 +12625,20 @@ export interface components {
             title: string;
             /** Type */
             type: string;
+        };
+        /**
+         * ProcessReward
+         * @description How a process reward model is read: behind each step, which ends with `separator` or with the answer.
+         */
+        ProcessReward: {
+            /**
+             * Aggregate
+             * @default min
+             * @enum {string}
+             */
+            aggregate: "min" | "product" | "last" | "mean";
+            /** Separator */
+            separator: string;
         };
         /** ProjectChange */
         ProjectChange: {
@@ -16279,7 +16295,7 @@ export interface components {
              */
             kept: boolean;
             /** Kind */
-            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
+            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise") | null;
             /** Name */
             name: string;
         };
@@ -16623,7 +16639,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise";
             /** Left Out */
             left_out: number;
             /** Lost */
@@ -18627,7 +18643,7 @@ export interface operations {
     list_datasets: {
         parameters: {
             query?: {
-                kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled")[];
+                kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise")[];
                 /** @description A part of the name. */
                 name?: string | null;
                 cursor?: string | null;
@@ -18721,7 +18737,7 @@ export interface operations {
                      * Kind
                      * @description Recognised from the columns when absent.
                      */
-                    kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
+                    kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled" | "stepwise") | null;
                     /**
                      * Mapping
                      * @description {"field": "column"} or `field=column,field=column`

@@ -251,7 +251,6 @@ def test_answers_of_several_turns_are_removed_since_later_prompts_differ(samples
     [
         ({"chosen": "The sky is blue.", "rejected": "The sky is green."}, "a column `prompt`"),
         ({"text": "The sky is blue."}, "--kind prompts --map prompt=text"),
-        ({"prompt": "Hi", "completions": ["a", "b"], "labels": [True, False]}, "stepwise supervision"),
         ({"prompt": "Hi", "responses": ["a", "b"]}, "a list `scores`"),
         ({"message_id": "m", "parent_id": None, "text": "Hi", "role": "prompter"}, "OpenAssistant"),
         ({"question_id": 1, "choices": [{"turns": ["a"]}]}, "evaluations import-answers"),

@@ -26,6 +26,9 @@ class Example:
     `leads`: how many tokens at the beginning of each response belong to the prompt, and are not learned; see
     `RenderedGroup`. Empty: none of any.
 
+    `steps`: of each response, the places in it that are read by a model that reads ends, where it is not the last token
+    alone: those of its steps. They are supervised in place of tokens.
+
     `companion`: a sequence that an objective's `prepare` reads without gradient, such as this prompt with an answer to
     another one. It has the log-probs of frozen models as well.
     """
@@ -40,6 +43,7 @@ class Example:
     leads: tuple[int, ...] = ()
     frozen_log_probs: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     companion: Example | None = None
+    steps: tuple[Ids, ...] = ()
     token_values: Mapping[str, tuple[NDArray[np.float32], ...]] = field(default_factory=dict)
 
     @classmethod
@@ -78,7 +82,9 @@ class Example:
 
     @property
     def label_counts(self) -> tuple[int, ...]:
-        """Supervised tokens of each sequence."""
+        """Supervised tokens, or steps, of each sequence."""
+        if self.steps:
+            return tuple(map(len, self.steps))
         inside = 0 if self.prompt_supervised is None else int(self.prompt_supervised.sum())
         return tuple(inside + length for length in self.response_lengths)
 

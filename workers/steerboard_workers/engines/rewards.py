@@ -12,6 +12,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import RewardModule
 from steerboard_workers.alignment.rendering.render import Rendered, Renderer
+from steerboard_workers.alignment.step_rewards import StepRewards
 from steerboard_workers.engines.shared_prompts import SharedPrompts
 
 # On a CPU larger batches fall out of its caches and run several times slower. Scores do not depend on the batch.
@@ -42,6 +43,7 @@ class TransformersRewards:
     ) -> None:
         self.renderer = renderer
         self._device = device
+        self._steps = StepRewards(renderer, renderer.process) if renderer.process else None
         self._passes = SharedPrompts(RewardModule(model), int(renderer.tokenizer.pad_token_id), device, log)
 
     def score(self, sequences: Sequence[Rendered], batch_tokens: int) -> Iterator[tuple[list[int], list[float]]]:
@@ -55,17 +57,25 @@ class TransformersRewards:
                 place
             )
         of_each = list(places.values())
-        examples = [_example(row, sequences[same[0]]) for row, same in enumerate(of_each)]
+        examples = [self._example(row, sequences[same[0]]) for row, same in enumerate(of_each)]
         for batcher, some in self._passes.ways(examples, batch_tokens):
             for part in batcher.cut(some)[0]:
-                values: list[float] = self._passes.forward(batcher, part).tolist()
+                values = self._rewards(self._passes.forward(batcher, part), part)
                 scored = [(place, value) for e, value in zip(part, values, strict=True) for place in of_each[e.row]]
                 yield [place for place, _ in scored], [value for _, value in scored]
 
+    def _example(self, row: int, rendered: Rendered) -> Example:
+        ids = np.array(rendered.ids, dtype=np.int32)
+        example = Example(row, ids[: rendered.prompt_length], (ids[rendered.prompt_length :],))
+        return self._steps.divided(example) if self._steps else example
 
-def _example(row: int, rendered: Rendered) -> Example:
-    ids = np.array(rendered.ids, dtype=np.int32)
-    return Example(row, ids[: rendered.prompt_length], (ids[rendered.prompt_length :],))
+    def _rewards(self, read: torch.Tensor, part: Sequence[Example]) -> list[float]:
+        """One of each example, from the values read of all, in their order."""
+        if self._steps is None:
+            values: list[float] = read.tolist()
+            return values
+        of_each = np.split(read.float().cpu().numpy(), np.cumsum([example.labels for example in part])[:-1])
+        return [self._steps.reward(logits) for logits in of_each]
 
 
 def batches_by_tokens(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

@@ -147,6 +147,7 @@ def _texts(stage: Stage) -> Iterator[str]:
             for field in ("response", "chosen", "rejected"):
                 if isinstance(row.get(field), str):
                     yield " " + row[field]
+            yield from row.get("completions", [])
 
 
 def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:

@@ -26,7 +26,7 @@ def run(stage: Stage) -> Succeeded:
     assert isinstance(config, ScoreConfig)
     places = _places(stage)
     with (
-        open_reward_model(stage, "reward", config, config.precision) as rewards,
+        open_reward_model(stage, "reward", config, config.precision, config.aggregate) as rewards,
         resumable_rows(stage, ("row",)) as partial,
     ):
         before = len(partial.rows)

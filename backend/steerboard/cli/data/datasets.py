@@ -82,7 +82,7 @@ def import_dataset(
     name: Annotated[str | None, typer.Option(help="Name of the dataset; the file's by default.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="instructions, preferences, prompts, unpaired or labelled; recognised by default."),
+        typer.Option(help="instructions, preferences, prompts, unpaired, labelled or stepwise; recognised by default."),
     ] = None,
     map: Annotated[
         list[str] | None,

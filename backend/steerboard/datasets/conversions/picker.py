@@ -26,6 +26,7 @@ _MISSING: dict[SampleKind, str] = {
     "unpaired": "needs answers with a thumb up or down",
     "labelled": "needs answers with rewards: score these rows with a reward model first",
     "prompts": "needs prompts",
+    "stepwise": "needs answers by steps, with a label for each step",
 }
 
 

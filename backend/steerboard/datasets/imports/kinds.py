@@ -23,6 +23,8 @@ _ABOUT = {
     "group": "Where a prompt has several answers: a whole number that these share.",
     "attributes": "Grades of the answer by name, such as {helpfulness: 4, verbosity: 2}; what is missing is left out.",
     "candidate": "Which of its group's answers this is: a whole number from 0.",
+    "completions": "The steps of the answer: a list of texts.",
+    "labels": "Whether each step is right: a list of true and false, or of numbers from 0 to 1.",
     "item": "A benchmark's own name of the prompt, such as RewardBench 2's tied:3.",
 }
 

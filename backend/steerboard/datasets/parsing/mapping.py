@@ -34,6 +34,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "item": ("item",),
     "attributes": ("attributes",),
     "tools": ("tools", "functions"),
+    "completions": ("completions", "steps"),
+    "labels": ("labels", "step_labels"),
 }
 # Becomes part of the prompt's first turn.
 TOOLS = "tools"
@@ -54,6 +56,7 @@ FIELDS: dict[SampleKind, tuple[str, ...]] = {
         *("prompt", "response", "reward", "source", "messages", "system", "input", TOOLS),
         *(*GROUP_FIELDS, "item", ATTRIBUTES),
     ),
+    "stepwise": ("prompt", "completions", "labels", "messages", "system", "input", "source", TOOLS),
 }
 NEEDED: dict[SampleKind, tuple[str, ...]] = {
     "instructions": ("prompt", "response"),
@@ -61,6 +64,7 @@ NEEDED: dict[SampleKind, tuple[str, ...]] = {
     "unpaired": ("prompt", "response", "desirable"),
     "prompts": ("prompt",),
     "labelled": ("prompt", "response", "reward"),
+    "stepwise": ("prompt", "completions", "labels"),
 }
 
 
@@ -108,6 +112,8 @@ def detect_kind(columns: Sequence[str], first_rows: Sequence[dict[str, Any]] = (
 
     if has("chosen") and has("rejected"):
         return "preferences"
+    if has("completions") and has("labels") and (has("prompt") or has("messages")):
+        return "stepwise"
     if has("desirable") and (has("messages") or (has("response") and has("prompt"))):
         return "unpaired"
     if has("response") and has("prompt"):
@@ -139,6 +145,9 @@ def may_feed(field: str, column: str, first_rows: Sequence[dict[str, Any]]) -> b
     values = [row.get(column) for row in first_rows]
     if field == "desirable" and column != field:
         return may_be_thumbs(values)
+    if field in ("completions", "labels"):
+        given = [value for value in values if value is not None]
+        return not given or any(map(_is_list, given))
     if field == "reward" and column != field:
         given = [value for value in values if value not in (None, "")]
         return not given or any(map(is_number, given))
@@ -188,7 +197,7 @@ def plan_mapping(
             del column_of["prompt"]
     elif "messages" in column_of and "prompt" in column_of and "messages" not in given:
         # Prompt and response side by side are preferred; a lone prompt column repeats the messages' first turn.
-        complete = kind in ("prompts", "preferences") or "response" in column_of
+        complete = kind in ("prompts", "preferences", "stepwise") or "response" in column_of
         complete = complete and not any(map(has_system_turn, values("messages")))
         column_of.pop("messages" if complete or "prompt" in given else "prompt")
     _check_complete(kind, columns, column_of, side_transcripts or dialogues, first_rows)
@@ -249,6 +258,11 @@ def _drop_unusable(
         column_of.pop("messages", None)
 
 
+def _is_list(value: Any) -> bool:
+    """Whether a cell holds a list; a CSV file has it as JSON."""
+    return isinstance(value, list) or (isinstance(value, str) and value[:1] == "[")
+
+
 def _is_attribute(field: str) -> bool:
     return re.fullmatch(re.escape(ONE_ATTRIBUTE) + NAME_PATTERN, field) is not None
 
@@ -291,7 +305,7 @@ def _check_complete(
     if in_sides:
         supplied.add("prompt")
     if "messages" in column_of:
-        supplied |= {"prompt"} if kind in ("prompts", "preferences") else {"prompt", "response"}
+        supplied |= {"prompt"} if kind in ("prompts", "preferences", "stepwise") else {"prompt", "response"}
     if any(field.partition(".")[0] == ATTRIBUTES for field in column_of):
         supplied.add("reward")  # a row with attributes needs none
     missing = [field for field in NEEDED[kind] if field not in supplied]

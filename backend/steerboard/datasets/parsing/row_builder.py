@@ -23,9 +23,10 @@ from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS
 from steerboard_files.records import Problem
 
 _OPTIONAL = ("margin", "source", "reference", "item", *GROUP_FIELDS, ATTRIBUTES)
+_LISTS = ("completions", "labels")
 _SHOWN = 80
 _NO_THUMB = "is neither good nor bad, such as true and false, 1 and 0, or yes and no"
-_REQUIRED = ("prompt", "messages", "response", "chosen", "rejected", "desirable", "reward")
+_REQUIRED = ("prompt", "messages", "response", "chosen", "rejected", "desirable", "reward", "completions", "labels")
 
 
 @dataclass(slots=True)
@@ -119,7 +120,7 @@ class Shaper:
                 return Problem("bad_row", f"{self._columns['messages']}: is not a list of messages")
             if self._mapping.kind == "prompts":
                 fields["prompt"] = turns[:-1] if turns and _is_assistant(turns[-1]) else turns
-            elif self._mapping.kind == "preferences":
+            elif self._mapping.kind in ("preferences", "stepwise"):
                 fields["prompt"] = turns
             else:
                 split = split_last(turns)
@@ -214,7 +215,7 @@ def _from_cell(field: str, cell: Any) -> Any:
             return float(cell)
         except ValueError:
             return cell or None
-    if field == ATTRIBUTES and cell.startswith("{"):
+    if (field == ATTRIBUTES and cell.startswith("{")) or (field in _LISTS and cell.startswith("[")):
         try:
             return orjson.loads(cell)
         except orjson.JSONDecodeError:

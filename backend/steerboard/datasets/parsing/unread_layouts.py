@@ -36,11 +36,6 @@ def _only_sides(columns: frozenset[str], rows: Rows) -> bool:
 
 UNREAD = (
     Unread(
-        lambda columns, _: {"prompt", "completions", "labels"} <= columns,
-        "These look like the steps of an answer with a label each (TRL's stepwise supervision), for which there is no "
-        "kind of dataset. For the prompts alone: --kind prompts.",
-    ),
-    Unread(
         _several_answers,
         "These look like several answers to each prompt. Add a list `scores` with a grade of each, or write one row an "
         "answer with prompt, response and reward. For the prompts alone: --kind prompts.",

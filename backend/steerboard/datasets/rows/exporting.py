@@ -13,7 +13,7 @@ import orjson
 from psycopg import sql
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.rows.row_writer import raw_connection
+from steerboard.datasets.rows.row_writer import SOFT_LABELS, raw_connection
 from steerboard.datasets.schemas import ExportFormat, ExportSplit
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.disk import create_file
@@ -160,11 +160,14 @@ def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO, split: Ex
     calls = pa.list_(pa.struct([("id", text), ("type", text), ("function", function)]))
     by_turn = [(name, calls if name == "tool_calls" else text) for name in used_by_turns]
     messages = pa.list_(pa.struct([("role", text), ("content", text), *by_turn]))
+    soft = SOFT_LABELS in dataset.origin["fields"]
     known = {
         "prompt": text if dataset.origin.get("prompts_as_text") else messages,
         "margin": pa.float64(),
         "reward": pa.float64(),
         "desirable": pa.bool_(),
+        "completions": pa.list_(text),
+        "labels": pa.list_(pa.float64() if soft else pa.bool_()),
         **dict.fromkeys(GROUP_FIELDS, pa.int64()),
     }
     always = {"source", "reward"} if dataset.kind == "labelled" else set()
@@ -190,6 +193,8 @@ def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO, split: Ex
             for name in coded:
                 if record.get(name) is not None:
                     record[name] = orjson.dumps(record[name]).decode()
+            if soft:
+                record["labels"] = list(map(float, record["labels"]))
             batch.append(record)
             if len(batch) == _PARQUET_ROWS:
                 writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))

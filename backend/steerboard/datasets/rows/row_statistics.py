@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FIELDS = ("prompt", "response", "chosen", "rejected")
+FIELDS = ("prompt", "response", "chosen", "rejected", "completions")
 LENGTH_BINS = 40
 NO_SOURCE = 0xFFFF
 _TOP_SOURCES = 50
@@ -32,9 +32,7 @@ class RowFigures:
         self._turns.append(len(prompt))
         for field in FIELDS:
             if field in fields:
-                value = fields[field]
-                length = sum(len(turn["content"]) for turn in value) if field == "prompt" else len(value)
-                self.lengths.setdefault(field, array("I")).append(length)
+                self.lengths.setdefault(field, array("I")).append(_characters(fields[field]))
         self._prompts.append(prompt_hash)
         # 64 bits: among a million rows two different ones agree once in 37 million datasets.
         self._samples.append(hash(identity))
@@ -94,6 +92,13 @@ class RowFigures:
         counts = np.bincount(_array(self._sources, np.uint16), minlength=NO_SOURCE + 1)
         named = [(name, int(counts[code])) for name, code in self.source_names.items()]
         return [[name, rows] for name, rows in sorted(named, key=lambda item: (-item[1], item[0]))[:_TOP_SOURCES]]
+
+
+def _characters(value: Any) -> int:
+    """The length of a text, of all turns of a prompt, or of all steps of an answer."""
+    if isinstance(value, str):
+        return len(value)
+    return sum(len(part if isinstance(part, str) else part["content"]) for part in value)
 
 
 def spread(values: array[int] | None) -> dict[str, float] | None:

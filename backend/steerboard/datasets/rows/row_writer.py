@@ -20,6 +20,8 @@ from steerboard.platform.storage.disk import database_disk
 from steerboard_contracts.samples import GROUP_FIELDS, LabelledSample, Sample, SampleMessage, is_held_out, prompt_hash
 from steerboard_contracts.tools import TOOL_FIELDS, stored_turn
 
+# Among the fields of a dataset: some labels of steps are fractions, so an export has numbers.
+SOFT_LABELS = "soft_labels"
 # A labelled row's reward is a row of `rewards`, not part of its sample.
 _ELSEWHERE = frozenset({"reward"})
 
@@ -86,6 +88,8 @@ class RowWriter:
         self.fields.update(fields)
         # So that an export knows which columns its messages have.
         self.fields.update(name for turn in fields["prompt"] if len(turn) > 2 for name in TOOL_FIELDS if name in turn)
+        if any(isinstance(label, float) for label in fields.get("labels", ())):
+            self.fields.add(SOFT_LABELS)
         # Equal answers of one group are repeated rows here; cleaning keeps them. A label counts with its reward.
         identity = canonical
         if "group" in fields:
@@ -106,7 +110,7 @@ class RowWriter:
     def _figures(self) -> dict[str, Any]:
         lengths = self.figures.lengths
         answers = array("I")
-        for field in ("response", "chosen", "rejected"):
+        for field in ("response", "chosen", "rejected", "completions"):
             answers.extend(lengths.get(field, ()))
         return {"prompt_characters": spread(lengths.get("prompt")), "response_characters": spread(answers)}
 

@@ -33,7 +33,9 @@ SAMPLE_PIECES = f"""
     CROSS JOIN LATERAL (
         SELECT concat_ws(' ', (SELECT string_agg(turn ->> 'content', ' ')
                                FROM jsonb_array_elements(s.sample -> 'prompt') turn),
-                         s.sample ->> 'response', s.sample ->> 'chosen', s.sample ->> 'rejected') AS whole
+                         s.sample ->> 'response', s.sample ->> 'chosen', s.sample ->> 'rejected',
+                         (SELECT string_agg(step, ' ')
+                          FROM jsonb_array_elements_text(s.sample -> 'completions') step)) AS whole
     ) texts
     CROSS JOIN LATERAL generate_series(0, length(texts.whole) / {_STEP}) piece
 """
@@ -44,7 +46,8 @@ def texts_of(sample: dict[str, Any]) -> list[tuple[str, int | None, str]]:
     """What is searched of a sample: (field, turn of the prompt, text)."""
     turns = [("prompt", at, turn["content"]) for at, turn in enumerate(sample["prompt"])]
     answers = [(field, None, sample[field]) for field in ("response", "chosen", "rejected") if field in sample]
-    return [*turns, *answers]
+    steps = [("completions", None, "\n".join(sample["completions"]))] if "completions" in sample else []
+    return [*turns, *answers, *steps]
 
 
 def words_of(query: str) -> list[str]:

@@ -20,7 +20,7 @@ class LengthFigures(BaseModel):
     """The lengths of one field of every row. Bins of equal width up to the 99th percentile; the last one reaches to the
     longest."""
 
-    field: Literal["prompt", "response", "chosen", "rejected"]
+    field: Literal["prompt", "response", "chosen", "rejected", "completions"]
     unit: Literal["characters"] = "characters"
     mean: float
     p50: float

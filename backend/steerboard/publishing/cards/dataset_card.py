@@ -20,6 +20,7 @@ _KINDS = {
     "preferences": "prompts with a chosen and a rejected response each",
     "prompts": "prompts without responses",
     "labelled": "prompts with one response each and its reward",
+    "stepwise": "prompts with one answer each, divided into steps that are marked as right or wrong",
     "unpaired": "prompts with one response each that is marked as good or bad",
 }
 

@@ -168,6 +168,9 @@ def _labelled(session: Session, project: Project, run: Run, inputs: Things, path
         raise UnusableInput(f"run {run.name} made rewards, but has no dataset `data` as an input")
     if run.kind == "grade":
         source = datasets.imported_source(session, project, _grader(run))
+    elif isinstance(reward, Model) and run.config.get("aggregate"):
+        # They are on another scale than the model's own rewards.
+        source = datasets.imported_source(session, project, f"{reward.name}.{run.config['aggregate']}"[:120])
     elif isinstance(reward, Model):
         source = datasets.reward_source_for_model(session, project, reward.name, reward.id)
     else:

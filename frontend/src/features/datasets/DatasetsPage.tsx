@@ -16,7 +16,7 @@ import { UnfinishedImports } from "./imports/UnfinishedImports";
 type Dataset = Schemas["DatasetOut"];
 
 const route = getRouteApi("/p/$project/datasets");
-const KINDS = ["instructions", "preferences", "prompts", "labelled", "unpaired"];
+const KINDS = ["instructions", "preferences", "prompts", "labelled", "unpaired", "stepwise"];
 
 export function DatasetsPage() {
   const { project } = route.useParams();

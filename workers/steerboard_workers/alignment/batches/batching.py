@@ -246,7 +246,8 @@ class Batcher:
             for branch in row.branches:
                 where = np.concatenate([prompt, branch.offset + np.arange(branch.length)])
                 if self.reads == "ends":
-                    read.append(start + where[-1:])
+                    steps = branch.example.steps
+                    read.append(start + (branch.offset + steps[branch.response] if steps else where[-1:]))
                 else:
                     learned = np.ones(len(where), dtype=bool)
                     inside = branch.example.prompt_supervised

@@ -45,7 +45,9 @@ def probe_of(examples: Sequence[Example], share: bool) -> list[Example]:
     if not share:
         return shortest
     return [
-        replace(e, responses=e.responses * 2, frozen_log_probs={}, token_values={}) if len(e.responses) == 1 else e
+        replace(e, responses=e.responses * 2, steps=e.steps * 2, frozen_log_probs={}, token_values={})
+        if len(e.responses) == 1
+        else e
         for e in shortest
     ]
 

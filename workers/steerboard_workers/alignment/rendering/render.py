@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.conditions.score_words import is_score_token
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.models import ProcessReward
 from steerboard_contracts.prompts import TemplateName
 from steerboard_workers.alignment.rendering.chat_template import Span
 from steerboard_workers.alignment.rendering.control_tokens import Written
@@ -93,6 +94,7 @@ class Renderer:
 
     `learn`: "last" supervises only the response, "all" earlier assistant turns as well. `whole`: responses with what
     the template writes behind their end token, which is where a reward is read. `condition`: how scores are written.
+    `process`: of a process reward model, how it is read.
     """
 
     def __init__(
@@ -104,8 +106,10 @@ class Renderer:
         *,
         whole: bool = False,
         condition: ConditionFormat | None = None,
+        process: ProcessReward | None = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self.process = process
         self.template = Template(tokenizer, template, learn_all=learn == "all", condition=condition)
         self.max_length = max_length
         self.whole = whole

@@ -228,7 +228,14 @@ def _load(kind: Any, folder: Path, precision: Precision, device: str) -> LoadedM
 def renderer_of(tokenizer: Any, info: ModelInfo, window: int | None = None) -> Renderer:
     """What makes the tokens of a model that is used, not trained."""
     whole = info.role in SCALARS and info.reward_at == "conversation_end"
-    return Renderer(tokenizer, info.template, window or info.max_length, whole=whole, condition=info.condition)
+    return Renderer(
+        tokenizer,
+        info.template,
+        window or info.max_length,
+        whole=whole,
+        condition=info.condition,
+        process=info.process,
+    )
 
 
 def set_chat_template(tokenizer: Any, template: TemplateName, condition: ConditionFormat | None) -> None:

@@ -15,7 +15,7 @@ from steerboard_contracts.decoding import WithDecoding
 from steerboard_contracts.engine import VllmOptions, WithEngine
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import Precision
-from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.models import Aggregate, ModelInfo, ProcessReward
 from steerboard_contracts.watching.warnings import no_native_bf16
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import end_ids
@@ -76,20 +76,36 @@ def open_policy(stage: Stage, name: str, config: WithDecoding) -> Iterator[OpenP
 
 
 @contextmanager
-def open_reward_model(stage: Stage, name: str, config: WithEngine, precision: Precision) -> Iterator[RewardEngine]:
-    """The reward model of input `name`. Raises what loading it raises."""
+def open_reward_model(
+    stage: Stage, name: str, config: WithEngine, precision: Precision, aggregate: Aggregate | None = None
+) -> Iterator[RewardEngine]:
+    """The reward model of input `name`. `aggregate`: of a process reward model, in place of its own. Raises what
+    loading it raises, and `BadInput` (`wrong_role`) for an `aggregate` of a model without steps."""
     stage.progress(0, 1, "models", "loading")
     folder = stage.model_path(name)
     if config.engine == "transformers":
         with stage.phases.measure("load"), stage.using_model(name, "opening"):
             loaded = load_reward_model(folder, precision, stage.spec.device)
         _watch(stage, name, loaded.renderer)
+        if aggregate is not None:
+            loaded.renderer.process = _aggregated(stage, name, loaded.renderer.process, aggregate)
         yield reward_engine(loaded, stage.log)
         return
     from steerboard_workers.engines.vllm.rewards import VllmRewards
 
     with _vllm(stage, name, config, "score", precision, SCORED_TOGETHER) as (host, renderer, _):
         yield VllmRewards(host, renderer)
+
+
+def _aggregated(stage: Stage, name: str, process: ProcessReward | None, aggregate: Aggregate) -> ProcessReward:
+    if process is None:
+        raise BadInput(
+            f"{stage.model(name).name} is no process reward model: it has one reward for an answer, and none of its "
+            f"steps for aggregate {aggregate}",
+            code="wrong_role",
+            hint="Leave `aggregate` out, or score by a process reward model.",
+        )
+    return process.model_copy(update={"aggregate": aggregate})
 
 
 @contextmanager
@@ -125,6 +141,13 @@ def _started(
             check_gives_rewards(folder)
         info = read_info(folder)
         tokenizer = load_tokenizer(folder)
+    if info.process is not None:
+        raise BadInput(
+            f"{stage.model(name).name} is a process reward model, which is read at the end of every step, and vLLM "
+            "reads a sequence at its end alone",
+            code="engine_refused",
+            hint="Use engine: transformers.",
+        )
     if is_adapter(folder) and task == "score":
         raise BadInput(
             f"{stage.model(name).name} is an adapter with a reward head of its own, which vLLM does not read",

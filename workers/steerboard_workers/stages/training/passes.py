@@ -18,6 +18,7 @@ from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
 from steerboard_workers.alignment.modules import JointModule, PolicyModule
 from steerboard_workers.alignment.rendering.render import Renderer
+from steerboard_workers.alignment.step_rewards import StepRewards
 from steerboard_workers.stages.distributed.strategies import Strategy
 
 Values = NDArray[np.float32]
@@ -65,13 +66,24 @@ class ForwardPasses:
         self._frozen: dict[str, Reader] = {}
         self._renderers: dict[str, Renderer] = {}
         self._closing: dict[str, list[int]] = {}
+        self._steps: dict[str, StepRewards] = {}
 
     def read_from(self, batcher: Batcher) -> None:
         """How examples are laid out, once it is known."""
         self.learner = Reader.of(self._sharing.module, batcher, JointModule.MAIN if self._parts else None)
 
-    def add(self, name: str, reader: Reader, renderer: Renderer | None = None, closing_ids: Sequence[int] = ()) -> None:
+    def add(
+        self,
+        name: str,
+        reader: Reader,
+        renderer: Renderer | None = None,
+        closing_ids: Sequence[int] = (),
+        steps: StepRewards | None = None,
+    ) -> None:
+        """`steps`: of a process reward model, which is read at the end of each step."""
         self._frozen[name] = reader
+        if steps is not None:
+            self._steps[name] = steps
         self._closing[name] = list(closing_ids)
         if renderer is not None:
             self._renderers[name] = renderer
@@ -87,6 +99,10 @@ class ForwardPasses:
 
     def per_sequence(self, examples: Sequence[Example], model: str | None = None) -> list[Values]:
         reader = self._reader(model)
+        steps = self._steps.get(model) if model is not None else None
+        if steps is not None:
+            of_all = self.per_label_of(reader, [steps.divided(example) for example in examples])
+            return [np.array([steps.reward(logits) for logits in answers], np.float32) for answers in of_all]
         parts = reader.cut(examples)
         return by_example(examples, parts, [values for _, values in self.run(reader, parts)])
 

@@ -12,6 +12,7 @@ from steerboard.datasets.parsing.layouts.histories import HISTORIES
 from steerboard.datasets.parsing.layouts.judged_pairs import JUDGED_PAIRS, SIGNED
 from steerboard.datasets.parsing.layouts.layout import Convert, Layout
 from steerboard.datasets.parsing.layouts.pairs import PAIRS
+from steerboard.datasets.parsing.layouts.steps import STEPWISE
 from steerboard.datasets.parsing.layouts.tables import TABLES
 from steerboard.datasets.parsing.layouts.trees import TREES
 from steerboard.datasets.parsing.layouts.winners import WINNERS
@@ -22,7 +23,7 @@ __all__ = ["STEPS", "TABLES", "converted", "find_layout"]
 STEPS: tuple[tuple[Layout, ...], ...] = (
     TABLES,
     ANNOTATIONS,
-    (*PAIRS, SIGNED, *WINNERS, *JUDGED_PAIRS, *GRADED, *HISTORIES, *TREES),
+    (*PAIRS, SIGNED, *WINNERS, *JUDGED_PAIRS, *GRADED, *HISTORIES, *TREES, *STEPWISE),
 )
 _TRIED = 20
 

@@ -29,9 +29,19 @@ import { Excerpt } from "../../../shared/text/Excerpt";
 import { ShownInPart } from "../../../shared/text/ShownInPart";
 import { Turns } from "../../../shared/text/Turns";
 import { RowReview } from "../review/RowReview";
+import { Steps } from "./Steps";
 
 // Not among the facts at the top.
-const SHOWN_APART = ["prompt", "chosen", "rejected", "response", "reference", "attributes"];
+const SHOWN_APART = [
+  "prompt",
+  "chosen",
+  "rejected",
+  "response",
+  "reference",
+  "attributes",
+  "completions",
+  "labels",
+];
 const route = getRouteApi("/p/$project/datasets/$dataset");
 
 interface Properties {
@@ -196,6 +206,15 @@ function Whole({ sample, excerpts }: { sample: Sample; excerpts: Excerpts }) {
           </Side>
         ))
       )}
+      {Array.isArray(fields.completions) &&
+        (found("completions") ? (
+          <Side title="steps">{found("completions")}</Side>
+        ) : (
+          <Steps
+            steps={fields.completions as string[]}
+            labels={(fields.labels ?? []) as (boolean | number)[]}
+          />
+        ))}
       {extra.length > 0 && (
         <section>
           <Title order={3} size="h6">

@@ -160,6 +160,7 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
 function columnsOf(kind: string): string[] {
   if (kind === "preferences") return ["Prompt", "Chosen", "Rejected"];
   if (kind === "prompts") return ["Prompt"];
+  if (kind === "stepwise") return ["Prompt", "Steps"];
   return ["Prompt", "Response"];
 }
 
@@ -183,9 +184,9 @@ function RowLine({ sample, place, numbered, template, graded, rewarded, open }: 
   };
   const texts = [
     excerpt("prompt") ?? prompt.at(-1)?.content.slice(0, SHOWN),
-    ...["response", "chosen", "rejected"]
+    ...["response", "chosen", "rejected", "completions"]
       .filter((name) => name in fields)
-      .map((name) => excerpt(name) ?? (fields[name] as string).slice(0, SHOWN)),
+      .map((name) => excerpt(name) ?? [fields[name]].flat().join("\n").slice(0, SHOWN)),
   ];
   return (
     <div

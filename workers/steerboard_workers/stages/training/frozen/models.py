@@ -25,6 +25,7 @@ from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.rendering.render import Renderer
+from steerboard_workers.alignment.step_rewards import StepRewards
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapter
 from steerboard_workers.stages.models.model_io import load_tokenizer, read_info, renderer_of
@@ -94,7 +95,9 @@ class FrozenModels:
                 reader = self._fill(frozen, source, data, batches)
             if frozen.stays:
                 reader = reader or self._open(frozen, source, answered, renderer)
-                self._passes.add(frozen.name, reader, renderer, own.closing_ids if own and not renderer else ())
+                closing = own.closing_ids if own and not renderer else ()
+                steps = StepRewards(own, own.process) if own and own.process else None
+                self._passes.add(frozen.name, reader, renderer, closing, steps)
             del reader
             gc.collect()
             if torch.cuda.is_available():
