@@ -62,14 +62,19 @@ def test_a_file_is_imported_learned_from_and_what_was_learned_scores_answers(wor
     assert own != other
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_a_row_shows_its_steps_each_with_its_label(world: World, imported: str, page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
+def test_a_row_shows_its_steps_each_with_its_label(world: World, imported: str, page: Page) -> None:
     page.goto(f"/p/default/datasets/{imported}?row=7")
     steps = page.get_by_role("list", name="Steps").get_by_role("listitem")
     expect(steps).to_have_count(2)
     expect(steps.nth(0)).to_contain_text("7 + 1 = 8")
     expect(steps.nth(0)).to_contain_text("0.75")
+    assert faults_of(page, "stepwise-row") == {}
     page.goto(f"/p/default/datasets/{imported}?row=8")
     expect(steps.nth(0)).to_contain_text("right")
-    assert faults_of(page) == []
+
+
+def test_the_form_of_the_method_offers_datasets_of_steps(world: World, imported: str, page: Page) -> None:
+    page.goto("/p/default/launch/process_reward_model")
+    expect(page.get_by_label("separator")).to_be_visible()
+    expect(page.get_by_label("aggregate")).to_be_visible()
+    assert faults_of(page, "stepwise-form") == {}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("backend", "workers", "frontend/src")
 METHOD_FOLDERS = ("backend/steerboard_contracts/methods/", "workers/steerboard_workers/alignment/methods/")
 SOURCES = {".py", ".ts", ".tsx"}
-# Words of the field, too: `sft` is the role of a model, and reward, process reward and preference models are what judges.
+# Words of the field, too: `sft` is the role of a model, and the others are what judges answers.
 JUDGING = ("reward_model", "process_reward_model", "preference_model")
 ROLE = "backend/steerboard_contracts/models.py"
 # A column of other tools' files.

@@ -14,6 +14,7 @@ from accelerate.state import AcceleratorState
 from running import metrics_of, recorded
 
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.methods.process_reward_model import ProcessRewardModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.alignment.step_rewards import step_probabilities
 from steerboard_workers.stages import base, train
@@ -148,6 +149,13 @@ def test_a_separator_within_a_step_is_warned_of_and_the_label_stands_at_the_end_
     assert any("'\\n' within a step" in line for line in warned)
     stage, _ = trained(rows([dict(divided) for _ in range(20)]), max_steps=1, separator="\n\n")
     assert not [event for event in recorded(stage, "log") if event.level == "warning" and "separator" in event.message]
+
+
+@pytest.mark.parametrize("written", ["\n\t#", r"\n\t#"])
+def test_a_separator_is_the_same_written_out_or_not(written):
+    config = ProcessRewardModelConfig(method="process_reward_model", separator=written)
+    assert (config.separator, config.divider) == (r"\n\t#", "\n\t#")
+    assert ProcessRewardModelConfig.model_validate(config.model_dump()) == config
 
 
 def test_a_separator_that_the_tokenizer_lacks_is_refused_before_training(trained, base_model, monkeypatch):

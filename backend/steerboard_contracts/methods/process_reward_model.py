@@ -12,10 +12,11 @@ from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import TrainingConfig
 
 
-def _separates(separator: str) -> str:
+def _spelled(separator: str) -> str:
+    """A line break and a tab as \\n and \\t: forms have one line."""
     if "\x00" in separator:
         raise ValueError("contains a NUL character")
-    return separator
+    return separator.replace("\n", r"\n").replace("\t", r"\t")
 
 
 class ProcessRewardModelConfig(TrainingConfig):
@@ -26,13 +27,14 @@ class ProcessRewardModelConfig(TrainingConfig):
     epochs: Annotated[Positive, Field(description="Passes over the training rows; may be a fraction.")] = 1.0
     separator: Annotated[
         str,
-        AfterValidator(_separates),
+        AfterValidator(_spelled),
         Field(
             min_length=1,
             max_length=64,
-            description="What ends each step but the last. Answers that are scored later are divided by it, too.",
+            description="What ends each step but the last; `\\n` is a line break, `\\t` a tab. Answers that are scored "
+            "later are divided by it, too.",
         ),
-    ] = "\n"
+    ] = r"\n"
     last_step_only: Annotated[
         bool, Field(description="Learn the label of the last step alone, as an outcome reward model does.")
     ] = False
@@ -43,6 +45,11 @@ class ProcessRewardModelConfig(TrainingConfig):
             json_schema_extra={"source": "minimum: arXiv 2312.08935; product: 2305.20050"},
         ),
     ] = "min"
+
+    @property
+    def divider(self) -> str:
+        """The separator as answers have it."""
+        return self.separator.replace(r"\n", "\n").replace(r"\t", "\t")
 
 
 SPEC = MethodSpec(

@@ -39,7 +39,7 @@ class ProcessRewardModelling(TrainingMethod[ProcessRewardModelConfig]):
         self._counts: Counter[str] = Counter()
 
     def select(self, rows: list[Row], source: Source) -> Selection:
-        separator = self.config.separator
+        separator = self.config.divider
         divided = 0
         for row in rows:
             row["response"] = separator.join(row["completions"])
@@ -55,7 +55,7 @@ class ProcessRewardModelling(TrainingMethod[ProcessRewardModelConfig]):
         return selection
 
     def render(self, renderer: Renderer, rows: list[Row]) -> list[RenderedGroup | None]:
-        ends = StepEnds(renderer.tokenizer, renderer.stop_ids, self.config.separator)
+        ends = StepEnds(renderer.tokenizer, renderer.stop_ids, self.config.divider)
         ends.check()
         groups = super().render(renderer, rows)
         for row, group in zip(rows, groups, strict=True):
@@ -67,7 +67,7 @@ class ProcessRewardModelling(TrainingMethod[ProcessRewardModelConfig]):
         """Returns None where no whole step is left, or where steps are joined in one token."""
         found, steps = row.pop(_ENDS), row["completions"]
         # A step with the separator in it is read at the last of its parts.
-        last = np.cumsum([len(step_bounds(step, self.config.separator)) for step in steps]) - 1
+        last = np.cumsum([len(step_bounds(step, self.config.divider)) for step in steps]) - 1
         whole = len(found)
         if group.truncated and len(found) <= last[-1] + 1:
             whole -= 1  # the window may have cut it
