@@ -18,7 +18,7 @@ SOURCES = ("imported", "generated", "chosen", "rejected", "written")
 _VOCABULARY = 30_000
 _PROMPT_WORDS, _RESPONSE_WORDS = (12, 36), (15, 55)
 _CHUNK = 20_000
-_INDEX_SECONDS = 1200.0
+_INDEX_SECONDS = 7200.0
 
 
 def vocabulary() -> list[str]:
