@@ -39,7 +39,8 @@ Order = Literal["row", "reward_asc", "reward_desc"]
 # A quoted phrase, or a part of a text, is looked for in the samples themselves, so many of them a request.
 _READ_FOR_PHRASES = 500
 _READ_AT_ONCE = 250
-_RANKED_AT_ONCE = 65_536
+_PLACES_AT_ONCE = 65_536
+_NONE: Places = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def select_rows(
         noted[marked_rows(session, dataset, filters.marked)] = True
         mask &= noted
     if rewards is not None and filters.by_reward:
-        mask &= ~np.isnan(rewards.values)
+        # A row without a reward is NaN, which no bound lets through.
         if filters.reward_min is not None:
             mask &= rewards.values >= filters.reward_min
         if filters.reward_max is not None:
@@ -180,29 +181,35 @@ def select_page(
 def count_rows(session: Session, dataset: Dataset, selection: Selection) -> tuple[int, bool]:
     """How many rows there are, and whether that is exact: phrases and parts are looked for in the first rows only."""
     if selection.holds is None:
-        return int(selection.mask.sum()), True
-    rows = np.flatnonzero(selection.mask)
-    looked = rows[:_READ_FOR_PHRASES]
+        return int(np.count_nonzero(selection.mask)), True
+    _, looked = next(_candidates(selection, "row", 0, _READ_FOR_PHRASES), (_NONE, _NONE))
     samples = samples_in_order(session, dataset, looked.tolist())
     hits = sum(map(selection.holds, (sample.sample for sample in samples)))
-    return hits, len(looked) == len(rows)
+    return hits, len(looked) == np.count_nonzero(selection.mask)
 
 
 def _candidates(selection: Selection, order: Order, start: int, size: int) -> Iterator[tuple[Places, Places]]:
-    """(places, rows) in blocks of `size`."""
-    for places, rows in _blocks(selection, order, start):
-        for begin in range(0, len(rows), size):
-            yield places[begin : begin + size], rows[begin : begin + size]
+    """(places, rows) in blocks of `size`, the last one smaller."""
+    places = rows = _NONE
+    for more_places, more_rows in _blocks(selection, order, start):
+        places, rows = np.concatenate([places, more_places]), np.concatenate([rows, more_rows])
+        while len(rows) >= size:
+            yield places[:size], rows[:size]
+            places, rows = places[size:], rows[size:]
+    if len(rows):
+        yield places, rows
 
 
 def _blocks(selection: Selection, order: Order, start: int) -> Iterator[tuple[Places, Places]]:
     if order == "row":
-        rows = np.flatnonzero(selection.mask[start:]) + start
-        yield rows, rows
+        # A page is soon full where most rows match: their places are not looked for all over a large dataset.
+        for begin in range(start, len(selection.mask), _PLACES_AT_ONCE):
+            rows = np.flatnonzero(selection.mask[begin : begin + _PLACES_AT_ONCE]) + begin
+            yield rows, rows
         return
     assert selection.rewards is not None
     ranking = selection.rewards.ranking[:: 1 if order == "reward_asc" else -1]
-    for begin in range(start, len(ranking), _RANKED_AT_ONCE):
-        block = ranking[begin : begin + _RANKED_AT_ONCE]
+    for begin in range(start, len(ranking), _PLACES_AT_ONCE):
+        block = ranking[begin : begin + _PLACES_AT_ONCE]
         hits = np.flatnonzero(selection.mask[block])
         yield hits + begin, block[hits].astype(np.int64)
