@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from steerboard_contracts.files.local_folders import FolderNotAllowed, LocalFolders
-from steerboard_contracts.online.environments import EnvironmentConfig
-from steerboard_workers.alignment.online.environment import Call, Environment, EnvironmentFailed, Step
+from steerboard_contracts.online.environments import PythonEnvironment
+from steerboard_workers.alignment.online.environment import PythonProcess
+from steerboard_workers.alignment.online.environment_protocol import Call, EnvironmentFailed, Step
 from support.environments import of_file
 
 COUNTS = """
@@ -32,10 +33,10 @@ class Environment:
 """
 
 
-def opened(folder: Path, code: str = COUNTS, **fields) -> Environment:
+def opened(folder: Path, code: str = COUNTS, **fields) -> PythonProcess:
     file = folder / "environment.py"
     file.write_text(textwrap.dedent(code))
-    return Environment.open(EnvironmentConfig.model_validate(of_file(file, **fields)), LocalFolders(roots=(folder,)))
+    return PythonProcess.open(PythonEnvironment.model_validate(of_file(file, **fields)), LocalFolders(roots=(folder,)))
 
 
 def said(text: str, reward: float, done: bool = False) -> Step:
@@ -104,20 +105,20 @@ def test_an_environment_that_fails_is_shown_with_the_answer(tmp_path, code, mess
 def test_only_the_file_that_was_named_and_allowed_is_run(tmp_path):
     file = tmp_path / "environment.py"
     file.write_text(COUNTS)
-    config = EnvironmentConfig.model_validate(of_file(file))
+    config = PythonEnvironment.model_validate(of_file(file))
     with pytest.raises(FolderNotAllowed):
-        Environment.open(config, LocalFolders())
+        PythonProcess.open(config, LocalFolders())
     file.write_text(COUNTS + "# changed")
     with pytest.raises(EnvironmentFailed, match=r"has the SHA-256 .*, and the run asks for"):
-        Environment.open(config, LocalFolders(roots=(tmp_path,)))
+        PythonProcess.open(config, LocalFolders(roots=(tmp_path,)))
 
 
 def test_it_ends_with_the_process_that_asked_however_that_ends(tmp_path):
     opened(tmp_path)  # writes the file
     program = f"""
         from pathlib import Path
-        from steerboard_workers.alignment.online.environment import Environment
-        environment = Environment(Path({str(tmp_path / "environment.py")!r}).read_text(), "e.py", 30)
+        from steerboard_workers.alignment.online.environment import PythonProcess
+        environment = PythonProcess(Path({str(tmp_path / "environment.py")!r}).read_text(), "e.py", 30)
         print(environment.sandbox.child.pid, flush=True)
         input()
     """

@@ -14,7 +14,7 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.answers import Answers
-from steerboard_workers.alignment.online.environment import EnvironmentFailed
+from steerboard_workers.alignment.online.environment_protocol import EnvironmentFailed
 from steerboard_workers.alignment.online.episodes import Episodes, turn_metrics
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.rendering.render import Renderer

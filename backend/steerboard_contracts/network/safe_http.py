@@ -110,6 +110,19 @@ def open_client(
     )
 
 
+def open_socket(allowed: AllowList, url: str, *, timeout_seconds: float) -> socket.socket:
+    """A connection, not yet TLS, to the host of a URL that `check_url` has passed, for other protocols than HTTP.
+
+    Raises `AddressRefused`, `httpcore.ConnectError`, `httpcore.ConnectTimeout`.
+    """
+    parsed = httpx.URL(url)
+    host, port = parsed.raw_host.decode("ascii"), parsed.port or _PORTS[parsed.scheme]
+    connection: socket.socket = (
+        _CheckedBackend(allowed, None).connect_tcp(host, port, timeout_seconds).get_extra_info("socket")
+    )
+    return connection
+
+
 def read_start(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
     """The first `limit` bytes of a streamed answer as they came, and whether that was all of it."""
     body = b""
@@ -123,11 +136,11 @@ def read_start(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
 class _CheckedTransport(httpx.HTTPTransport):
     def __init__(self, backend: httpcore.NetworkBackend) -> None:
         # httpx has no argument for the backend of its pool; test_safe_http.py sees that this one is used.
-        self._pool = httpcore.ConnectionPool(ssl_context=_ssl_context(), network_backend=backend, max_connections=8)
+        self._pool = httpcore.ConnectionPool(ssl_context=ssl_context(), network_backend=backend, max_connections=8)
 
 
 @lru_cache(maxsize=1)
-def _ssl_context() -> ssl.SSLContext:
+def ssl_context() -> ssl.SSLContext:
     """Reading all root certificates takes tens of milliseconds, so once."""
     return httpx.create_ssl_context()
 

@@ -14,10 +14,12 @@ from pydantic import ValidationError
 from running import final_weights, forked, metrics_of, ran, recorded, run_ranks, weights_of
 
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.stage.inputs import ModelInput
-from steerboard_workers.alignment.online.environment import EnvironmentFailed
+from steerboard_workers.alignment.online.environment_protocol import EnvironmentFailed
 from steerboard_workers.stages.runtime import Stage
 from support.environments import FOLDER, environment, of_file
+from support.servers.openenv_server import openenv_server
 
 QUICK = {
     "run": "train",
@@ -187,3 +189,50 @@ def test_an_environment_is_a_source_of_rewards_from_an_operators_folder():
 def test_settings_that_do_not_fit_an_environment_are_refused(more, fault):
     with pytest.raises(ValidationError, match=fault):
         needed_method("rloo").config.model_validate({"method": "rloo", "environment": environment("asked"), **more})
+
+
+@pytest.fixture(scope="module")
+def asked_server():
+    with openenv_server(FOLDER / "asked.py") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def with_server(started, asked_server):
+    """with_server(**config) -> a stage that asks the environment `asked` of a server."""
+
+    def start(**config) -> Stage:
+        named = {
+            "kind": "openenv",
+            "url": asked_server.url,
+            "action_field": "message",
+            "observation_field": "text",
+            "begin": "prompt",
+            "max_turns": 3,
+        }
+        stage = started(environment=named, **config)
+        access = {"allowed_private": "127.0.0.1"}
+        stage.spec = stage.spec.model_copy(update={"reward_access": RewardAccess.model_validate(access)})
+        return stage
+
+    return start
+
+
+def test_an_environment_behind_a_server_is_learned_from_as_its_file_is(started, with_server):
+    from_file, from_server = started("grpo"), with_server(method="grpo")
+    wanted, given = ran(from_file), ran(from_server)
+    assert given == wanted
+    assert given[1]["turns"] > 1
+    weights = final_weights(from_server)
+    assert all(torch.equal(weights[name], tensor) for name, tensor in final_weights(from_file).items())
+
+
+def test_a_run_that_is_killed_between_the_turns_of_a_server_resumes_bit_for_bit(with_server):
+    draw = random.Random(5)
+    config = {"max_steps": 5, "checkpoint_every": 1, "method": "rloo"}
+    plain, stopped = with_server(**config), with_server(**config)
+    metrics = metrics_of(forked(plain, 1, None, draw))
+    forked(stopped, 1, 3, draw)
+    assert metrics_of(forked(stopped, 2, None, draw)) == metrics
+    weights = weights_of(stopped, "model")
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in weights_of(plain, "model").items())

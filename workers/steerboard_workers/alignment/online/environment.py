@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.files.local_folders import LocalFolders
-from steerboard_contracts.online.environments import EnvironmentConfig
+from steerboard_contracts.online.environments import PythonEnvironment
+from steerboard_workers.alignment.online.environment_protocol import LONGEST_OBSERVATION, Call, EnvironmentFailed, Step
 from steerboard_workers.alignment.online.sandbox import (
     SHOWN,
     Sandbox,
@@ -28,44 +27,13 @@ from steerboard_workers.alignment.online.sandbox import (
     said,
 )
 
-# The most characters of an observation, and the bytes of one in a reply.
-LONGEST_OBSERVATION = 100_000
+# The bytes of an observation in a reply.
 _REPLY = 8 * LONGEST_OBSERVATION
 _PROGRAM = "steerboard_workers.alignment.online.environment"
 _ROLES = ("user", "tool")
 
-Row = Mapping[str, Any]
 
-
-class EnvironmentFailed(SteerboardError):
-    """It is not the environment that was named, it raises, or it returns no step."""
-
-    code = "environment_failed"
-    status = 422
-    title = "The environment failed"
-
-
-@dataclass(frozen=True)
-class Call:
-    """`key` names a rollout; `row` is what `reset` is given; `answers`: all of it so far, none to begin."""
-
-    key: int
-    row: Row
-    answers: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Step:
-    """The environment's part of a turn. `observation`: messages for the model; of the first one, those that replace the
-    row's prompt, if any. `reward`: None where it gives none. `lost`: it did not come in time."""
-
-    observation: Sequence[dict[str, Any]] = ()
-    reward: float | None = None
-    done: bool = False
-    lost: bool = False
-
-
-class Environment:
+class PythonProcess:
     """`seconds` for one call."""
 
     def __init__(self, code: str, name: str, seconds: float) -> None:
@@ -74,7 +42,7 @@ class Environment:
         self.sandbox = Sandbox(_PROGRAM, code, name, EnvironmentFailed)
 
     @classmethod
-    def open(cls, config: EnvironmentConfig, folders: LocalFolders) -> Environment:
+    def open(cls, config: PythonEnvironment, folders: LocalFolders) -> PythonProcess:
         """Raises `FolderNotAllowed`, `EnvironmentFailed`."""
         return cls(allowed_code(config.file, config.sha256, folders, EnvironmentFailed), config.file, config.seconds)
 
@@ -97,6 +65,9 @@ class Environment:
             except Silent:
                 steps.append(Step(lost=True))
         return steps
+
+    def end(self) -> None:
+        """Its process forgets them at the next call."""
 
     def _call(self, calls: Sequence[Call], keys: Sequence[int]) -> list[Step]:
         asked = [{"key": call.key, "row": dict(call.row), "answers": list(call.answers)} for call in calls]

@@ -19,8 +19,8 @@ from steerboard_contracts.online.environments import EnvironmentConfig, Episodic
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.samples import SamplePrompt, sample_problems
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.online.environment import Call, Environment, EnvironmentFailed, Step
-from steerboard_workers.alignment.online.outside import from_main
+from steerboard_workers.alignment.online.environment_protocol import Call, EnvironmentFailed, Step
+from steerboard_workers.alignment.online.outside import environment_of, from_main
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.rendering.render import Renderer, answer_room
 from steerboard_workers.alignment.rollouts import LivePolicy, Rollout, TurnOfRollout
@@ -88,10 +88,10 @@ class Episodes:
         phases: Phases,
         access: RewardAccess,
     ) -> None:
-        """Raises `FolderNotAllowed`, `EnvironmentFailed`."""
+        """Raises what `environment_of` does."""
         self._config, self._of, self._texts = config, environment, texts
         self._renderer, self._phases = renderer, phases
-        self._environment = Environment.open(environment, access.folders)
+        self._environment = environment_of(environment, access)
         self._room = answer_room(renderer.max_length, config.max_new_tokens)
         window = renderer.max_length
         self._most = window if environment.max_tokens is None else environment.max_tokens
@@ -102,8 +102,17 @@ class Episodes:
         """(prompts as the environment has them, `answers` rollouts to each). The environment draws by `seeds` and the
         row.
 
-        Raises `EnvironmentFailed`, and `BadInput` for prompts of the environment that leave no room.
+        Raises `EnvironmentFailed`, `EnvironmentServerFailed`, and `BadInput` for prompts of the environment that leave
+        no room.
         """
+        try:
+            return self._sampled(policy, step, prompts, seeds, answers, temperature)
+        finally:
+            self._environment.end()
+
+    def _sampled(
+        self, policy: LivePolicy, step: int, prompts: Sequence[Example], seeds: int, answers: int, temperature: float
+    ) -> tuple[list[Example], Groups]:
         asked = [self._begun(place, prompt, seeds, answers) for place, prompt in enumerate(prompts)]
         given = self._step([call for group in asked for call in group])
         episodes: list[list[_Episode]] = []

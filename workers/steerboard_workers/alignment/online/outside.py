@@ -1,4 +1,4 @@
-"""Rewards from outside of the platform: who gives them, and how processes of one run share them."""
+"""Rewards and environments from outside of the platform: who gives them, and how processes of one run share them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.online.environments import OpenEnvServer, PythonEnvironment
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import HttpReward, PythonReward
+from steerboard_workers.alignment.online.environment import PythonProcess
+from steerboard_workers.alignment.online.environment_protocol import Environment
+from steerboard_workers.alignment.online.openenv import OpenEnv
 from steerboard_workers.alignment.online.reward_endpoint import RewardEndpoint
 from steerboard_workers.alignment.online.reward_function import RewardFunction
 
@@ -30,6 +34,13 @@ def scorer_of(rule: PythonReward | HttpReward, access: RewardAccess) -> Scorer:
     if isinstance(rule, PythonReward):
         return RewardFunction.open(rule, access.folders)
     return RewardEndpoint(rule, access.allowed_private)
+
+
+def environment_of(config: PythonEnvironment | OpenEnvServer, access: RewardAccess) -> Environment:
+    """Raises `FolderNotAllowed`, `EnvironmentFailed`, `BadUrl`, `AddressRefused`."""
+    if isinstance(config, PythonEnvironment):
+        return PythonProcess.open(config, access.folders)
+    return OpenEnv(config, access.allowed_private)
 
 
 def from_main(compute: Callable[[], list[Value]]) -> list[Value]:
