@@ -1,0 +1,1 @@
+"""Base classes for environment files that use packages of others."""
