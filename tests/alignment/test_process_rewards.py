@@ -122,7 +122,7 @@ def test_the_first_wrong_step_counts_and_not_the_number_of_right_verdicts():
     sums = objective.forward(logits, SimpleNamespace(label_counts=counts, token_values={LABELS: labels}))[1]
     figures = objective.metrics(dict(zip(objective.measures, sums.tolist(), strict=True)))
     assert figures["step_accuracy"] == pytest.approx(6 / 7)
-    assert (figures["first_error_accuracy"], figures["no_error_accuracy"]) == (0.5, 1.0)
+    assert (figures["first_wrong_accuracy"], figures["flawless_accuracy"]) == (0.5, 1.0)
     assert first_of(labels < 0.5, counts).tolist() == [1.0, 4.0, 7.0]
 
 

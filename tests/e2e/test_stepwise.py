@@ -76,5 +76,5 @@ def test_a_row_shows_its_steps_each_with_its_label(world: World, imported: str, 
 def test_the_form_of_the_method_offers_datasets_of_steps(world: World, imported: str, page: Page) -> None:
     page.goto("/p/default/launch/process_reward_model")
     expect(page.get_by_label("separator")).to_be_visible()
-    expect(page.get_by_label("aggregate")).to_be_visible()
+    expect(page.get_by_role("combobox", name="aggregate")).to_be_visible()
     assert faults_of(page, "stepwise-form") == {}

@@ -86,7 +86,7 @@ def test_it_starts_at_ln_2_and_learns_which_steps_are_right(trained):
     assert steps[1]["loss"] == pytest.approx(np.log(2), abs=0.03)
     assert done.summary["held_out_accuracy"] > 0.9  # the longer step is the right one
     assert done.summary["answers"] == 20
-    assert {"step_accuracy", "first_error_accuracy", "step_probability", "right_steps"} <= set(steps[1])
+    assert {"step_accuracy", "first_wrong_accuracy", "step_probability", "right_steps"} <= set(steps[1])
     assert done.outputs[0].role == "reward"
     info = ModelInfo.model_validate_json((folder_of(stage) / "steerboard.json").read_text())
     assert info.process.model_dump() == {"separator": "\n", "aggregate": "min"}
@@ -101,7 +101,7 @@ def test_it_finds_the_wrong_steps_of_sums(make_stage, trained, rows):
     base.run(start)
     stage, done = trained(data, folder_of(start), max_steps=220, lr=2e-3, batch=32, epochs=50)
     assert done.summary["eval_step_accuracy"] > 0.9
-    assert done.summary["eval_first_error_accuracy"] > 0.8
+    assert done.summary["eval_first_wrong_accuracy"] > 0.8
     rewards = reward_engine(load_reward_model(folder_of(stage)))
     answers = ["1 + 1 = 2\n3 + 3 = 6", "1 + 1 = 2\n3 + 3 = 8", "1 + 1 = 4\n3 + 3 = 6"]
     values = score_texts(rewards, [Scorable([{"role": "user", "content": "Add."}], text) for text in answers], 4096)
@@ -129,7 +129,7 @@ def test_last_step_only_learns_one_label_of_each_answer(trained):
         # Every answer has a right and a wrong step; of the last ones either.
         assert (first["right_steps"] * labels) % 1 == pytest.approx(0, abs=1e-6)
         assert only is (first["right_steps"] != 0.5) or first["right_steps"] == 0.5
-        assert ("no_error_accuracy" in first) is only
+        assert ("flawless_accuracy" in first) is only
 
 
 def test_of_an_answer_that_is_cut_the_whole_steps_are_learned(trained, rows):

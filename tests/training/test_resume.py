@@ -26,7 +26,16 @@ CONFIG = {
     "evaluate_every": 10,
 }
 # The first stands for those whose rows are one text, the second for those that compare two.
-STANDING = ["sft", "dpo", "reward_model", "rwr", "decision_transformer", "kto", "preference_model"]
+STANDING = [
+    "sft",
+    "dpo",
+    "reward_model",
+    "rwr",
+    "decision_transformer",
+    "kto",
+    "preference_model",
+    "process_reward_model",
+]
 METHODS = [*STANDING, *(name for name in preference_methods() if name not in STANDING)]
 
 

@@ -67,7 +67,7 @@ SPEC = MethodSpec(
     reads="ends",
     form=("separator", "aggregate"),
     first_metrics=(
-        *("eval_step_accuracy", "step_accuracy", "eval_first_error_accuracy", "first_error_accuracy"),
+        *("eval_step_accuracy", "step_accuracy", "eval_first_wrong_accuracy", "first_wrong_accuracy"),
         *("eval_loss", "loss"),
     ),
     place=25,

@@ -94,8 +94,8 @@ class ProcessRewardModelling(TrainingMethod[ProcessRewardModelConfig]):
 class StepObjective:
     """sum over steps of -y log sigma(s) - (1 - y) log(1 - sigma(s)), of logits s and labels y.
 
-    `first_error_accuracy`: the share of answers with a wrong step of which the first step that is taken for wrong is
-    the first wrong one. `no_error_accuracy`: the share of the others of which no step is taken for wrong. Both are
+    `first_wrong_accuracy`: the share of answers with a wrong step of which the first step that is taken for wrong is
+    the first wrong one. `flawless_accuracy`: the share of the others of which no step is taken for wrong. Both are
     those of ProcessBench (arXiv 2412.06559), whose F1 is their harmonic mean.
     """
 
@@ -125,8 +125,8 @@ class StepObjective:
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
         steps = sums["steps"]
         found = {
-            "first_error_accuracy": (sums["first_found"], sums["faulty"]),
-            "no_error_accuracy": (sums["none_found"], sums["flawless"]),
+            "first_wrong_accuracy": (sums["first_found"], sums["faulty"]),
+            "flawless_accuracy": (sums["none_found"], sums["flawless"]),
         }
         return {
             "loss": sums["loss_sum"] / steps,
