@@ -45,6 +45,10 @@ SCORED: list[dict[str, Any]] = [
 ]
 PLAIN: list[dict[str, Any]] = [{"prompt": f"Question {n}?", "response": f"Answer {n}"} for n in range(20)]
 
+STEPS: list[dict[str, Any]] = [
+    {"prompt": f"Question {n}?", "completions": ["First.", "Then."], "labels": [True, n % 2 == 0]} for n in range(20)
+]
+
 
 class Picker:
     def __init__(self, client: TestClient, sessions: sessionmaker[Session], folder: Path) -> None:
@@ -93,6 +97,7 @@ def picker(client: TestClient, sessions: sessionmaker[Session], tmp_path: Path) 
     made.dataset("unpaired", THUMBS, "thumbs")
     made.dataset("labelled", SCORED, "scored", 1e-9)
     made.dataset("instructions", PLAIN, "plain")
+    made.dataset("stepwise", STEPS, "steps")
     return made
 
 
@@ -100,7 +105,7 @@ def test_every_way_that_is_offered_gives_each_method_the_rows_that_were_counted(
     """The counts of the API against what conversions write and what the methods of the workers select."""
     tried = set()
     made: dict[tuple[str, str], Any] = {}
-    for dataset in ("pairs", "thumbs", "scored", "plain"):
+    for dataset in ("pairs", "thumbs", "scored", "plain", "steps"):
         for name, method in picker.methods(dataset).items():
             for way in method["ways"]:
                 used = dataset
