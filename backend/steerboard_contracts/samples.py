@@ -13,7 +13,9 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -23,7 +25,7 @@ from pydantic import (
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.errors import BadRow, ErrorLocation
 from steerboard_contracts.step_labels import StepLabels
-from steerboard_contracts.tools import ToolCall, Tools, calls_text
+from steerboard_contracts.tools import ToolCall, Tools, answer_parts, calls_text
 from steerboard_contracts.wording import counted
 
 SampleKind = Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
@@ -140,6 +142,39 @@ class SampleMessage(BaseModel):
         return self
 
 
+class AnswerMessage(BaseModel):
+    """An answer that calls tools, with or without a text before its calls: the last turn of its conversation."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["assistant"] = "assistant"
+    content: Annotated[str, AfterValidator(_clean_text)] = ""
+    tool_calls: Annotated[list[ToolCall], Field(min_length=1, max_length=128)]
+
+
+# Parts of the places of faults that say which of the two an answer was read as.
+_AS_TEXT, _AS_CALLS = "an answer as text", "an answer with calls"
+
+
+def _plain_answer(answer: Any) -> Any:
+    """A message without calls is its text, so that there is one way to write an answer."""
+    if isinstance(answer, dict) and not answer.get("tool_calls") and answer.keys() <= {"role", "content", "tool_calls"}:
+        return answer.get("content", answer) if answer.get("role", "assistant") == "assistant" else answer
+    return answer
+
+
+def _form_of_answer(answer: Any) -> str:
+    return _AS_CALLS if isinstance(answer, dict | AnswerMessage) else _AS_TEXT
+
+
+# The answer to a prompt: a text, or a turn that calls tools.
+Answer = Annotated[
+    Annotated[TurnText, Tag(_AS_TEXT)] | Annotated[AnswerMessage, Tag(_AS_CALLS)],
+    Discriminator(_form_of_answer),
+    BeforeValidator(_plain_answer),
+]
+
+
 def _as_messages(prompt: Any) -> Any:
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}]
@@ -207,24 +242,33 @@ class AnswerSample(Sample):
         return self
 
 
+def _parts(answer: str | AnswerMessage) -> tuple[str, str]:
+    return answer_parts(answer if isinstance(answer, str) else answer.model_dump())
+
+
 class InstructionSample(AnswerSample):
     """`source` names the dataset a mixture took the row from; absent in plain instruction files."""
 
-    response: TurnText
+    response: Answer
     source: TurnText | None = None
 
 
 class PreferenceSample(Sample):
     """`source` is where a pair is from, such as a benchmark's subset."""
 
-    chosen: TurnText
-    rejected: TurnText
+    chosen: Answer
+    rejected: Answer
     margin: Finite | None = None
     source: TurnText | None = None
 
+    @property
+    def equal_sides(self) -> bool:
+        """Whether texts, without the space around them, and calls are the same."""
+        return _parts(self.chosen) == _parts(self.rejected)
+
 
 class UnpairedSample(AnswerSample):
-    response: TurnText
+    response: Answer
     desirable: bool
 
 
@@ -235,7 +279,7 @@ class LabelledSample(AnswerSample):
     reward, attributes, or both. `item` is a benchmark's own name of the prompt.
     """
 
-    response: TurnText
+    response: Answer
     source: TurnText
     item: TurnText | None = None
     attributes: Attributes | None = None
@@ -277,6 +321,8 @@ SAMPLE_CLASSES: dict[SampleKind, type[Sample]] = {
     "labelled": LabelledSample,
     "stepwise": StepwiseSample,
 }
+# The answers of a sample, of whichever kind.
+ANSWERS = ("response", "chosen", "rejected")
 # Which response to its prompt a row is: fields that come in pairs or not at all.
 GROUP_FIELDS = ("group", "candidate")
 # Grades of a response, by name.
@@ -314,7 +360,7 @@ def sample_faults(error: ValidationError) -> list[tuple[str, str]]:
     """What is wrong with which field: `("chosen", "is empty")`."""
     faults = []
     for problem in error.errors(include_url=False, include_input=False):
-        field = ".".join(str(part) for part in problem["loc"]) or "row"
+        field = ".".join(str(part) for part in problem["loc"] if part not in (_AS_TEXT, _AS_CALLS)) or "row"
         words = _WORDS.get(problem["type"])
         context = problem.get("ctx", {})
         faults.append((field, words.format(**context) if words else problem["msg"].removeprefix("Value error, ")))

@@ -111,14 +111,33 @@ def _stored_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def calls_text(turn: Mapping[str, Any]) -> str:
-    """The calls of a turn as text, one a line: `name {"argument": value}`. Empty without any."""
-    calls = turn.get("tool_calls") or []
-    return "\n".join(f"{call['function']['name']} {call['function']['arguments']}" for call in calls)
+    """The calls of a turn as text, one a line: `name {"argument": value}`. Empty without any.
+
+    A row that is shown in part may have the beginning of a call only."""
+    functions = [call.get("function", {}) for call in turn.get("tool_calls") or []]
+    return "\n".join(f"{function.get('name', '')} {function.get('arguments', '')}" for function in functions)
 
 
 def turn_text(turn: Mapping[str, Any]) -> str:
     """A turn for a reader who has texts only: its content, then its calls."""
     return "\n".join(part for part in (turn["content"], calls_text(turn)) if part)
+
+
+def stored_answer(answer: Any) -> Any:
+    """An answer as it is stored and hashed: a text, or a turn with calls as `stored_turn` keeps it."""
+    return stored_turn(answer) if isinstance(answer, Mapping) else answer
+
+
+def answer_text(answer: str | Mapping[str, Any]) -> str:
+    """An answer for a reader who has texts only: its text, then its calls."""
+    return answer if isinstance(answer, str) else turn_text(answer)
+
+
+def answer_parts(answer: str | Mapping[str, Any]) -> tuple[str, str]:
+    """What makes two answers the same one: their texts, without the space around them, and their calls as text."""
+    if isinstance(answer, str):
+        return answer.strip(), ""
+    return answer["content"].strip(), calls_text(answer)
 
 
 def has_tools(prompt: Sequence[Mapping[str, Any]]) -> bool:

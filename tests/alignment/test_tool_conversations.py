@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
@@ -116,3 +117,96 @@ def test_a_template_that_leaves_out_calls_is_refused():
     del first["tools"]
     with pytest.raises(BadInput, match="leaves out calls of tools"):
         renderer.prompt_ids([first, *rest])
+
+
+def called(text=""):
+    return {"role": "assistant", "content": text, "tool_calls": [call(1, json.dumps(ARGUMENTS))]}
+
+
+def given(text=""):
+    return {"role": "assistant", "content": text, "tool_calls": [call(1, ARGUMENTS)]}
+
+
+@pytest.mark.parametrize("learn", ["last", "all"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    # Mistral's leaves out the text before calls.
+    [(name, text) for name in TOOL_TEMPLATES for text in ("", "I add them.") if not text or name != "mistral"],
+)
+def test_an_answer_that_calls_tools_has_the_tokens_that_transformers_writes_and_all_are_learned(name, text, learn):
+    tokenizer = tool_tokenizer_of(name)
+    renderer = Renderer(tokenizer, "chat", 4096, learn=learn)
+    (asked,), question = stored()[:1], turns(dict)[:1]
+    rendered = renderer.render([asked], called(text))
+    whole = written(tokenizer, [*question, given(text)])
+    assert rendered.ids == whole[: len(rendered.ids)]
+    assert rendered.ids[-1] == renderer.end_id
+    assert not tokenizer.decode(whole[len(rendered.ids) :]).strip()
+    prompt = written(tokenizer, question, add_generation_prompt=True)
+    assert rendered.supervised == [False] * len(prompt) + [True] * (len(rendered.ids) - len(prompt))
+
+
+def test_the_sides_of_a_pair_are_learned_as_their_calls_and_texts():
+    renderer = Renderer(tool_tokenizer_of("hermes"), "chat", 4096)
+    (group,) = renderer.render_groups([stored()[:1]], [[called(), "It is 7."]])
+    decoded = [renderer.tokenizer.decode(ids) for ids in group.responses]
+    assert decoded[0].startswith("<tool_call>\n")
+    assert '{"second": 5, "a": 2}' in decoded[0]
+    assert decoded[1] == "It is 7.<|im_end|>"
+    assert [ids[-1] for ids in group.responses] == [renderer.end_id] * 2
+
+
+def test_a_spelled_control_token_in_the_arguments_of_an_answer_is_plain_text():
+    tokenizer = tool_tokenizer_of("hermes")
+    renderer = Renderer(tokenizer, "chat", 4096)
+    nasty = "<|im_end|>"
+    answer = {"role": "assistant", "content": nasty, "tool_calls": [call(1, json.dumps({"a": nasty}))]}
+    rendered = renderer.render(stored()[:1], answer)
+    learned = [number for number, on in zip(rendered.ids, rendered.supervised, strict=True) if on]
+    assert tokenizer.decode(learned).count(nasty) == 3
+    assert learned.count(renderer.end_id) == 1
+    assert learned[-1] == renderer.end_id
+
+
+@pytest.mark.parametrize("template", ["plain", "chat"])
+def test_a_template_that_leaves_out_the_calls_of_an_answer_is_refused(template):
+    renderer = Renderer(tokenizer_of("chatml"), template, 4096)
+    with pytest.raises(UnrenderableRows) as refused:
+        renderer.render([{"role": "user", "content": "2 + 5?"}], called("I add."))
+    assert refused.value.code == "template_without_tools"
+
+
+# The call of its last turn alone is left out, the text before its calls, or all but the first call.
+LOSSY = [
+    ("m['tool_calls'] or []", "((m['tool_calls'] or []) if not loop.last else [])", called(), "the calls of an answer"),
+    ("if m['content']", "if m['content'] and not m['tool_calls']", called("I add."), "the text of an answer"),
+    (
+        "m['tool_calls'] or []",
+        "(m['tool_calls'] or [])[:1]",
+        {**called(), "tool_calls": [call(1, "{}"), call(2, '{"a": 1}')]},
+        "a call of an answer with several",
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "instead", "answer", "what"), LOSSY, ids=["last turn", "text", "second call"])
+def test_a_template_that_leaves_out_a_part_of_an_answer_with_calls_is_refused(part, instead, answer, what):
+    tokenizer = copy.deepcopy(tool_tokenizer_of("hermes"))
+    assert part in tokenizer.chat_template
+    tokenizer.chat_template = tokenizer.chat_template.replace(part, instead)
+    renderer = Renderer(tokenizer, "chat", 4096)
+    with pytest.raises(UnrenderableRows, match=f"leaves out {what}") as refused:
+        renderer.render(stored(), answer)
+    assert refused.value.code == "template_without_tools"
+    assert renderer.render(stored(), "It is 8.") is not None
+
+
+@pytest.mark.parametrize("text", ["", "I add."])
+def test_a_score_comes_before_an_answer_that_calls_tools(text):
+    renderer = Renderer(tool_tokenizer_of("hermes"), "chat", 4096)
+    asked = renderer.prompt_ids(stored(), "4")
+    rendered = renderer.render(stored(), called(text), "4")
+    assert rendered.ids[: len(asked)] == asked
+    learned = renderer.tokenizer.decode([n for n, on in zip(rendered.ids, rendered.supervised, strict=True) if on])
+    assert learned.strip().startswith(text or "<tool_call>")
+    assert rendered.supervised == [False] * len(asked) + [True] * (len(rendered.ids) - len(asked))

@@ -24,6 +24,7 @@ from steerboard.insights.schemas import LabelledExample, SelectionPreview, Weigh
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.online.reward_weights import HIGHEST_EXPONENT, exponential_weight
 from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.tools import answer_text
 
 _EXAMPLES = 5
 
@@ -158,7 +159,7 @@ def _examples(
         LabelledExample(
             row=row,
             prompt=samples[row]["prompt"],
-            response=samples[row]["response"],
+            response=answer_text(samples[row]["response"]),
             source=samples[row].get("source") or "imported",
             reward=value,
             z=normaliser.z(value),

@@ -33,7 +33,6 @@ def answer(content: Any = "0", **more: Any) -> dict[str, Any]:
     ("messages", "reason"),
     [
         ([USER, answer(reasoning_content="0 twice.")], "turn 2 has `reasoning_content`: thoughts are not kept"),
-        ([USER, answer(None, tool_calls=[CALL])], "the last turn has `tool_calls`: the answer of a sample is a text"),
         ([USER, {"role": "tool", "content": "0"}, answer()], "prompt: has the result of a tool that does not follow"),
         ([USER, answer(None, tool_calls=["add"]), USER, answer()], "turn 2 has a call of a tool without a name"),
         ([USER, answer(None, tool_calls="add()"), USER, answer()], "turn 2 has `tool_calls` that is not JSON: add()"),

@@ -30,6 +30,7 @@ def cases(shared: Path) -> Path:
         ("05-system-column/prompt-list-with-system-and-dialogues.jsonl", "preferences", []),
         ("05-system-column/system-and-dialogues.jsonl", "preferences", []),
         ("06-tool-call-null-content/conversation.jsonl", "instructions", []),
+        ("06-tool-call-null-content/null.jsonl", "instructions", []),
         ("09-content-parts/parts.jsonl", "instructions", []),
         ("11-kto-labels/kto-messages.jsonl", "unpaired", []),
         ("11-kto-labels/false.csv", "unpaired", []),
@@ -64,7 +65,6 @@ def test_a_reported_file_is_read_whole(
     ("file", "code", "words"),
     [
         ("05-system-column/system-twice.jsonl", "bad_row", "system text"),
-        ("06-tool-call-null-content/null.jsonl", "bad_row", "3 of 3 rows cannot be used.*`tool_calls`"),
         ("08-reasoning-content/sft.jsonl", "bad_row", "3 of 3 rows cannot be used.*`reasoning_content`"),
         ("08-reasoning-content/pairs.jsonl", "bad_row", "3 of 3 rows cannot be used.*`reasoning_content`"),
         ("08-reasoning-content/weights.jsonl", "bad_row", "3 of 3 rows cannot be used.*`weight`"),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
+from steerboard_contracts.tools import answer_parts
 from steerboard_workers.alignment.training_method import Row
 
 Fault = Literal["empty_pairs", "equal_pairs"]
@@ -13,8 +14,8 @@ Fault = Literal["empty_pairs", "equal_pairs"]
 
 def fault_of(row: Row) -> Fault | None:
     """Why a pair teaches nothing: a side is empty, or both are equal, without regard to the space around them."""
-    chosen, rejected = row["chosen"].strip(), row["rejected"].strip()
-    if not (chosen and rejected):
+    chosen, rejected = answer_parts(row["chosen"]), answer_parts(row["rejected"])
+    if not (any(chosen) and any(rejected)):
         return "empty_pairs"
     return "equal_pairs" if chosen == rejected else None
 

@@ -30,9 +30,11 @@ from steerboard_contracts.files.local_folders import LocalFolders, ModelFolder
 from steerboard_contracts.files.model_facts import licence_named
 from steerboard_contracts.models import MODEL_INFO_FILE, SCALARS, ModelInfo, ModelRole
 from steerboard_contracts.run_kinds.base import BaseModelConfig
+from steerboard_contracts.samples import ANSWERS
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.stage.spec import UPLOADED
+from steerboard_contracts.tools import answer_text
 from steerboard_contracts.wording import counted
 from steerboard_workers.alignment.rendering.chat_template import check_default
 from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault
@@ -144,9 +146,9 @@ def _texts(stage: Stage) -> Iterator[str]:
         for row in stage.rows(name):
             for message in row.get("prompt", []):
                 yield f"User: {message['content']} Assistant:"
-            for field in ("response", "chosen", "rejected"):
-                if isinstance(row.get(field), str):
-                    yield " " + row[field]
+            for field in ANSWERS:
+                if row.get(field):
+                    yield " " + answer_text(row[field])
             yield from row.get("completions", [])
 
 

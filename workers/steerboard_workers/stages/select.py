@@ -20,6 +20,7 @@ from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import DatasetOutput, SelectionOutput
 from steerboard_statistics.selection import AnswerGroups
 from steerboard_workers.alignment.choice import Choice, choose, nested_pairs
+from steerboard_workers.alignment.rendering.templates import Response
 from steerboard_workers.stages.rows.scored_answers import ScoredAnswers, read_answers, weighted_rewards
 from steerboard_workers.stages.runtime import Stage
 
@@ -156,7 +157,7 @@ def _pairs(stage: Stage, config: SelectConfig, answers: ScoredAnswers, choices: 
         for better, worse in nested_pairs(scores, texts, config.pairs, config.min_margin):
             pair = rows[better], rows[worse]
             of_row |= dict.fromkeys(pair, pair)
-    waiting: dict[tuple[int, int], tuple[int, str]] = {}
+    waiting: dict[tuple[int, int], tuple[int, Response]] = {}
     for place, row in enumerate(stage.rows(answers.first)):
         pair = of_row.get(place, (-1, -1))
         if place not in pair:

@@ -12,6 +12,7 @@ from rich.text import Text
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.output.console import JsonOption, console, print_json
 from steerboard.cli.output.listing import plain
+from steerboard_contracts.tools import answer_text
 
 app = typer.Typer()
 
@@ -109,7 +110,7 @@ def _because(example: Out) -> str:
 def _text(example: Out) -> str:
     """The end of the prompt and the beginnings of the answers, on one line."""
     sample = example["sample"]["sample"]
-    parts = (sample["prompt"][-1]["content"], sample["chosen"], sample["rejected"])
+    parts = (sample["prompt"][-1]["content"], answer_text(sample["chosen"]), answer_text(sample["rejected"]))
     return " | ".join(" ".join(part.split())[: _WIDTH // len(parts)] for part in parts)
 
 

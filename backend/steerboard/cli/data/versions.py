@@ -14,6 +14,7 @@ from steerboard.cli.client import Client, path_of
 from steerboard.cli.output.console import JsonOption, console, note, print_json, tell
 from steerboard.cli.output.held_out_changes import print_held_out_changes
 from steerboard.cli.output.listing import Column, moment, plain, print_table
+from steerboard_contracts.tools import answer_text
 from steerboard_contracts.wording import counted
 
 app = typer.Typer()
@@ -144,5 +145,7 @@ def _differing(before: Out, after: Out | None) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A prompt as its last turn, anything else as it is."""
-    return str(value[-1]["content"]) if isinstance(value, list) and value else str(value)
+    """A prompt as its last turn, an answer with its calls, anything else as it is."""
+    if isinstance(value, list) and value:
+        return str(value[-1]["content"])
+    return answer_text(value) if isinstance(value, dict) and "tool_calls" in value else str(value)

@@ -20,7 +20,7 @@ from steerboard.datasets.cleaning import rules
 from steerboard.datasets.cleaning.rules import RULES, Rule
 from steerboard.datasets.cleaning.schemas import CleaningRules, Dropped, EvaluationMatch
 from steerboard.datasets.hooks import EvaluationText
-from steerboard_contracts.tools import turn_text
+from steerboard_contracts.tools import answer_parts, answer_text, turn_text
 from steerboard_statistics.texts.near_duplicates import NearDuplicateIndex
 from steerboard_statistics.texts.overlap import PromptIndex
 
@@ -144,7 +144,7 @@ def _of_one_row(sample: Sample, given: CleaningRules) -> Rule | None:
 def _texts(sample: Sample) -> tuple[str, str, str]:
     """What near duplicates are compared by. Roles are part of a prompt."""
     prompt = "\n".join(f"{turn['role']} {turn_text(turn)}" for turn in sample["prompt"])
-    return prompt, sample["chosen"], sample["rejected"]
+    return prompt, answer_text(sample["chosen"]), answer_text(sample["rejected"])
 
 
 class _Overlap:
@@ -179,7 +179,7 @@ class _Votes:
 
     def add(self, sample: Sample) -> None:
         prompt = [[turn["role"], turn_text(turn).strip()] for turn in sample["prompt"]]
-        chosen, rejected = sample["chosen"].strip(), sample["rejected"].strip()
+        chosen, rejected = answer_parts(sample["chosen"]), answer_parts(sample["rejected"])
         # Not by orjson, which ends the process where memory lacks for a long text.
         text = json.dumps([prompt, *sorted((chosen, rejected))], ensure_ascii=False)
         digest = hashlib.blake2b(text.encode(), digest_size=16).digest()

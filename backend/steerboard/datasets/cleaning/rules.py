@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any, Literal, get_args
 
-from steerboard_contracts.tools import turn_text
+from steerboard_contracts.tools import answer_parts, answer_text, turn_text
 
 Rule = Literal[
     "empty_round",
@@ -39,7 +39,7 @@ def has_empty_round(sample: dict[str, Any]) -> bool:
     """Whether a turn or an answer has nothing to read: spaces, control and formatting characters only. A tool's result
     may be empty."""
     told = (turn_text(turn) for turn in sample["prompt"] if turn["role"] != "tool")
-    texts = [*told, sample["chosen"], sample["rejected"]]
+    texts = [*told, answer_text(sample["chosen"]), answer_text(sample["rejected"])]
     return not all(map(_is_visible, texts))
 
 
@@ -56,7 +56,7 @@ def has_wrong_roles(sample: dict[str, Any]) -> bool:
 
 def has_identical_sides(sample: dict[str, Any]) -> bool:
     """Surrounding spaces apart."""
-    return bool(sample["chosen"].strip() == sample["rejected"].strip())
+    return answer_parts(sample["chosen"]) == answer_parts(sample["rejected"])
 
 
 def has_small_margin(sample: dict[str, Any], min_margin: float) -> bool:

@@ -13,6 +13,7 @@ from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.rows.exporting import stored_rows
 from steerboard.datasets.tables import Dataset, Reward, RewardSource
 from steerboard_contracts.judge_prompts.verdict_prompts import is_dialogue
+from steerboard_contracts.tools import answer_parts
 
 # The identity of one answered prompt: its group where answers have one, or else its hash.
 PromptKey = tuple[str, int]
@@ -50,8 +51,8 @@ def _fact(row: int, hash64: int, held_out: bool, sample: Mapping[str, Any], rewa
         ("prompt", hash64) if group is None else ("group", group),
         hash64,
         held_out,
-        hash(answer.strip()) if answer is not None else 0,
-        chosen is not None and rejected is not None and chosen.strip() == rejected.strip(),
+        hash(answer_parts(answer)) if answer is not None else 0,
+        chosen is not None and rejected is not None and answer_parts(chosen) == answer_parts(rejected),
         sample.get("desirable"),
         reward,
         is_dialogue(sample["prompt"]),

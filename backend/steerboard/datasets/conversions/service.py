@@ -31,6 +31,7 @@ from steerboard_contracts.conversions import TRAINING_ONLY
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.judge_prompts.verdict_prompts import verdict_prompt
 from steerboard_contracts.samples import GROUP_FIELDS, SampleKind, validate_sample
+from steerboard_contracts.tools import answer_text
 
 _ROWS_AT_ONCE = 500
 # Among the other columns of a new row: the row it is from, or those of the chosen and the rejected answer.
@@ -160,7 +161,8 @@ def _samples(session: Session, dataset: Dataset, rows: Sequence[int]) -> dict[in
 def _fields(gives: SampleKind, made: Made, samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
     first = samples[0]
     if made.verdict is not None:
-        asked = verdict_prompt(first["prompt"], first["chosen"], first["rejected"], made.verdict)
+        chosen, rejected = answer_text(first["chosen"]), answer_text(first["rejected"])
+        asked = verdict_prompt(first["prompt"], chosen, rejected, made.verdict)
         return {"prompt": asked, "reference": made.verdict}
     fields: dict[str, Any] = {"prompt": first["prompt"]}
     if gives == "prompts":

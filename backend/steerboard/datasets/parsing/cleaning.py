@@ -70,7 +70,7 @@ class Cleaner:
             return self._drop("small_margin")
         if not self._enabled:
             return None
-        if isinstance(sample, PreferenceSample) and sample.chosen.strip() == sample.rejected.strip():
+        if isinstance(sample, PreferenceSample) and sample.equal_sides:
             return self._drop("identical_sides")
         digest = hashlib.blake2b(canonical, digest_size=16).digest()
         if digest in self._seen:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from steerboard.datasets.parsing.messages import Turn, answer_text, message_turns, role_of
+from steerboard.datasets.parsing.messages import Turn, answer_of, message_turns, role_of
 from steerboard_files.records import Problem
 
 _MARKER = re.compile(r"(?:^|\n\n)(Human|Assistant):")
@@ -84,7 +84,7 @@ def split_last(turns: list[Turn]) -> tuple[list[Turn], Any] | Problem:
     """(prompt, response) where the last turn is the assistant's."""
     if not turns or not isinstance(turns[-1], dict) or turns[-1]["role"] != "assistant":
         return Problem("bad_row", "the messages do not end with an assistant turn")
-    return turns[:-1], answer_text(turns[-1])
+    return turns[:-1], answer_of(turns[-1])
 
 
 def split_sides(chosen: list[Turn], rejected: list[Turn]) -> tuple[list[Turn], Any, Any] | None:
@@ -106,4 +106,4 @@ def split_sides(chosen: list[Turn], rejected: list[Turn]) -> tuple[list[Turn], A
     last, other = chosen[-1], rejected[-1]
     if not (isinstance(last, dict) and isinstance(other, dict) and last["role"] == other["role"] == "assistant"):
         return None
-    return chosen[:-1], answer_text(last), answer_text(other)
+    return chosen[:-1], answer_of(last), answer_of(other)

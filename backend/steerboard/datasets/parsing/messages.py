@@ -72,13 +72,11 @@ def message_turns(messages: list[Any]) -> list[Turn]:
     return turns
 
 
-def answer_text(turn: Turn) -> Any:
-    """The text of an answer of a sample. Raises `UnreadableMessage` for one that calls tools."""
-    if "tool_calls" in turn:
-        raise UnreadableMessage(
-            "the last turn has `tool_calls`: the answer of a sample is a text; calls are kept in the turns before it"
-        )
-    return turn["content"]
+def answer_of(turn: Turn) -> Any:
+    """A turn as the answer of a sample: its text, or the turn where it calls tools."""
+    if "tool_calls" not in turn:
+        return turn["content"]
+    return {name: turn[name] for name in ("role", "content", "tool_calls")}
 
 
 def role_of(message: dict[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from steerboard.datasets.parsing.dialogues import (
     with_system,
 )
 from steerboard.datasets.parsing.mapping import ONE_ATTRIBUTE, TOOLS, Mapping
-from steerboard.datasets.parsing.messages import Turn, UnreadableMessage, answer_text
+from steerboard.datasets.parsing.messages import Turn, UnreadableMessage, answer_of
 from steerboard.datasets.parsing.thumbs import as_thumb
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS
 from steerboard_files.records import Problem
@@ -190,7 +190,7 @@ def _is_assistant(turn: Turn) -> bool:
 def _lone_answer(value: list[Any] | dict[str, Any]) -> Any:
     """TRL writes an answer as a list of one assistant message, and LlamaFactory as that message."""
     turns = turns_of([value] if isinstance(value, dict) else value, transcripts=False) or []
-    return answer_text(turns[0]) if len(turns) == 1 and _is_assistant(turns[0]) else value
+    return answer_of(turns[0]) if len(turns) == 1 and _is_assistant(turns[0]) else value
 
 
 def shown(value: Any) -> str:

@@ -13,14 +13,14 @@ import orjson
 from psycopg import sql
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.rows.row_writer import SOFT_LABELS, raw_connection
+from steerboard.datasets.rows.row_writer import SOFT_LABELS, calls_field, raw_connection
 from steerboard.datasets.schemas import ExportFormat, ExportSplit
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind, half_of
+from steerboard_contracts.samples import ANSWERS, ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind, half_of
 from steerboard_contracts.stage.inputs import DatasetInput
-from steerboard_contracts.tools import TOOL_FIELDS, stored_turn
+from steerboard_contracts.tools import TOOL_FIELDS, stored_answer, stored_turn
 from steerboard_files.records import JSON_COLUMN
 
 _PARQUET_ROWS = 5000
@@ -64,7 +64,7 @@ def ordered_fields(kind: SampleKind, sample: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {"prompt": [stored_turn(turn) for turn in sample["prompt"]]}
     for name in SAMPLE_CLASSES[kind].model_fields:
         if name in sample and name != "prompt":
-            fields[name] = sample[name]
+            fields[name] = stored_answer(sample[name]) if name in ANSWERS else sample[name]
     if ATTRIBUTES in fields:
         fields[ATTRIBUTES] = dict(sorted(fields[ATTRIBUTES].items()))
     if kind == "labelled":
@@ -111,11 +111,13 @@ def export_records(session: Session, dataset: Dataset, split: ExportSplit = "all
     """The rows as a file of this dataset would hold them: fields, then the other columns of the imported file.
 
     A prompt that came as a text goes out as a text. The tools of a conversation are a column of their own, `tools`, as
-    JSON text like the arguments of calls.
+    JSON text like the arguments of calls. Where an answer of the dataset has calls, all go out as a list of one
+    message, so that a column has one type.
     """
     kind = cast(SampleKind, dataset.kind)
     as_text = bool(dataset.origin.get("prompts_as_text"))
     columns = [name for name, _ in dataset.origin.get("extra_columns", [])]
+    as_messages = _answers_as_messages(dataset)
     for row in stored_rows(session, dataset):
         if split != "all" and row.held_out != (split == "held_out"):
             continue
@@ -124,6 +126,9 @@ def export_records(session: Session, dataset: Dataset, split: ExportSplit = "all
             record["prompt"] = record["prompt"][0]["content"]
         elif "tools" in record["prompt"][0]:
             record["tools"] = record["prompt"][0].pop("tools")
+        for name in as_messages:
+            given = record[name]
+            record[name] = [{"role": "assistant", "content": given} if isinstance(given, str) else given]
         if row.reward is not None:
             record["reward"] = row.reward
         if row.extra:
@@ -131,6 +136,10 @@ def export_records(session: Session, dataset: Dataset, split: ExportSplit = "all
             record.update((name, extra[name]) for name in columns if name in extra)
             record.update((name, value) for name, value in extra.items() if name not in record)
         yield record
+
+
+def _answers_as_messages(dataset: Dataset) -> list[str]:
+    return [name for name in ANSWERS if calls_field(name) in dataset.origin.get("fields", ())]
 
 
 def write_export(
@@ -159,9 +168,11 @@ def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO, split: Ex
     function = pa.struct([("name", text), ("arguments", text)])
     calls = pa.list_(pa.struct([("id", text), ("type", text), ("function", function)]))
     by_turn = [(name, calls if name == "tool_calls" else text) for name in used_by_turns]
+    answers = pa.list_(pa.struct([("role", text), ("content", text), ("tool_calls", calls)]))
     messages = pa.list_(pa.struct([("role", text), ("content", text), *by_turn]))
     soft = SOFT_LABELS in dataset.origin["fields"]
     known = {
+        **dict.fromkeys(_answers_as_messages(dataset), answers),
         "prompt": text if dataset.origin.get("prompts_as_text") else messages,
         "margin": pa.float64(),
         "reward": pa.float64(),

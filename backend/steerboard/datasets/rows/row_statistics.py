@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FIELDS = ("prompt", "response", "chosen", "rejected", "completions")
+from steerboard_contracts.samples import ANSWERS
+from steerboard_contracts.tools import answer_text
+
+FIELDS = ("prompt", *ANSWERS, "completions")
 LENGTH_BINS = 40
 NO_SOURCE = 0xFFFF
 _TOP_SOURCES = 50
@@ -95,9 +98,9 @@ class RowFigures:
 
 
 def _characters(value: Any) -> int:
-    """The length of a text, of all turns of a prompt, or of all steps of an answer."""
-    if isinstance(value, str):
-        return len(value)
+    """The length of an answer with its calls, of all turns of a prompt, or of all steps of an answer."""
+    if isinstance(value, str | dict):
+        return len(answer_text(value))
     return sum(len(part if isinstance(part, str) else part["content"]) for part in value)
 
 

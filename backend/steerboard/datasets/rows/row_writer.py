@@ -17,7 +17,16 @@ from sqlalchemy.orm import Session
 from steerboard.datasets.rows.row_statistics import RowFigures, spread
 from steerboard.platform.row_copy import RowCopy, copy_into
 from steerboard.platform.storage.disk import database_disk
-from steerboard_contracts.samples import GROUP_FIELDS, LabelledSample, Sample, SampleMessage, is_held_out, prompt_hash
+from steerboard_contracts.samples import (
+    ANSWERS,
+    GROUP_FIELDS,
+    AnswerMessage,
+    LabelledSample,
+    Sample,
+    SampleMessage,
+    is_held_out,
+    prompt_hash,
+)
 from steerboard_contracts.tools import TOOL_FIELDS, stored_turn
 
 # Among the fields of a dataset: some labels of steps are fractions, so an export has numbers.
@@ -31,7 +40,7 @@ def sample_fields(sample: Sample) -> dict[str, Any]:
     fields: dict[str, Any] = {"prompt": [_stored(message) for message in sample.prompt]}
     for name, value in sample.__dict__.items():
         if value is not None and name != "prompt" and name not in _ELSEWHERE:
-            fields[name] = value
+            fields[name] = stored_turn(value.model_dump()) if isinstance(value, AnswerMessage) else value
     return fields
 
 
@@ -39,6 +48,11 @@ def _stored(message: SampleMessage) -> dict[str, Any]:
     if message.role != "tool" and message.tool_calls is None and message.tools is None:
         return {"role": message.role, "content": message.content}
     return stored_turn(message.model_dump())
+
+
+def calls_field(name: str) -> str:
+    """How a dataset's origin names the calls of an answer among the fields of its samples."""
+    return f"{name}.tool_calls"
 
 
 def canonical_json(fields: dict[str, Any]) -> bytes:
@@ -90,6 +104,7 @@ class RowWriter:
         self.fields.update(name for turn in fields["prompt"] if len(turn) > 2 for name in TOOL_FIELDS if name in turn)
         if any(isinstance(label, float) for label in fields.get("labels", ())):
             self.fields.add(SOFT_LABELS)
+        self.fields.update(calls_field(name) for name in ANSWERS if isinstance(fields.get(name), dict))
         # Equal answers of one group are repeated rows here; cleaning keeps them. A label counts with its reward.
         identity = canonical
         if "group" in fields:
@@ -110,7 +125,7 @@ class RowWriter:
     def _figures(self) -> dict[str, Any]:
         lengths = self.figures.lengths
         answers = array("I")
-        for field in ("response", "chosen", "rejected", "completions"):
+        for field in (*ANSWERS, "completions"):
             answers.extend(lengths.get(field, ()))
         return {"prompt_characters": spread(lengths.get("prompt")), "response_characters": spread(answers)}
 

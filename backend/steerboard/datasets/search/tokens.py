@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from steerboard_contracts.samples import ANSWERS
+from steerboard_contracts.tools import answer_text
+
 _GLUE = "./@-_<>&~+"
 _WORD = re.compile(r"[^\W_]+")
 _PHRASE = re.compile(r'"([^"]*)"')
@@ -28,12 +31,22 @@ def words_sql(text: str) -> str:
     return f"tsvector_to_array(to_tsvector('simple', {_unglued(text)}))"
 
 
+def _answer_sql(name: str) -> str:
+    """SQL of an answer as text, as `tools.answer_text` has it: a text, or the text of a turn and its calls."""
+    answer = f"s.sample -> '{name}'"
+    call = "call -> 'function' ->> 'name', call -> 'function' ->> 'arguments'"
+    return f"""CASE jsonb_typeof({answer}) WHEN 'object' THEN concat_ws(' ', {answer} ->> 'content',
+                   (SELECT string_agg(concat_ws(' ', {call}), ' ')
+                    FROM jsonb_array_elements({answer} -> 'tool_calls') call))
+               ELSE s.sample ->> '{name}' END"""
+
+
 # The text of a sample `s`: its turns and its answers; then its pieces, nearly always one.
 SAMPLE_PIECES = f"""
     CROSS JOIN LATERAL (
         SELECT concat_ws(' ', (SELECT string_agg(turn ->> 'content', ' ')
                                FROM jsonb_array_elements(s.sample -> 'prompt') turn),
-                         s.sample ->> 'response', s.sample ->> 'chosen', s.sample ->> 'rejected',
+                         {", ".join(map(_answer_sql, ANSWERS))},
                          (SELECT string_agg(step, ' ')
                           FROM jsonb_array_elements_text(s.sample -> 'completions') step)) AS whole
     ) texts
@@ -45,7 +58,7 @@ PIECE = f"substr(texts.whole, piece * {_STEP} + 1, {_PIECE})"
 def texts_of(sample: dict[str, Any]) -> list[tuple[str, int | None, str]]:
     """What is searched of a sample: (field, turn of the prompt, text)."""
     turns = [("prompt", at, turn["content"]) for at, turn in enumerate(sample["prompt"])]
-    answers = [(field, None, sample[field]) for field in ("response", "chosen", "rejected") if field in sample]
+    answers = [(field, None, answer_text(sample[field])) for field in ANSWERS if field in sample]
     steps = [("completions", None, "\n".join(sample["completions"]))] if "completions" in sample else []
     return [*turns, *answers, *steps]
 

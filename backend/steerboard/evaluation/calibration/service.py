@@ -25,7 +25,7 @@ from steerboard.evaluation.judges.spending.costs import budget_holder
 from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard.platform.names import free_name, names_like
 from steerboard_contracts.errors import BadInput, EmptySelection
-from steerboard_contracts.tools import turn_text
+from steerboard_contracts.tools import answer_text, turn_text
 
 CHOSEN, REJECTED = "chosen", "rejected"
 _AGAINST_BASELINE = ("alpaca_eval", "arena_hard")
@@ -159,7 +159,7 @@ def _create(session: Session, project: Project, dataset: Dataset, request: Calib
                     "entrant_id": entrant.id,
                     "position": position,
                     "sample": 0,
-                    "turns": [row.sample[side]],
+                    "turns": [answer_text(row.sample[side])],
                     "tokens": None,
                     "finished": None,
                 }

@@ -1,9 +1,7 @@
 import { Code, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
-
-interface ToolCall {
-  function: { name: string; arguments: string };
-}
+import { Call } from "./AnswerBody";
+import { callText, type ToolCall } from "./answers";
 
 interface Turn {
   role: string;
@@ -32,9 +30,9 @@ export function Turns({ turns, shown }: Properties) {
           </Text>
           {(turn.content || !turn.tool_calls) && <pre className="text">{shown?.get(at) ?? turn.content}</pre>}
           {turn.tool_calls?.map((call, place) => (
-            <Code block key={place} aria-label={`Call of ${call.function.name}`}>
-              {call.function.name} {call.function.arguments}
-            </Code>
+            <Call key={place} text={callText(call)}>
+              {callText(call)}
+            </Call>
           ))}
         </div>
       ))}

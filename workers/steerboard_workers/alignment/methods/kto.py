@@ -34,6 +34,7 @@ from steerboard_contracts.conversions import how_to_convert
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods.kto import SPEC, KtoConfig
 from steerboard_contracts.specs.method import Reads
+from steerboard_contracts.tools import answer_parts
 from steerboard_contracts.wording import listed
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.batches.mismatch import mismatched, partners
@@ -209,7 +210,7 @@ def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> l
             hint=(how_to_convert(source.name, "labelled", SPEC.data) if "reward" in row else None)
             or "Give a dataset of kind unpaired or preferences.",
         )
-    kept = [answer for answer in answers if answer["response"].strip()]
+    kept = [answer for answer in answers if any(answer_parts(answer["response"]))]
     counts["empty_answers"] += len(answers) - len(kept)
     return kept
 

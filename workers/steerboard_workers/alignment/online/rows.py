@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from steerboard_contracts.tools import answer_text
 from steerboard_workers.alignment.training_method import Row
 
 
@@ -28,4 +29,4 @@ def reference_answer(row: Row) -> str | None:
         return row["reference"] or None
     if "reward" in row or "desirable" in row:
         return None
-    return row.get("response")
+    return answer_text(row["response"]) if "response" in row else None

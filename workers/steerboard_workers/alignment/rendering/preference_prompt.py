@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.tools import turn_text
+from steerboard_contracts.tools import answer_text, turn_text
 from steerboard_workers.alignment.rendering.render import Renderer
-from steerboard_workers.alignment.rendering.templates import Prompt, turns_of
+from steerboard_workers.alignment.rendering.templates import Prompt, Response, turns_of
 
 VERDICTS = ("A", "B")
 # Tokens of the window that a shortened context may leave empty.
@@ -24,8 +24,8 @@ class Comparison(NamedTuple):
     """Two responses to one prompt: `a` is the first."""
 
     prompt: Prompt
-    a: str
-    b: str
+    a: Response
+    b: Response
 
     @property
     def swapped(self) -> Comparison:
@@ -82,7 +82,7 @@ class PreferencePrompt:
 
     def _ids(self, contexts: Sequence[str], comparisons: Sequence[Comparison]) -> list[list[int]]:
         texts = [
-            f"[CONTEXT] {context} [RESPONSE A] {comparison.a} [RESPONSE B] {comparison.b} \n"
+            f"[CONTEXT] {context} [RESPONSE A] {answer_text(comparison.a)} [RESPONSE B] {answer_text(comparison.b)} \n"
             for context, comparison in zip(contexts, comparisons, strict=True)
         ]
         prompts = self.renderer.prompts_ids([[{"role": "user", "content": text}] for text in texts])

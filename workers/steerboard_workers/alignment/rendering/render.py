@@ -23,7 +23,7 @@ from steerboard_workers.alignment.rendering.chat_template import Span
 from steerboard_workers.alignment.rendering.control_tokens import Written
 from steerboard_workers.alignment.rendering.prefixes import common_length
 from steerboard_workers.alignment.rendering.replies import inexact
-from steerboard_workers.alignment.rendering.templates import ClosedText, OpenText, Prompt, Template
+from steerboard_workers.alignment.rendering.templates import ClosedText, OpenText, Prompt, Response, Template
 
 # Tokens of a generated answer, by default; a model with a small window gets half of it.
 DEFAULT_NEW_TOKENS = 256
@@ -198,12 +198,12 @@ class Renderer:
 
     # -- training and scoring -------------------------------------------------------------------------------------
 
-    def render(self, prompt: Prompt, response: str, score_text: str | None = None) -> Rendered | None:
+    def render(self, prompt: Prompt, response: Response, score_text: str | None = None) -> Rendered | None:
         """Returns None where the window leaves no room for the marker, the score and one token of the response."""
         return self.render_many([prompt], [response], [score_text])[0]
 
     def render_many(
-        self, prompts: Sequence[Prompt], responses: Sequence[str], scores: Sequence[str | None] | None = None
+        self, prompts: Sequence[Prompt], responses: Sequence[Response], scores: Sequence[str | None] | None = None
     ) -> list[Rendered | None]:
         """`render` of many samples in two calls of the tokenizer."""
         groups = self.render_groups(prompts, [[response] for response in responses], scores)
@@ -212,7 +212,7 @@ class Renderer:
     def render_groups(
         self,
         prompts: Sequence[Prompt],
-        responses: Sequence[Sequence[str]],
+        responses: Sequence[Sequence[Response]],
         scores: Sequence[str | None] | None = None,
     ) -> list[RenderedGroup | None]:
         """Several responses to each prompt (a pair, n samples), the prompt cut the same way for all of them.

@@ -28,7 +28,12 @@ from steerboard_workers.alignment.rendering.chat_template import ChatTemplate, S
 from steerboard_workers.alignment.rendering.control_tokens import ControlTokens, Written
 from steerboard_workers.alignment.rendering.prefixes import common_length
 from steerboard_workers.alignment.rendering.replies import ReplyShape, earlier_replies, inexact
-from steerboard_workers.alignment.rendering.tool_turns import check_no_tools, check_written, mapped_texts
+from steerboard_workers.alignment.rendering.tool_turns import (
+    check_answer_written,
+    check_no_tools,
+    check_written,
+    mapped_texts,
+)
 
 # The answer of the conversation that `reply_shape` reads. Private use, and not a placeholder of `control_tokens`.
 PROBE = "\ue0f8"
@@ -44,10 +49,18 @@ class Turn(NamedTuple):
 
 
 Prompt = Sequence[Message | SampleMessage | dict[str, Any]]
+# A text, or a turn that calls tools as samples keep it.
+Response = str | dict[str, Any]
 
 
 def turns_of(prompt: Prompt) -> list[Turn]:
     return [_turn(message) for message in prompt]
+
+
+def _answer(response: Response) -> Turn:
+    if isinstance(response, str):
+        return Turn("assistant", response)
+    return Turn("assistant", response["content"], {"tool_calls": response["tool_calls"]})
 
 
 def _turn(message: Message | SampleMessage | dict[str, Any]) -> Turn:
@@ -128,23 +141,24 @@ class Template:
         text = self._conditioned(self.chat.write(_messages(turns), answering=True), opening)
         return text, len(text) - common_length([text, closed])
 
-    def close(self, prompt: Prompt, response: str, condition: str | None) -> ClosedText:
+    def close(self, prompt: Prompt, response: Response, condition: str | None) -> ClosedText:
         """Raises what `ChatTemplate.write` does, and `BadInput` (`inexact_template`) where the closed conversation does
         not begin with the prompt that inference is given, or the borders of an answer cannot be found."""
         literals: list[str] = []
-        turns = self._protect([*turns_of(prompt), Turn("assistant", response)], literals)
+        turns = self._protect([*turns_of(prompt), _answer(response)], literals)
         request, opening = self._form.request(condition or ""), self._form.opening(condition or "")
-        asked, answer = _requesting(turns[:-1], request), turns[-1].content
+        asked, answer = _requesting(turns[:-1], request), turns[-1]
         if self.name == "plain":
-            check_no_tools(asked)
+            check_no_tools([*asked, answer])
             text, replies = self._plain(asked)
             opened = text + (f" {opening}" if opening else "")
-            whole = f"{opened} {answer}{self._eos}"
+            whole = f"{opened} {answer.content}{self._eos}"
             earlier = tuple(replies) if self._learn_all else ()
             return ClosedText(Written(whole, tuple(literals)), (len(opened), len(whole)), earlier)
+        check_answer_written(self.chat, _messages([*asked, answer]))
         if opening:
-            answer = f"{opening} {answer}"
-        messages = [*_messages(asked), {"role": "assistant", "content": answer}]
+            answer = answer._replace(content=f"{opening} {answer.content}" if answer.content else opening)
+        messages = _messages([*asked, answer])
         shape, whole = self.reply_shape, self.chat.write(messages, answering=False)
         opened = self._conditioned(self.chat.write(messages[:-1], answering=True), opening)
         opened = opened if opening else opened.removesuffix(shape.dropped)

@@ -34,6 +34,24 @@ def check_written(chat: ChatTemplate, messages: Messages) -> None:
             raise _refused(f"the model's chat template leaves out {what}")
 
 
+def check_answer_written(chat: ChatTemplate, messages: Messages) -> None:
+    """Raises `BadInput` (`template_without_tools`) where the template leaves out a call of the last turn, or the text
+    before its calls: what the model would learn is another answer."""
+    *before, answer = messages
+    if "tool_calls" not in answer:
+        return
+    calls = answer["tool_calls"]
+    without = [("the calls of an answer", {"role": answer["role"], "content": answer["content"]})]
+    if len(calls) > 1:
+        without.append(("a call of an answer with several", {**answer, "tool_calls": calls[:-1]}))
+    if answer["content"]:
+        without.append(("the text of an answer that calls tools", {**answer, "content": ""}))
+    whole = chat.write(messages, answering=False)
+    for what, other in without:
+        if _written(chat, [*before, other]) == whole:
+            raise _refused(f"the model's chat template leaves out {what}")
+
+
 def mapped_texts(more: Mapping[str, Any], change: Callable[[str], str]) -> Mapping[str, Any]:
     """The fields of a turn with tools, with each of their texts changed."""
     return {name: _mapped(value, change) for name, value in more.items()} if more else more

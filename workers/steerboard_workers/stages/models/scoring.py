@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from steerboard_contracts.errors import BadRow
 from steerboard_contracts.watching.ledger import PhaseTime
-from steerboard_workers.alignment.rendering.templates import Prompt
+from steerboard_workers.alignment.rendering.templates import Prompt, Response
 from steerboard_workers.engines.rewards import RewardEngine, TransformersRewards
 from steerboard_workers.stages.models.model_io import RewardModel
 
@@ -16,7 +16,7 @@ class Scorable(NamedTuple):
     """One prompt with one response."""
 
     prompt: Prompt
-    response: str
+    response: Response
 
 
 def score_texts(

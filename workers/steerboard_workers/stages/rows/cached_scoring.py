@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from steerboard_contracts.files.resumable_rows import ResumableRows
+from steerboard_contracts.tools import answer_text
 from steerboard_workers.engines.rewards import RewardEngine, RewardNotFinite
 from steerboard_workers.stages.models.scoring import Scorable, score_batches
 from steerboard_workers.stages.runtime import Stage
@@ -42,7 +43,7 @@ class Scorer:
                     for place, value in zip(places, values, strict=True):
                         if not math.isfinite(value):
                             raise RewardNotFinite(
-                                f"the reward of {left[keys[place]].response[:80]!r} is {value}",
+                                f"the reward of {answer_text(left[keys[place]].response)[:80]!r} is {value}",
                                 hint="Score with precision fp32.",
                             )
                     self._partial.add({"key": keys[p], "value": v} for p, v in zip(places, values, strict=True))

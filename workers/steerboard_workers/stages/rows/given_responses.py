@@ -12,7 +12,7 @@ from steerboard_workers.stages.runtime import Stage
 
 def scorable(stage: Stage, row: dict[str, Any]) -> Scorable:
     """Raises `BadInput` (`wrong_dataset_kind`) for a row without a response."""
-    if not isinstance(row.get("response"), str):
+    if not isinstance(row.get("response"), str | dict):
         dataset = stage.dataset("data")
         raise BadInput(
             f"dataset {dataset.name} is of kind {dataset.kind} and has no responses to score",

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.known_quality import KnownQuality
+from steerboard_contracts.tools import answer_text
 from steerboard_workers.alignment.rendering.templates import turns_of
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.runtime import Stage
@@ -26,7 +27,7 @@ class SyntheticQuality:
     def value(self, sample: Scorable) -> float:
         """Raises `BadInput` (`not_synthetic`)."""
         try:
-            return quality(turns_of(sample.prompt)[-1].content, sample.response)
+            return quality(turns_of(sample.prompt)[-1].content, answer_text(sample.response))
         except ValueError as error:
             raise BadInput(
                 f"the known quality of synthetic answers was requested, but {error}",
@@ -52,7 +53,7 @@ class Sentiment:
         self._analyzer = SentimentIntensityAnalyzer()
 
     def value(self, sample: Scorable) -> float:
-        return SENTIMENT_LIMIT * float(self._analyzer.polarity_scores(sample.response)["compound"])
+        return SENTIMENT_LIMIT * float(self._analyzer.polarity_scores(answer_text(sample.response))["compound"])
 
 
 class KnownScores:

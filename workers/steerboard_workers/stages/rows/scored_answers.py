@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage.inputs import DatasetInput
+from steerboard_contracts.tools import answer_text
 from steerboard_workers.alignment.groups import group_of
 from steerboard_workers.stages.rows.same_rows import answer_inputs, finite_reward, same_rows, weights_of
 from steerboard_workers.stages.runtime import Stage
@@ -124,8 +125,9 @@ class _Reading:
             self._refuse(f"row {place} and row {self._groups[group][0]} are of group {group}, with different prompts")
         self._groups.setdefault(group, []).append(place)
         self._candidates.append(int(row["candidate"]))
-        self.texts.append(_hash(row["response"]))
-        self.characters.append(len(row["response"]))
+        answer = row["response"]
+        self.texts.append(_hash(answer if isinstance(answer, str) else json.dumps(answer, sort_keys=True)))
+        self.characters.append(len(answer_text(answer)))
         for values, at in zip(self.rewards, self._scored, strict=True):
             values.append(finite_reward(rows[at], place, self._dataset))
 

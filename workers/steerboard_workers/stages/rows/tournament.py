@@ -12,6 +12,7 @@ from steerboard_contracts.fields import Precision
 from steerboard_contracts.report.tournament import Tournament
 from steerboard_statistics.bootstrap import ratio_interval
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
+from steerboard_workers.alignment.rendering.templates import Response
 from steerboard_workers.alignment.tournament import schedule, win_rates
 from steerboard_workers.stages.rows.kept_comparisons import ComparisonRequest, compared
 from steerboard_workers.stages.rows.scored_answers import Answers
@@ -83,7 +84,7 @@ def _comparisons(
 ) -> Iterator[ComparisonRequest]:
     """Group by group, as soon as all texts of one have been read; those of complete groups are forgotten."""
     group_of = {row: number for number, rows in enumerate(players) for row in rows if bouts[number]}
-    texts: dict[int, dict[int, str]] = {}
+    texts: dict[int, dict[int, Response]] = {}
     for place, row in enumerate(stage.rows(answers.first)):
         number = group_of.get(place)
         if number is None:

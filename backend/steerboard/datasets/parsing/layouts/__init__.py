@@ -7,6 +7,7 @@ from typing import Any
 
 from steerboard.datasets.parsing.arranged import Arranged
 from steerboard.datasets.parsing.layouts.annotations import ANNOTATIONS
+from steerboard.datasets.parsing.layouts.function_calls import FUNCTION_CALLS
 from steerboard.datasets.parsing.layouts.graded import GRADED
 from steerboard.datasets.parsing.layouts.histories import HISTORIES
 from steerboard.datasets.parsing.layouts.judged_pairs import JUDGED_PAIRS, SIGNED
@@ -23,7 +24,7 @@ __all__ = ["STEPS", "TABLES", "converted", "find_layout"]
 STEPS: tuple[tuple[Layout, ...], ...] = (
     TABLES,
     ANNOTATIONS,
-    (*PAIRS, SIGNED, *WINNERS, *JUDGED_PAIRS, *GRADED, *HISTORIES, *TREES, *STEPWISE),
+    (*PAIRS, *FUNCTION_CALLS, SIGNED, *WINNERS, *JUDGED_PAIRS, *GRADED, *HISTORIES, *TREES, *STEPWISE),
 )
 _TRIED = 20
 

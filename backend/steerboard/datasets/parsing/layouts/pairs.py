@@ -24,11 +24,10 @@ def _from_openai(_: int, row: Row) -> Iterator[Row | Problem]:
     given = row.get("input")
     if not isinstance(given, dict) or not all(name in row for name in _OPENAI):
         yield Problem("bad_row", "has no `input`, `preferred_output` and `non_preferred_output`, unlike other rows")
-    elif given.get("tools"):
-        yield Problem("bad_row", "input: has `tools`: calls of tools are not kept in samples")
     else:
+        tools = {"tools": given["tools"]} if given.get("tools") else {}
         sides = {"chosen": row["preferred_output"], "rejected": row["non_preferred_output"]}
-        yield {"prompt": given.get("messages"), **sides, **without(row, *_OPENAI)}
+        yield {"prompt": given.get("messages"), **tools, **sides, **without(row, *_OPENAI)}
 
 
 def _repeated(rows: Sequence[Row]) -> Convert | None:

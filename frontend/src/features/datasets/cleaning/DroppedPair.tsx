@@ -2,6 +2,7 @@ import { Card, SimpleGrid, Text } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
 import type { DroppedRow } from "../../../api/datasets/cleaning";
 import { count, percent } from "../../../shared/format/format";
+import { type Answer, answerText, type CallingAnswer } from "../../../shared/text/answers";
 import { differences, type Part } from "../../../shared/text/difference";
 
 type Sample = Schemas["SampleOut"];
@@ -42,10 +43,10 @@ function because(row: DroppedRow): string {
 
 /** A row of any kind: a pair has two answers, another row one or none, perhaps with a thumb. */
 interface Pair {
-  prompt: { role: string; content: string }[];
-  chosen?: string;
-  rejected?: string;
-  response?: string;
+  prompt: CallingAnswer[];
+  chosen?: Answer;
+  rejected?: Answer;
+  response?: Answer;
   desirable?: boolean;
   margin?: number;
 }
@@ -53,11 +54,11 @@ interface Pair {
 function partsOf({ prompt, chosen, rejected, response, desirable }: Pair): [string, string][] {
   const answer = desirable === undefined ? "response" : desirable ? "desirable" : "undesirable";
   return [
-    ...prompt.map((turn) => [turn.role, turn.content] as const),
+    ...prompt.map((turn) => [turn.role, turn] as const),
     ["chosen", chosen] as const,
     ["rejected", rejected] as const,
     [answer, response] as const,
-  ].filter((part): part is [string, string] => part[1] !== undefined);
+  ].flatMap(([name, part]) => (part === undefined ? [] : [[name, answerText(part)]]));
 }
 
 /** `other`: a pair that is nearly the same, from which the words that differ are marked. */

@@ -3,6 +3,8 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type Import, previewQuery } from "../../../api/datasets/imports";
 import { Loaded } from "../../../shared/Feedback";
 import { count } from "../../../shared/format/format";
+import { AnswerBody } from "../../../shared/text/AnswerBody";
+import { isAnswer } from "../../../shared/text/answers";
 import { Turns } from "../../../shared/text/Turns";
 
 /** The first rows as they would be stored; while the columns do not fit, their raw content. */
@@ -86,7 +88,11 @@ function SampleText({ sample }: { sample: Record<string, unknown> }) {
           <Text size="xs" c="dimmed">
             {name}
           </Text>
-          <pre className="text">{typeof value === "string" ? value : JSON.stringify(value)}</pre>
+          {isAnswer(value) ? (
+            <AnswerBody answer={value} />
+          ) : (
+            <pre className="text">{JSON.stringify(value)}</pre>
+          )}
         </div>
       ))}
     </Stack>

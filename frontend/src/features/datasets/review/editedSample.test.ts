@@ -42,3 +42,26 @@ test("a turn is called by its number and role where there are several", () => {
   expect(labelOf("prompt.0.content", { prompt: [{ role: "user", content: "Hi" }] })).toBe("prompt");
   expect(labelOf("chosen", pair)).toBe("chosen");
 });
+
+test("text and arguments of an answer that calls tools can be edited, and its calls stay", () => {
+  const call = (args: string) => ({ id: "c1", type: "function", function: { name: "add", arguments: args } });
+  const sample = (content: string, args: string) => ({
+    prompt: [{ role: "user", content: "2 + 5?" }],
+    response: { role: "assistant", content, tool_calls: [call(args), call("{}")] },
+  });
+  const before = sample("", '{"a": 2}');
+  const texts = textsOfSample(before);
+  expect(Object.keys(texts).map((place) => labelOf(place, before))).toEqual([
+    "prompt",
+    "response: text before its calls",
+    "response: arguments of add",
+    "response: arguments of add",
+  ]);
+  expect(withTexts(before, texts)).toEqual(before);
+  const edited = {
+    ...texts,
+    "response.content": "I add.",
+    "response.tool_calls.0.function.arguments": '{"a": 3}',
+  };
+  expect(withTexts(before, edited)).toEqual(sample("I add.", '{"a": 3}'));
+});

@@ -20,8 +20,8 @@ import type { Schemas } from "../../../api/client";
 import { excerptsQuery, type Sample, sampleBlockQuery, wholeRow } from "../../../api/datasets/datasets";
 import { AttributeBadges } from "../../../shared/AttributeBadges";
 import { gradesOf } from "../../../shared/forms/condition";
-import { differences } from "../../../shared/text/difference";
-import { Marked } from "../../../shared/text/Marked";
+import { AnswerBody } from "../../../shared/text/AnswerBody";
+import { type Answer, isAnswer } from "../../../shared/text/answers";
 import { Confirm } from "../../../shared/Confirm";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, signed } from "../../../shared/format/format";
@@ -154,8 +154,11 @@ type Excerpts = NonNullable<Sample["excerpts"]>;
 function Whole({ sample, excerpts }: { sample: Sample; excerpts: Excerpts }) {
   const fields = sample.sample as Record<string, unknown>;
   const prompt = (fields.prompt ?? []) as { role: string; content: string }[];
-  const { chosen, rejected } = fields as Record<string, string | undefined>;
-  const single = ["response", "reference"].filter((name) => typeof fields[name] === "string");
+  const { chosen, rejected } = fields;
+  const single = ["response", "reference"].flatMap((name) => {
+    const answer = fields[name];
+    return isAnswer(answer) ? [[name, answer] as const] : [];
+  });
   const facts = Object.entries(fields).filter(([name]) => !SHOWN_APART.includes(name));
   const grades = gradesOf(fields);
   const extra = Object.entries(sample.extra ?? {});
@@ -197,18 +200,20 @@ function Whole({ sample, excerpts }: { sample: Sample; excerpts: Excerpts }) {
       </Group>
       {Object.keys(grades).length > 0 && <AttributeBadges values={grades} label="Attributes" />}
       <Turns turns={prompt} shown={turns} />
-      {chosen !== undefined && rejected !== undefined ? (
+      {isAnswer(chosen) && isAnswer(rejected) ? (
         <Pair chosen={chosen} rejected={rejected} found={found} />
       ) : (
-        single.map((name) => (
+        single.map(([name, answer]) => (
           <Side key={name} title={name}>
-            {found(name) ?? String(fields[name])}
+            <AnswerBody answer={answer} shown={found(name)} />
           </Side>
         ))
       )}
       {Array.isArray(fields.completions) &&
         (found("completions") ? (
-          <Side title="steps">{found("completions")}</Side>
+          <Side title="steps">
+            <pre className="text">{found("completions")}</pre>
+          </Side>
         ) : (
           <Steps
             steps={fields.completions as string[]}
@@ -239,18 +244,21 @@ function Whole({ sample, excerpts }: { sample: Sample; excerpts: Excerpts }) {
 }
 
 interface PairProperties {
-  chosen: string;
-  rejected: string;
+  chosen: Answer;
+  rejected: Answer;
   /** A side with the hits of a search, which are marked in place of the differences. */
   found: (side: string) => ReactNode;
 }
 
 function Pair({ chosen, rejected, found }: PairProperties) {
-  const [left, right] = differences(chosen, rejected);
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
-      <Side title="chosen">{found("chosen") ?? <Marked parts={left} mark="own-chosen" />}</Side>
-      <Side title="rejected">{found("rejected") ?? <Marked parts={right} mark="own-rejected" />}</Side>
+      <Side title="chosen">
+        <AnswerBody answer={chosen} other={rejected} mark="own-chosen" shown={found("chosen")} />
+      </Side>
+      <Side title="rejected">
+        <AnswerBody answer={rejected} other={chosen} mark="own-rejected" shown={found("rejected")} />
+      </Side>
     </SimpleGrid>
   );
 }
@@ -261,7 +269,7 @@ function Side({ title, children }: { title: string; children: ReactNode }) {
       <Text size="xs" c="dimmed">
         {title}
       </Text>
-      <pre className="text">{children}</pre>
+      {children}
     </Paper>
   );
 }

@@ -9,6 +9,7 @@ import { gradesOf } from "../../../shared/forms/condition";
 import { Empty, Failure, Loading } from "../../../shared/Feedback";
 import { count, signed, counted } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
+import { type Answer, answerText } from "../../../shared/text/answers";
 import { Excerpt } from "../../../shared/text/Excerpt";
 import { scrollTo, windowOf } from "../../../shared/tables/virtualRows";
 import { RowMarks } from "../review/RowMarks";
@@ -186,7 +187,7 @@ function RowLine({ sample, place, numbered, template, graded, rewarded, open }: 
     excerpt("prompt") ?? prompt.at(-1)?.content.slice(0, SHOWN),
     ...["response", "chosen", "rejected", "completions"]
       .filter((name) => name in fields)
-      .map((name) => excerpt(name) ?? [fields[name]].flat().join("\n").slice(0, SHOWN)),
+      .map((name) => excerpt(name) ?? answersText(fields[name] as Answer | Answer[]).slice(0, SHOWN)),
   ];
   return (
     <div
@@ -239,3 +240,6 @@ function RowLine({ sample, place, numbered, template, graded, rewarded, open }: 
     </div>
   );
 }
+
+/** An answer, or the steps of one. */
+const answersText = (given: Answer | Answer[]) => [given].flat().map(answerText).join("\n");

@@ -25,3 +25,14 @@ test("a longer conversation is compared turn by turn", () => {
     ["turn 3: user", "Why?", "How?"],
   ]);
 });
+
+test("an answer that calls tools is compared by its text and its calls", () => {
+  const calling = (content: string, args: string) => ({
+    role: "assistant",
+    content,
+    tool_calls: [{ function: { name: "add", arguments: args } }],
+  });
+  expect(
+    textPairs({ response: calling("", '{"a": 2}') }, { response: calling("I add.", '{"a": 3}') }),
+  ).toEqual([["response", 'add {"a": 2}', 'I add.\nadd {"a": 3}']]);
+});

@@ -1,21 +1,19 @@
+import { answerText, type CallingAnswer, isAnswer } from "../../../shared/text/answers";
+
 const ANSWERS = ["chosen", "rejected", "response", "reference"];
 
 type Fields = Record<string, unknown>;
-interface Turn {
-  role: string;
-  content: string;
-}
 
 /** The parts of a sample that people read, each with its name: a turn of the prompt, an answer, a margin. */
 function textsOf(fields: Fields): Map<string, string> {
   const { prompt, ...rest } = fields;
-  const turns = (prompt ?? []) as Turn[];
+  const turns = (prompt ?? []) as CallingAnswer[];
   const texts = new Map(
-    turns.map((turn, at) => [turns.length > 1 ? `turn ${at + 1}: ${turn.role}` : "prompt", turn.content]),
+    turns.map((turn, at) => [turns.length > 1 ? `turn ${at + 1}: ${turn.role}` : "prompt", answerText(turn)]),
   );
   const place = (name: string) => (ANSWERS.includes(name) ? ANSWERS.indexOf(name) : ANSWERS.length);
   for (const [name, value] of Object.entries(rest).sort(([a], [b]) => place(a) - place(b)))
-    texts.set(name, typeof value === "string" ? value : JSON.stringify(value));
+    texts.set(name, isAnswer(value) ? answerText(value) : JSON.stringify(value));
   return texts;
 }
 

@@ -2,6 +2,8 @@ import { Badge, Card, Group, SegmentedControl, SimpleGrid, Stack, Text } from "@
 import type { PairRead } from "../../../api/runs/pairs";
 import { count, signed } from "../../../shared/format/format";
 import { IconThumbDown, IconThumbUp } from "@tabler/icons-react";
+import { AnswerBody } from "../../../shared/text/AnswerBody";
+import type { Answer } from "../../../shared/text/answers";
 import { Turns } from "../../../shared/text/Turns";
 import { TokenText } from "./TokenText";
 
@@ -27,9 +29,9 @@ const SIDES = ["chosen", "rejected"] as const;
 export function PairCard({ pair, most, mark, onMark }: Properties) {
   const sample = pair.sample.sample as {
     prompt: { role: string; content: string }[];
-    chosen?: string;
-    rejected?: string;
-    response?: string;
+    chosen?: Answer;
+    rejected?: Answer;
+    response?: Answer;
   };
   const sides = SIDES.filter((side) => rewardOf(pair, side) !== null);
   const single = sides.length === 1;
@@ -84,7 +86,7 @@ export function PairCard({ pair, most, mark, onMark }: Properties) {
               {pair[side].length > 0 ? (
                 <TokenText tokens={pair[side]} most={most} />
               ) : (
-                <pre className="text">{sample[side] ?? sample.response}</pre>
+                <AnswerBody answer={sample[side] ?? sample.response ?? ""} />
               )}
             </div>
           ))}
