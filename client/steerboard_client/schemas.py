@@ -3572,11 +3572,15 @@ class Reservation(Schema):
 
     code: Literal[
         "not_significant",
+        "repeated",
+        "empty",
+        "cut",
         "few_items",
         "campaign_open",
         "unfinished",
         "annotators_disagree",
         "sources_disagree",
+        "not_confirmed",
         "length",
         "circular",
         "reward_hacking",

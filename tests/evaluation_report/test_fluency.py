@@ -158,7 +158,8 @@ def test_the_rest_of_a_very_long_answer_is_not_read(evaluated: Make, monkeypatch
 def test_files_have_one_table_and_a_blind_report_has_none(evaluated: Make) -> None:
     made = evaluated(prompts=2)
     compare_with(made, "base")
-    write(made, "dt", {(at, 0): {"log_prob": -2.0, "log_prob_tokens": 2} for at in range(2)}, source="model")
+    same = {"turns": ["alike"], "log_prob": -2.0, "log_prob_tokens": 2}
+    write(made, "dt", {(at, 0): same for at in range(2)}, source="model")
     made.entrant("theirs")
     report = made.report()
     (fold,) = (fold for fold in document_of(report).folds if fold.title == "Fluency")

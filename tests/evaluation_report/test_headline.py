@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from steerboard.evaluation.judge_tables import Jury
 from steerboard.evaluation.report.sections.headline import headline
+from steerboard.evaluation.tables import Response
 from steerboard.platform.database import transaction
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.headline import Headline, Reservation
@@ -112,6 +115,72 @@ def test_a_judge_that_prefers_another_than_people_do(made: Evaluated) -> None:
     ]
     assert texts[0].startswith("Judge strict prefers sft: there the win rate of dt over it is 0.0%")
     assert texts[1].startswith("Judge strict gives the same verdict on only 0.0%")
+
+
+def test_a_source_by_which_no_one_wins_does_not_confirm_the_winner(made: Evaluated) -> None:
+    made.campaign({"ann": dict.fromkeys(range(24), BOTH)})
+    made.rewards({"sft": [0.0] * 24, "dt": [0.0] * 24}, name="known quality", content_hash="known quality")
+    made.rewards({"sft": [0.0] * 24, "dt": [1.0] * 24}, name="agrees", content_hash="other")
+    headline = headline_of(made.report())
+    assert (headline.by, headline.winner) == ("human", "dt")
+    assert [reservation.text for reservation in headline.reservations if reservation.code == "not_confirmed"] == [
+        f"Reward model known quality does not confirm that dt wins. {headline.sources[1].text}"
+    ]
+    assert headline.sources[1].text.startswith("No winner: ")
+    assert against(headline, "not_confirmed").value == 0.5
+
+
+def test_a_source_that_does_not_compare_the_winner_need_not_confirm_it(made: Evaluated) -> None:
+    made.entrant("mle")
+    made.entrant("late")
+    ranks = {"sft": 3, "dt": 2, "mle": 1, "late": 4}
+    made.campaign({"ann": dict.fromkeys(range(24), ranks)})
+    made.scores({"sft": [5] * 24, "dt": [5] * 24})
+    headline = headline_of(made.report())
+    assert (headline.winner, codes(headline)) == ("mle", [])
+
+
+def answer_with(made: Evaluated, name: str, first: int, **columns: Any) -> None:
+    """The entrant's answers to the first prompts."""
+    with transaction(made.sessions) as session:
+        mine = Response.entrant_id == made.ids[name], Response.position < first
+        session.execute(update(Response).where(*mine).values(**columns))
+
+
+@pytest.mark.parametrize(
+    ("code", "columns", "enough", "words"),
+    [
+        ("repeated", {"turns": ["For a a a"]}, 13, "are repeated"),
+        ("empty", {"turns": [" "]}, 3, "are empty"),
+        ("cut", {"finished": [False]}, 3, "were cut at the token limit"),
+    ],
+)
+def test_a_winner_whose_answers_are_repeated_empty_or_cut(
+    made: Evaluated, code: str, columns: dict[str, Any], enough: int, words: str
+) -> None:
+    made.scores({"sft": [4] * 24, "dt": [7] * 24})
+    answer_with(made, "dt", enough - 1, **columns)
+    assert code not in codes(headline_of(made.report()))
+    answer_with(made, "dt", enough, **columns)
+    headline = headline_of(made.report())
+    share = enough / 24
+    assert (headline.winner, against(headline, code).value) == ("dt", pytest.approx(share))
+    assert against(headline, code).text == (
+        f"{share:.1%} of the answers of dt {words}; of all entrants' it is {share / 2:.1%}."
+    )
+    made.changed()
+    answer_with(made, "sft", 24, **columns)
+    assert against(headline_of(made.report()), code).text.endswith(f"it is {(1 + share) / 2:.1%}.")
+
+
+def test_most_answers_are_repeated_though_not_the_winners(made: Evaluated) -> None:
+    made.entrant("mle")
+    made.scores({"sft": [4] * 24, "dt": [7] * 24, "mle": [3] * 24})
+    for name in ("sft", "mle"):
+        answer_with(made, name, 24, turns=["For a a a"])
+    headline = headline_of(made.report())
+    assert headline.winner == "dt"
+    assert against(headline, "repeated").text == "66.7% of all entrants' answers are repeated."
 
 
 def test_an_invalid_judge_neither_answers_nor_disagrees(made: Evaluated) -> None:

@@ -156,7 +156,7 @@ def test_pages_follow_each_other_and_an_item_knows_its_neighbours(made: Evaluate
 def test_an_item_has_both_answers_all_verdicts_rewards_and_ranks(made: Evaluated, client: TestClient) -> None:
     item = client.get(f"{URL}/items/2", params={"a": "sft", "b": "dt"}).json()
     answers = {answer["entrant"]: answer for answer in item["prompt"]["responses"]}
-    assert answers["dt"]["turns"] == ["x" * 30]
+    assert answers["dt"]["turns"] == ["2x0".ljust(30, "x")]
     assert answers["dt"]["rewards"] == {"rm": 0.0}
     verdicts = [(one["judge"], one["a"], one["b"], one["a_first"], one["value"]) for one in item["verdicts"]]
     assert verdicts == [

@@ -13211,7 +13211,7 @@ export interface components {
              * Code
              * @enum {string}
              */
-            code: "not_significant" | "few_items" | "campaign_open" | "unfinished" | "annotators_disagree" | "sources_disagree" | "length" | "circular" | "reward_hacking" | "contamination" | "contamination_unchecked" | "held_out_changed";
+            code: "not_significant" | "repeated" | "empty" | "cut" | "few_items" | "campaign_open" | "unfinished" | "annotators_disagree" | "sources_disagree" | "not_confirmed" | "length" | "circular" | "reward_hacking" | "contamination" | "contamination_unchecked" | "held_out_changed";
             /** Text */
             text: string;
             /** Value */

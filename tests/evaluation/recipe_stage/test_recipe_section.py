@@ -231,7 +231,7 @@ def test_few_prompts_cut_answers_and_scores_written_otherwise_are_warned_about()
     warnings = made(entries, scores([1.0, 1.0])).warnings
     assert "Only 2 held-out prompts: the intervals are wide and may not hold." in warnings
     assert "dt_50: score 50 is written as 5.00." in warnings
-    assert "dt_50: 50% of the answers were cut at the token limit." in warnings
+    assert "The token limit cut answers of dt_50 (50%)." in warnings
 
 
 def test_without_an_independent_reward_model_those_that_learned_from_the_judge_are_named() -> None:

@@ -88,7 +88,8 @@ class Evaluated:
                             "entrant_id": id_,
                             "position": position,
                             "sample": sample,
-                            "turns": ["x" * own] * self.turns,
+                            # To each prompt another, since repeated answers are a reservation.
+                            "turns": [f"{position}x{sample}".ljust(own, "x")[:own]] * self.turns,
                             "tokens": None,
                             "finished": [True] * self.turns,
                         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steerboard.evaluation.recipe_stage.findings import Findings
 from steerboard.evaluation.recipe_stage.training import training_lines
+from steerboard.evaluation.report.sections.reservations import MANY_CUT
 from steerboard_contracts.conditions.condition import varied
 from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.baseline import BASE
@@ -23,7 +24,6 @@ from steerboard_contracts.wording import listed
 from steerboard_statistics.correlation import spearman
 
 FEW_PROMPTS = 30
-MANY_CUT = 0.1
 
 
 def with_recipe(config: EvaluateConfig, findings: Findings) -> EvaluationReport:
@@ -155,9 +155,11 @@ def _warnings(findings: Findings) -> list[str]:
         form = info.condition if info else None
         if form is not None and entrant.score is not None and form.rounds(entrant.score):
             warnings.append(f"{entrant.name}: score {entrant.score:g} is written as {form.text(entrant.score)}.")
-    for row in findings.report.entrants[: findings.entrants]:
-        if (row.truncated or 0.0) > MANY_CUT:
-            warnings.append(f"{row.name}: {row.truncated:.0%} of the answers were cut at the token limit.")
+    cut = [row for row in findings.report.entrants[: findings.entrants] if (row.truncated or 0.0) > MANY_CUT]
+    if cut:
+        warnings.append(
+            f"The token limit cut answers of {listed([f'{row.name} ({row.truncated:.0%})' for row in cut])}."
+        )
     if findings.summed:
         warnings.append(
             f"The labelled rows' rewards are those of {findings.graded_by}, a sum of {findings.summed} rewards; the "

@@ -11,11 +11,15 @@ from steerboard_contracts.report.sections.comparison import By
 
 ReservationCode = Literal[
     "not_significant",
+    "repeated",
+    "empty",
+    "cut",
     "few_items",
     "campaign_open",
     "unfinished",
     "annotators_disagree",
     "sources_disagree",
+    "not_confirmed",
     "length",
     "circular",
     "reward_hacking",

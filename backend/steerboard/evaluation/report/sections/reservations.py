@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from steerboard.evaluation.report.sections.human import LOW_ALPHA, human_label
 from steerboard.evaluation.report.sections.outcomes import percent, source_name
@@ -18,6 +19,10 @@ from steerboard_contracts.wording import counted, listed
 LONGER = 1.1
 # The interval of the share of equal verdicts is below it; two coins would agree on half.
 LITTLE_AGREEMENT = 0.6
+# The share of empty, and of cut answers, from which sources no longer assess whole answers.
+MANY_CUT = MANY_EMPTY = 0.1
+# Labels and numbers repeat for good reasons; where most answers do, they do not depend on their prompts.
+MANY_REPEATED = 0.5
 
 Sources = Mapping[tuple[By, str], Comparison]
 
@@ -27,10 +32,12 @@ def reservations(report: EvaluationReport, answer: Headline, sources: Sources) -
     label."""
     return [
         *_significance(answer),
+        *_answers(report, answer),
         *_items(answer),
         *_progress(report),
         *_annotators(report, answer),
         *_disagreement(report, answer, sources),
+        *_confirmation(answer, sources),
         *_length(report, answer),
         *_circular(report, answer),
         *_contamination(report),
@@ -49,6 +56,28 @@ def _significance(answer: Headline) -> Iterator[Reservation]:
     elif margin and margin.win_rate.low is not None and margin.win_rate.low <= 0.5:
         text = f"The interval of its win rate over {margin.over}, {percent(margin.win_rate)}, contains 50%."
         yield _made("not_significant", text, margin.win_rate.low)
+
+
+def _answers(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:
+    """Whether answers of the leader, or of all entrants together, are repeated, empty or cut."""
+    rows = report.fluency.entrants if report.fluency is not None else []
+    kinds: list[tuple[Literal["repeated", "empty", "cut"], float, str]] = [
+        ("repeated", MANY_REPEATED, "are repeated"),
+        ("empty", MANY_EMPTY, "are empty"),
+        ("cut", MANY_CUT, "were cut at the token limit"),
+    ]
+    for code, many, words in kinds:
+        shares = {row.entrant: (share, row.answers) for row in rows if (share := getattr(row, code)) is not None}
+        known = sum(answers for _, answers in shares.values())
+        if not known:
+            continue
+        of_all = sum(share * answers for share, answers in shares.values()) / known
+        of_leader = shares[answer.leader][0] if answer.leader in shares else 0.0
+        if of_leader > many:
+            text = f"{of_leader:.1%} of the answers of {answer.leader} {words}; of all entrants' it is {of_all:.1%}."
+            yield _made(code, text, of_leader)
+        elif of_all > many:
+            yield _made(code, f"{of_all:.1%} of all entrants' answers {words}.", of_all)
 
 
 def _items(answer: Headline) -> Iterator[Reservation]:
@@ -103,6 +132,20 @@ def _disagreement(report: EvaluationReport, answer: Headline, sources: Sources) 
             by, label = (pair.b_by, pair.b) if (pair.a_by, pair.a) == here else (pair.a_by, pair.a)
             text = f"{_name(by, label)} gives the same verdict on only {percent(pair.item)} of pairs of answers."
             yield _made("sources_disagree", text, pair.item.value)
+
+
+def _confirmation(answer: Headline, sources: Sources) -> Iterator[Reservation]:
+    """Names the sources that compare the winner, and by which no one wins; `_disagreement` names those that prefer
+    another."""
+    for other in answer.sources:
+        comparison = sources.get((other.by, other.source))
+        if answer.winner is None or comparison is None or other.winner is not None:
+            continue
+        compared = {row.entrant for row in comparison.scores if row.mean.value is not None}
+        if answer.winner in compared and len(compared) > 1 and other.leader in (None, answer.winner):
+            rival = pair_of(comparison, answer.winner, answer.margin.over) if answer.margin else None
+            text = f"{_name(other.by, other.source)} does not confirm that {answer.winner} wins. {other.text}"
+            yield _made("not_confirmed", text, rival.win_rate.value if rival else None)
 
 
 def _length(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steerboard_contracts.held_out_changes import in_words
 from steerboard_contracts.report.evaluation import EvaluationReport
-from steerboard_contracts.wording import counted
+from steerboard_contracts.wording import counted, listed
 
 # Below it, intervals are wide and tests see only large differences.
 FEW_PROMPTS = 20
@@ -19,8 +19,9 @@ def report_warnings(report: EvaluationReport) -> list[str]:
         if entrant.missing:
             total = entrant.responses + entrant.missing
             warnings.append(f"{entrant.name}: {entrant.missing} of {total} answers are missing")
-        if entrant.truncated:
-            warnings.append(f"{entrant.name}: the token limit cut {entrant.truncated:.0%} of its answers")
+    cut = [f"{entrant.name} ({entrant.truncated:.0%})" for entrant in report.entrants if entrant.truncated]
+    if cut:
+        warnings.append(f"the token limit cut answers of {listed(cut)}")
     of_runs = {warning: cost.entrant for cost in reversed(report.costs) for warning in cost.warnings}
     warnings += [f"{entrant} comes from {warning}" for warning, entrant in of_runs.items()]
     seen = report.contamination
