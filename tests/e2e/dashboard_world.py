@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Page
 
+from support import environments
 from support.patience import PATIENCE, wait_until
 from support.processes.surroundings import surroundings
 
@@ -71,6 +72,7 @@ class World:
             "STEERBOARD_POLL_SECONDS": "1.5",
             "STEERBOARD_RETRY_SECONDS": "0.1",
             "STEERBOARD_STAGE_THREADS": "1",
+            "STEERBOARD_REWARD_ROOTS": str(Path(environments.__file__).parent),
             # Some of 40 prompts under a random salt are held out and most are not.
             "STEERBOARD_HELD_OUT_FRACTION": "0.3",
         }
