@@ -2989,7 +2989,7 @@ class PipelineSummary(Schema):
     recipe: str
     stages: dict[str, int]
     started_at: AwareDatetime | None
-    state: Literal["queued", "running", "succeeded", "failed", "cancelled"]
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "paused"]
 
 
 class PlannedInput(Schema):
@@ -5191,7 +5191,7 @@ class VariantRow(Schema):
     rungs: Annotated[list[RungRow], Field(validate_default=True)] = []
     stage: str
     stages: list[str]
-    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped"]
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"]
     values: dict[str, Any]
     within_noise: bool | None = None
 
@@ -7519,7 +7519,7 @@ class RoundRow(Schema):
     selection: RoundSelection | None = None
     stage: str
     stages: list[str]
-    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped"]
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"]
 
 
 class RoundsReport(Schema):
@@ -8605,7 +8605,7 @@ class PipelineDetail(Schema):
     settings: dict[str, Any]
     stages: dict[str, int]
     started_at: AwareDatetime | None
-    state: Literal["queued", "running", "succeeded", "failed", "cancelled"]
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "paused"]
 
 
 class PlanOut(Schema):

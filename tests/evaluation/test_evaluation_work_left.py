@@ -6,6 +6,7 @@ import uuid
 
 from evaluation_world import SHORT, EvaluationWorld
 from sqlalchemy import update
+from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.judge_tables import Judge
@@ -14,11 +15,11 @@ from steerboard.insights.inbox import waiting
 from steerboard.platform.database import transaction
 
 
-def ranked(world: EvaluationWorld) -> str:
+def ranked(world: EvaluationWorld, overlap: int = 1) -> str:
     """An evaluation with two entrants and a campaign over its two prompts. The campaign's id."""
     world.evaluate("eval", {"model": "sft", "decoding": SHORT}, {"model": "dt", "decoding": SHORT})
     world.work_off()
-    return str(world.post("evaluations/eval/campaigns", {"name": "round-1"})["id"])
+    return str(world.post("evaluations/eval/campaigns", {"name": "round-1", "overlap": overlap})["id"])
 
 
 def rank(world: EvaluationWorld, campaign: str, items: int) -> None:
@@ -27,6 +28,13 @@ def rank(world: EvaluationWorld, campaign: str, items: int) -> None:
         some = session.query(RankingItem.id).filter_by(campaign_id=uuid.UUID(campaign)).limit(items).all()
         for (id_,) in some:
             session.execute(update(RankingItem).where(RankingItem.id == id_).values(rankings=1))
+
+
+def submit(session: Session, item: RankingItem | None, user: uuid.UUID) -> None:
+    assert item is not None
+    about = {"campaign_id": item.campaign_id, "item_id": item.id, "user_id": user}
+    session.add(RankingTask(**about, shown=[], state="submitted", ranks=[1, 2]))
+    item.rankings += 1
 
 
 def test_a_campaign_with_items_left_keeps_an_evaluation_open(world: EvaluationWorld) -> None:
@@ -54,6 +62,23 @@ def test_open_campaigns_wait_for_those_who_rank_and_tell_them_nothing_else(world
     assert world.get("waiting")["items"] == []
 
 
+def test_what_someone_has_ranked_is_not_left_for_them_though_others_still_rank_it(world: EvaluationWorld) -> None:
+    campaign = ranked(world, overlap=2)
+    ann, ben = (world.user(name, "annotator").id for name in ("ann", "ben"))
+
+    def left(user: uuid.UUID) -> list[str]:
+        with transaction(world.sessions) as session:
+            project = session.get_one(Project, world.project.id)
+            return [item.detail for item in waiting(session, project, frozenset(("rank",)), user).items]
+
+    for number in (1, 2):
+        with transaction(world.sessions) as session:
+            items = session.query(RankingItem).filter_by(campaign_id=uuid.UUID(campaign), rankings=0)
+            submit(session, items.first(), ann)
+        mine = ["1 of 2 items are left for you"] if number == 1 else []
+        assert (left(ann), left(ben)) == (mine, ["2 of 2 items are left for you"])
+
+
 def test_annotators_are_not_told_of_failures(world: EvaluationWorld) -> None:
     world.evaluate()
     world.fail_next()
@@ -67,18 +92,7 @@ def test_what_people_ranked_is_not_deleted(world: EvaluationWorld) -> None:
     campaign = ranked(world)
     user = world.user("ann", "annotator")
     with transaction(world.sessions) as session:
-        item = session.query(RankingItem).filter_by(campaign_id=uuid.UUID(campaign)).first()
-        assert item is not None
-        session.add(
-            RankingTask(
-                campaign_id=item.campaign_id,
-                item_id=item.id,
-                user_id=user.id,
-                shown=[],
-                state="submitted",
-                ranks=[1, 2],
-            )
-        )
+        submit(session, session.query(RankingItem).filter_by(campaign_id=uuid.UUID(campaign)).first(), user.id)
     refused = world.client.delete(world.url("evaluations/eval"))
     assert (refused.status_code, refused.json()["code"]) == (409, "in_use")
     with transaction(world.sessions) as session:

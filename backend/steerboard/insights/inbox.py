@@ -18,6 +18,7 @@ from steerboard.accounts.roles import Scope
 from steerboard.accounts.tables import Project
 from steerboard.datasets.collections.tables import Collection, CollectionRow
 from steerboard.evaluation.judge_tables import Judge
+from steerboard.evaluation.ranking.progress import progress
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem
 from steerboard.evaluation.tables import Entrant, Evaluation, RewardAssessment
 from steerboard.platform.settings import get_settings
@@ -51,17 +52,17 @@ class WaitingOut(BaseModel):
     items: list[WaitingItem]
 
 
-Source = Callable[[Session, Project], list[WaitingItem]]
+Source = Callable[[Session, Project, UUID | None], list[WaitingItem]]
 
 
-def waiting(session: Session, project: Project, scopes: frozenset[str]) -> WaitingOut:
-    """All that the caller may read or rank, the newest first."""
+def waiting(session: Session, project: Project, scopes: frozenset[str], user_id: UUID | None = None) -> WaitingOut:
+    """All that the caller may read or rank, the newest first. `user_id`: the person who calls, if it is one."""
     sources = [source for scope, source in _SOURCES if scopes & {scope, "admin"}]
-    items = [item for source in sources for item in source(session, project)]
+    items = [item for source in sources for item in source(session, project, user_id)]
     return WaitingOut(items=sorted(items, key=lambda item: item.at, reverse=True))
 
 
-def _failed_pipelines(session: Session, project: Project) -> list[WaitingItem]:
+def _failed_pipelines(session: Session, project: Project, _user: UUID | None) -> list[WaitingItem]:
     """The pipelines that failed lately and whose recipe has not succeeded since."""
     under_way = aliased(Run)
     failed = Run.state == "failed", Run.parent_id.is_(None)
@@ -123,7 +124,7 @@ def _last_success(session: Session, project: Project, recipes: set[str], failed:
     return {row.recipe: row.id for row in rows}  # the newest of a recipe stays
 
 
-def _unfrozen_collections(session: Session, project: Project) -> list[WaitingItem]:
+def _unfrozen_collections(session: Session, project: Project, _user: UUID | None) -> list[WaitingItem]:
     """The collections with rows that no dataset has."""
     count, at = func.count(), func.max(CollectionRow.created_at)
     rows = session.execute(
@@ -148,7 +149,7 @@ def _unfrozen_collections(session: Session, project: Project) -> list[WaitingIte
     ]
 
 
-def _failed_evaluations(session: Session, project: Project) -> list[WaitingItem]:
+def _failed_evaluations(session: Session, project: Project, _user: UUID | None) -> list[WaitingItem]:
     """The evaluations of which a run failed lately and was neither resumed nor replaced."""
     links = [
         select(table.evaluation_id, table.run_id).where(table.run_id.is_not(None))
@@ -180,8 +181,9 @@ def _failed_evaluations(session: Session, project: Project) -> list[WaitingItem]
     ]
 
 
-def _open_campaigns(session: Session, project: Project) -> list[WaitingItem]:
-    """The campaigns with items that too few people have ranked. No name reveals whose answers they are."""
+def _open_campaigns(session: Session, project: Project, user: UUID | None) -> list[WaitingItem]:
+    """The campaigns with items that too few people have ranked, without those that the user has ranked. No name
+    reveals whose answers they are."""
     left, items = func.count().filter(RankingItem.rankings < Campaign.overlap), func.count()
     rows = session.execute(
         select(Campaign, left, items)
@@ -191,20 +193,22 @@ def _open_campaigns(session: Session, project: Project) -> list[WaitingItem]:
         .having(left > 0)
         .order_by(Campaign.id.desc())
         .limit(MOST_OF_A_KIND)
-    )
+    ).all()
+    own = {campaign.id: progress(session, campaign.id, user).left for campaign, *_ in rows} if user else {}
     return [
         WaitingItem(
             kind="campaign",
             title=f"Rank answers: {campaign.name}",
-            detail=f"{number} of {count} items are left",
+            detail=f"{own.get(campaign.id, number)} of {count} items are left" + (" for you" if user else ""),
             at=campaign.created_at,
             link=WaitingLink(page="campaign", id=campaign.id),
         )
         for campaign, number, count in rows
+        if own.get(campaign.id, number) > 0
     ]
 
 
-def _full_disk(_session: Session, project: Project) -> list[WaitingItem]:
+def _full_disk(_session: Session, project: Project, _user: UUID | None) -> list[WaitingItem]:
     """An item while nothing large can be stored: people who can free space have to know."""
     try:
         need_room(get_settings())

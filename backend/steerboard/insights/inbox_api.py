@@ -19,7 +19,7 @@ router = Router(tags=["projects"])
 def list_waiting(session: Db, access: Annotated[Access, Depends(AccessTo())]) -> WaitingOut:
     """A full disk of the server, pipelines and evaluations that failed lately, collections with rows in no dataset,
     answers to be ranked; the newest first."""
-    return inbox.waiting(session, access.project, access.scopes)
+    return inbox.waiting(session, access.project, access.scopes, access.user_id)
 
 
 @router.get("/first-steps", responses=problems(404))

@@ -11,7 +11,7 @@ from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.selection import DroppedGroups
 
-RoundState = Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped"]
+RoundState = Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"]
 
 
 class RoundSelection(BaseModel):

@@ -33,7 +33,7 @@ class VariantRow(BaseModel):
     values: dict[str, Any]
     stage: str
     stages: list[str]
-    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped"]
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"]
     figure: Estimate | None = None
     behind: Estimate | None = None
     p_holm: float | None = None

@@ -12137,7 +12137,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "paused";
         };
         /**
          * PipelineOutlook
@@ -12267,7 +12267,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "paused";
         };
         /**
          * PlanOut
@@ -13807,7 +13807,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
         };
         /**
          * RoundSelection
@@ -16373,7 +16373,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
             /** Values */
             values: {
                 [key: string]: unknown;

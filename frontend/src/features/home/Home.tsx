@@ -57,14 +57,14 @@ function Latest({ project }: { project: string }) {
   );
 }
 
-/** Running runs, then queued ones in the order in which they will run. */
+/** Running runs, then paused ones, then queued ones in the order in which they will run. */
 function Active({ project }: { project: string }) {
-  const query = useInfiniteQuery(runsQuery(project, { state: ["running", "queued"] }));
+  const query = useInfiniteQuery(runsQuery(project, { state: ["running", "paused", "queued"] }));
   const pending = useInfiniteQuery(runsQuery(project, { state: ["pending"] }));
   const runs = query.data?.pages[0]?.items ?? [];
   const places = usePlaces(runs);
   const order = (run: Run) =>
-    run.state === "running" ? 0 : (places.get(run.id)?.at ?? Number.MAX_SAFE_INTEGER);
+    ["running", "paused"].indexOf(run.state) + 1 || 2 + (places.get(run.id)?.at ?? Number.MAX_SAFE_INTEGER);
   const items = runs.slice().sort((a, b) => order(a) - order(b));
   const later = pending.data?.pages[0]?.items.length ?? 0;
   return (
@@ -89,14 +89,14 @@ function Active({ project }: { project: string }) {
             />
           ) : (
             <Text size="sm" c="dimmed">
-              Nothing running or queued.
+              Nothing is running, paused or queued.
             </Text>
           )
         }
       </Loaded>
       {later > 0 && (
         <Link to="/p/$project/runs" params={{ project }} search={{ state: ["pending"] }} size="sm">
-          {pending.hasNextPage ? `More than ${later}` : later} not queued yet: what they need is still being
+          {pending.hasNextPage ? `More than ${later}` : later} not queued yet: what they need has not been
           made
         </Link>
       )}

@@ -232,6 +232,7 @@ function timeOf(pipeline: Schemas["PipelineDetail"], now: number): string {
   if (waits !== null) return `waiting for a worker for ${seconds(waits)}`;
   if (took === null)
     return pipeline.state === "succeeded" ? "nothing had to run" : "ended before a worker took it";
+  if (pipeline.state === "paused") return `begun ${seconds(took)} ago`;
   return `${pipeline.ended_at ? "took" : "running for"} ${seconds(took)}`;
 }
 

@@ -9,6 +9,7 @@ import { timeTaken } from "../format/runTime";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";
 import { WithCode } from "../text/WithCode";
+import { ResumeRun } from "./ResumeRun";
 import { RunTimes } from "./RunTimes";
 
 interface Properties {
@@ -51,6 +52,11 @@ export function RunsTable({ runs, label, places }: Properties) {
                     <WithCode text={run.reason} />
                   </Text>
                 )}
+                {run.state === "paused" && (
+                  <Text size="xs" c="dimmed" lineClamp={3} style={{ overflowWrap: "anywhere" }}>
+                    <WithCode text={run.reason} />
+                  </Text>
+                )}
               </Table.Td>
               <Table.Td>
                 <StateBadge state={run.state} warnings={run.warnings} />
@@ -60,6 +66,7 @@ export function RunsTable({ runs, label, places }: Properties) {
                   </Text>
                 )}
                 <RunProgress run={run} />
+                {run.state === "paused" && <ResumeRun run={run} />}
               </Table.Td>
               <RunTimes run={run} now={now} />
             </Table.Tr>
