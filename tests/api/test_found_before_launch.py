@@ -10,6 +10,8 @@ import pytest
 from api_world import ApiWorld
 from test_unfit_inputs import imported
 
+from steerboard.platform.settings import Settings
+from steerboard.runs.launch import catalogue
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online_config import OnlineConfig
 from support.processes.command_line import Steerboard
@@ -46,6 +48,8 @@ def test_more_steps_than_the_epochs_of_the_prompts_have(world: ApiWorld) -> None
     for message in refusals(world, online, "few", "prompts"):
         assert "max_steps is 6, and 1 epoch of 20 training rows with batch 4 has 5 steps at most" in message
         assert "raise epochs to 2" in message
+    alone = world.post("runs", {"config": online, "inputs": {"model": "tiny", "data": "few"}}, status=422)
+    assert [error["location"] for error in alone["errors"] if "steps" in error["message"]] == ["config.max_steps"]
     body = {"config": {**online, "max_steps": 5}, "inputs": {"model": "tiny", "data": "few"}}
     refused = world.post("runs", body, status=422)
     assert "max_steps" not in str(refused["errors"])
@@ -64,6 +68,29 @@ def test_the_epochs_that_are_advised_are_the_fewest_that_are_enough(
     assert match is not None
     steps = [config.model_copy(update={"epochs": float(match[1]) - less}).most_steps(rows) for less in (0, 1)]
     assert steps[0] >= asked > steps[1]
+
+
+def test_a_reward_server_at_a_private_address_is_refused_at_its_field(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported(world, "few", "prompts", [{"prompt": f"Question {n}?"} for n in range(20)])
+
+    def faults(url: str) -> dict[str, str]:
+        rules = [{"kind": "regex", "pattern": "a"}, {"kind": "http", "url": url}]
+        config = {"run": "train", "method": "rloo", "rules": rules}
+        body = {"config": config, "inputs": {"model": "tiny", "data": "few"}}
+        made = world.client.post(world.url("runs/estimate"), json=body).json()
+        return {error["location"]: error["message"] for error in made.get("errors", [])}
+
+    for private in ("http://127.0.0.1:9/score", "http://localhost:9/score", "http://[::1]:9/score"):
+        message = faults(private)["config.rules.1.url"]
+        assert message.startswith("is a private address")
+        assert "STEERBOARD_ALLOWED_PRIVATE" in message
+    # Its name may have an address when the run starts.
+    for other in ("http://8.8.8.8/score", "https://nowhere.invalid/score"):
+        assert "config.rules.1.url" not in faults(other)
+    monkeypatch.setattr(catalogue, "get_settings", lambda: Settings(allowed_private="127.0.0.1"))
+    assert "config.rules.1.url" not in faults("http://127.0.0.1:9/score")
 
 
 def test_a_method_that_samples_nothing_is_warned_of_max_steps_that_its_rows_do_not_have(

@@ -55,5 +55,8 @@ class Shelf:
     def has_endpoint(self, ref: str) -> bool:
         return ref in self.endpoint_names()
 
+    def address_fault(self, url: str) -> str | None:
+        return None
+
     def reward_judge(self, rule: JudgeReward) -> PinnedJudge:
         raise BadInput(f"there is no judge `{rule.judge}`", code="unknown_judge", hint="Add one.")

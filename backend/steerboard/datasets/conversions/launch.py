@@ -38,7 +38,7 @@ def rows_fault(session: Session, dataset: Dataset, kind: RunKindSpec, slot: str,
         return None
     wrong = _learning_fault(session, dataset, kind.training)
     if wrong is None and isinstance(config, TrainingConfig):
-        wrong = config.steps_fault(dataset.rows - dataset.held_out_rows) or _missing_attribute(session, dataset, config)
+        wrong = _missing_attribute(session, dataset, config)
     return wrong
 
 

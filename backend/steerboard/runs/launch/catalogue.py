@@ -13,6 +13,8 @@ from steerboard.datasets.lookup import dataset_names
 from steerboard.datasets.service import get_dataset
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.http.errors import NotFound
+from steerboard.platform.security.safe_http import AddressRefused, BadUrl, check_url, refuse_private
+from steerboard.platform.settings import get_settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.base_sources import PinnedSource, pinned
 from steerboard.registry.endpoints.service import endpoints_of, get_endpoint
@@ -102,6 +104,18 @@ class ProjectCatalogue:
             return True
 
         return self._once(("endpoint", ref), ask)
+
+    def address_fault(self, url: str) -> str | None:
+        def ask() -> str | None:
+            try:
+                refuse_private(get_settings(), check_url(url))
+            except BadUrl as wrong:
+                return wrong.detail
+            except AddressRefused as refused:
+                return f"is a private address: {refused.detail}. {refused.hint}"
+            return None
+
+        return self._once(("address", url), ask)
 
     def reward_judge(self, rule: JudgeReward) -> PinnedJudge:
         return hooks.reward_judge(self._session, self._project, rule)

@@ -62,6 +62,10 @@ class Catalogue(Protocol):
 
     def has_endpoint(self, ref: str) -> bool: ...
 
+    def address_fault(self, url: str) -> str | None:
+        """Why this server may not be called, and what helps; None also where its name has no address now."""
+        ...
+
     def reward_judge(self, rule: JudgeReward) -> PinnedJudge:
         """The judge that rewards a run's answers. Raises `BadInput` for one whose word may not be a reward."""
         ...

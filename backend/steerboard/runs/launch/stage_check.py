@@ -18,6 +18,7 @@ from steerboard.runs.texts import all_held_out
 from steerboard_contracts.complaints import did_you_mean
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.online.reward_rules import HttpReward
 from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.run_kinds.mix import MixConfig
@@ -140,7 +141,11 @@ def _training_faults(stage: ResolvedStage, config: TrainingConfig, catalogue: Ca
             if fault is not None:
                 instead = method.instead_of(name)
                 yield StageFault(("inputs", name), f"{fault}. {instead}" if instead else fault, "tokenizer_differs")
-    kind = _kind_of(stage.inputs.get("data"))
+    data = stage.inputs.get("data")
+    too_few = config.steps_fault(data.rows - data.held_out_rows) if isinstance(data, KnownDataset) else None
+    if too_few is not None:
+        yield StageFault(("config", "max_steps"), too_few)
+    kind = _kind_of(data)
     unfit = None if kind is None else config.kind_fault(kind)
     if unfit is not None:
         yield StageFault(("inputs", "data"), unfit)
@@ -152,6 +157,7 @@ def _training_faults(stage: ResolvedStage, config: TrainingConfig, catalogue: Ca
         yield StageFault(("config", "placement"), misplaced)
     if isinstance(config, RewardedOnlineConfig):
         yield from _judge_faults(config, catalogue)
+        yield from _address_faults(config, catalogue)
 
 
 def _judge_faults(config: RewardedOnlineConfig, catalogue: Catalogue) -> Iterator[StageFault]:
@@ -165,6 +171,14 @@ def _judge_faults(config: RewardedOnlineConfig, catalogue: Catalogue) -> Iterato
             continue
         if unfit is not None:
             yield StageFault(place, f"`{rule.judge}` cannot judge these answers: {unfit}")
+
+
+def _address_faults(config: RewardedOnlineConfig, catalogue: Catalogue) -> Iterator[StageFault]:
+    """The reward servers at private addresses: every call to them would be refused."""
+    for at, rule in enumerate(config.rules):
+        wrong = catalogue.address_fault(rule.url) if isinstance(rule, HttpReward) else None
+        if wrong is not None:
+            yield StageFault(("config", "rules", str(at), "url"), wrong)
 
 
 def _kind_of(given: Given | None) -> str | None:

@@ -20,6 +20,7 @@ import { launchPipeline } from "../../api/runs/pipelines";
 import { recipeDraftQuery, recipeTextQuery, stageRowChecksQuery } from "../../api/runs/recipes";
 import { ActionBar } from "../../shared/ActionBar";
 import { Failure } from "../../shared/Feedback";
+import { listed } from "../../shared/format/format";
 import { RunWarnings } from "../../shared/RunWarnings";
 import { faultOf } from "./recipeFaults";
 import { LostSettings, StageFields } from "./StageFields";
@@ -147,7 +148,7 @@ export function RecipeForm({
               {read.error
                 ? "The YAML cannot be read; correct it first."
                 : missing.length
-                  ? `Choose ${missing.join(", ")} first; then every stage shows here with all of its settings.`
+                  ? `Choose ${listed(missing)} first; then every stage shows here with all of its settings.`
                   : "Checking the recipe."}
             </Text>
           )}
@@ -199,12 +200,12 @@ export function RecipeForm({
           <>
             {missing.length > 0 && (
               <Text size="sm" c="dimmed">
-                Choose {missing.join(", ")} first.
+                Choose {listed(missing)} first.
               </Text>
             )}
             {wrong.length > 0 && (
               <Text size="sm" c="dimmed">
-                Correct {wrong.join(", ")} first.
+                Correct {listed(wrong)} first.
               </Text>
             )}
             {!wrong.length && (unread || others.length > 0) && (

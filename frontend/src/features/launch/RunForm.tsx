@@ -17,6 +17,7 @@ import { everything, Problem, type Schemas } from "../../api/client";
 import { launchRun, type RunDetail } from "../../api/runs/runs";
 import { ActionBar } from "../../shared/ActionBar";
 import { Failure } from "../../shared/Feedback";
+import { listed } from "../../shared/format/format";
 import { asked, changed, textsOf } from "../../shared/forms/configValues";
 import { faultsIn } from "../../shared/forms/faults";
 import { type Field, fieldsOf } from "../../shared/forms/schemaFields";
@@ -26,7 +27,7 @@ import { ConfigPreview } from "./previews/ConfigPreview";
 import { Estimate, useEstimate } from "./Estimate";
 import { RowCheck } from "./RowCheck";
 import { Inputs } from "./Inputs";
-import { asksEndpoints, ENDPOINT, keysOf, missingOf } from "./inputSlots";
+import { asksEndpoints, ENDPOINT, keysOf, missingOf, MODEL } from "./inputSlots";
 
 /** What a run of one kind reads and how it is set, with what it costs before it starts. */
 export function RunForm({
@@ -58,6 +59,8 @@ export function RunForm({
   const given = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value));
   const missing = missingOf(schema, given, values);
   const wrong = Object.keys(errors);
+  const unset = wrong.filter((field) => !texts[field]);
+  const mistyped = wrong.filter((field) => texts[field]);
   const ready = !missing.length && !wrong.length;
   const { estimate, asked: settled } = useEstimate(project, config, given, ready);
   const refused =
@@ -165,17 +168,22 @@ export function RunForm({
           <>
             {missing.length > 0 && (
               <Text size="sm" c="dimmed">
-                Choose {missing.map((slot) => slot.name).join(", ")} first.
+                Choose {listed(missing.map(({ name }) => (name === MODEL ? "a model" : name)))} first.
               </Text>
             )}
-            {wrong.length > 0 && (
+            {unset.length > 0 && (
               <Text size="sm" c="dimmed">
-                Set {wrong.join(", ")} first.
+                Set {listed(unset)} first.
+              </Text>
+            )}
+            {mistyped.length > 0 && (
+              <Text size="sm" c="dimmed">
+                Correct {listed(mistyped)} first.
               </Text>
             )}
             {refused && (
               <Text size="sm" c="red">
-                {elsewhere ? refused.title : `Correct ${toCorrect.join(", ")} first.`}
+                {elsewhere ? refused.title : `Correct ${listed(toCorrect)} first.`}
               </Text>
             )}
             {ready && !refused && estimate.data && <Estimate found={estimate.data} />}

@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { bytes, compact, counted, figure, percent, result, seconds, short, signed, ticks } from "./format";
+import {
+  bytes,
+  compact,
+  counted,
+  figure,
+  listed,
+  percent,
+  result,
+  seconds,
+  short,
+  signed,
+  ticks,
+} from "./format";
 
 describe("numbers with units", () => {
   it("shows a result that counts bytes in bytes", () => {
@@ -57,6 +69,10 @@ describe("numbers with units", () => {
     expect([figure(113700), figure(0.12575)]).toEqual(["113,700", "0.126"]);
     expect([bytes(999), bytes(1500), bytes(6_300_000)]).toEqual(["999 B", "1.5 kB", "6.3 MB"]);
     expect(percent(0.9656)).toBe("96.6%");
+  });
+
+  it("lists names as people do", () => {
+    expect([[], ["a"], ["a", "b"], ["a", "b", "c"]].map(listed)).toEqual(["", "a", "a and b", "a, b and c"]);
   });
 
   it("names one thing in the singular and any other number of them in the plural", () => {

@@ -39,6 +39,12 @@ export function counted(value: number | null | undefined, thing: string): string
   return `${count(value)} ${thing}${value === 1 ? "" : "s"}`;
 }
 
+/** `a`, `a and b`, or `a, b and c`. */
+export function listed(names: string[]): string {
+  const first = names.slice(0, -1).join(", ");
+  return first ? `${first} and ${names.at(-1)}` : (names[0] ?? "");
+}
+
 export function bytes(value: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let at = 0;
