@@ -30,7 +30,7 @@ def prepare(folder: Path, size: str) -> None:
     from steerboard_contracts.models import ModelInfo
     from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
-    from steerboard_workers.stages.models.model_io import save_model
+    from steerboard_workers.stages.models.model_saving import save_model
 
     shape = SIZES[size]
     draw = random.Random(0)

@@ -77,7 +77,7 @@ def prepare(folder: Path, sizes: Sizes, steps: int) -> None:
     from steerboard_contracts.models import ModelInfo
     from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
-    from steerboard_workers.stages.models.model_io import save_model
+    from steerboard_workers.stages.models.model_saving import save_model
 
     draw = random.Random(0)
     texts = [" ".join(draw.choices(WORDS, k=max(1, sizes.prompt_tokens // 2))) for _ in range(sizes.samples * steps)]

@@ -92,7 +92,7 @@ def write_models(folder: Path, rows: list[dict[str, Any]], max_length: int) -> N
     from steerboard_contracts.models import ModelInfo
     from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
-    from steerboard_workers.stages.models.model_io import save_model
+    from steerboard_workers.stages.models.model_saving import save_model
     from steerboard_workers.stages.training.setup import open_model
 
     texts = (

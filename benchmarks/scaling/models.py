@@ -26,7 +26,7 @@ def write_models(folder: Path) -> None:
     from steerboard_contracts.models import ModelInfo
     from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
-    from steerboard_workers.stages.models.model_io import save_model
+    from steerboard_workers.stages.models.model_saving import save_model
 
     tokenizer = train_tokenizer([f"User: {prompt} Assistant:" for prompt in _ALL], VOCABULARY, WINDOW)
     config = BaseModelConfig(source="random:tiny-llama", hidden=256, layers=6, heads=8, max_length=WINDOW)

@@ -17,7 +17,7 @@ from transformers import LlamaForSequenceClassification
 from steerboard_contracts.models import ModelInfo, ModelRole
 from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.models.model_io import save_model
+from steerboard_workers.stages.models.model_saving import save_model
 from support.patience import PATIENCE, wait_until
 from support.servers.other_server import Answer, Seen
 from support.servers.running_up import client_token

@@ -38,7 +38,7 @@ from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_contracts.stage.events import StageEvent
 from steerboard_workers.stages.__main__ import MODULES
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.models.model_io import save_model
+from steerboard_workers.stages.models.model_saving import save_model
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor

@@ -21,7 +21,8 @@ from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.engines.preferences import Preference
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.comparing import compare, preference_engine
-from steerboard_workers.stages.models.model_io import load_comparing_model, save_model
+from steerboard_workers.stages.models.model_io import load_comparing_model
+from steerboard_workers.stages.models.model_saving import save_model
 from support.rows.ended_run import ended_run
 
 JUDGES = "evaluations/eval/judges"

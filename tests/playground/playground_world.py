@@ -31,7 +31,7 @@ from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.interactive.worker import InteractiveWorker
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.models.model_io import save_model
+from steerboard_workers.stages.models.model_saving import save_model
 from support.patience import PATIENCE, wait_until
 from support.rows.other_token import token_headers
 

@@ -119,7 +119,7 @@ def steered(
 def real_policy(sessions: sessionmaker[Session], store: ArtifactStore, project: Project, tmp_path: Path) -> uuid.UUID:
     """`dt`, a tiny Llama of random weights that takes scores."""
     from steerboard_workers.stages.base import random_llama, train_tokenizer
-    from steerboard_workers.stages.models.model_io import save_model
+    from steerboard_workers.stages.models.model_saving import save_model
 
     texts = [f"User: Name {n} red things. Assistant: <rm_score> 5.00 Here are {n} apples." for n in range(60)]
     tokenizer = train_tokenizer(texts * 3, 400, _WINDOW)

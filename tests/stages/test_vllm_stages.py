@@ -23,7 +23,8 @@ from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_contracts.stage.events import STAGE_EVENT, Failed, StageEvent, Succeeded
 from steerboard_contracts.stage.inputs import ModelInput, PromptsInput, ResponsesInput
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.models.model_io import load_policy, load_tokenizer, save_model
+from steerboard_workers.stages.models.model_io import load_policy, load_tokenizer
+from steerboard_workers.stages.models.model_saving import save_model
 from steerboard_workers.stages.models.score_tokens import add_score_tokens, set_rows, token_ids
 from steerboard_workers.synthetic.topics import TOPICS
 from support.models.vllm_engine import PYTHON, needs_vllm, write_models

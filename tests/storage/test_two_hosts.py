@@ -32,7 +32,7 @@ from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.run_config import RUN_CONFIG
 from steerboard_contracts.run_kinds.base import BaseModelConfig
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.models.model_io import save_model
+from steerboard_workers.stages.models.model_saving import save_model
 from support.patience import wait_until
 from support.processes.surroundings import surroundings
 from support.servers.s3_server import BUCKET, S3Server

@@ -18,13 +18,8 @@ from steerboard_contracts.files.local_folders import FolderNotAllowed
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages import base
 from steerboard_workers.stages.models.foreign import its_own_fault
-from steerboard_workers.stages.models.model_io import (
-    SavedModelDiffers,
-    distinct_pad,
-    load_policy,
-    load_tokenizer,
-    save_model,
-)
+from steerboard_workers.stages.models.model_io import distinct_pad, load_policy, load_tokenizer
+from steerboard_workers.stages.models.model_saving import SavedModelDiffers, save_model
 
 TINY = {"run": "base", "source": "random:tiny-llama", "vocabulary": 400, "hidden": 48, "layers": 2, "heads": 2}
 

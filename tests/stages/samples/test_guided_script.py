@@ -17,7 +17,8 @@ from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.decoding import Decoding
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.transformers_engine import TransformersEngine
-from steerboard_workers.stages.models.model_io import load_policy, load_tokenizer, save_model
+from steerboard_workers.stages.models.model_io import load_policy, load_tokenizer
+from steerboard_workers.stages.models.model_saving import save_model
 from steerboard_workers.stages.models.score_tokens import add_score_tokens, set_rows, token_ids
 from support.models.vllm_engine import write_models
 

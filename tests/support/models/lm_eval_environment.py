@@ -152,7 +152,7 @@ def write_lookup_model(folder: Path, follows: Mapping[str, str] | None = None, r
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     from steerboard_contracts.models import ModelInfo
-    from steerboard_workers.stages.models.model_io import save_model
+    from steerboard_workers.stages.models.model_saving import save_model
 
     follows = follows or table()
     words = ["<pad>", "<end>", "<unk>", "yes", "no"]

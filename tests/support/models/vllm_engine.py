@@ -24,7 +24,7 @@ def write_models(folder: Path, tokenizer: Any) -> None:
     from steerboard_contracts.models import ModelInfo
     from steerboard_contracts.run_kinds.base import BaseModelConfig
     from steerboard_workers.stages.base import random_llama
-    from steerboard_workers.stages.models.model_io import save_model
+    from steerboard_workers.stages.models.model_saving import save_model
 
     config = BaseModelConfig(source="random:tiny-llama", hidden=64, layers=2, heads=2, max_length=160)
     policy = random_llama(config, tokenizer)

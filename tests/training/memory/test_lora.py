@@ -22,7 +22,8 @@ from steerboard_workers.engines.transformers_engine import TransformersEngine
 from steerboard_workers.stages import train
 from steerboard_workers.stages.generate import GenerateConfig
 from steerboard_workers.stages.models import adapters
-from steerboard_workers.stages.models.model_io import SavedModelDiffers, load_policy, load_reward_model
+from steerboard_workers.stages.models.model_io import load_policy, load_reward_model
+from steerboard_workers.stages.models.model_saving import SavedModelDiffers
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training import setup
 from steerboard_workers.stages.training.setup import open_model

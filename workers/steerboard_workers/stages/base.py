@@ -40,7 +40,8 @@ from steerboard_workers.alignment.rendering.chat_template import check_default
 from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault
 from steerboard_workers.stages.models.foreign_weights import load_foreign
 from steerboard_workers.stages.models.gguf_files import expand_gguf
-from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info, save_model
+from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info
+from steerboard_workers.stages.models.model_saving import save_model
 from steerboard_workers.stages.runtime import Stage
 
 RANDOM = RANDOM_BASES[0]

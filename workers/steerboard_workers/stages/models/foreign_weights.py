@@ -14,7 +14,8 @@ from steerboard_contracts.errors import BadModel
 from steerboard_workers.alignment.rendering.templates import Template
 from steerboard_workers.stages.models.adapted_layers import HEAD
 from steerboard_workers.stages.models.foreign import its_own_fault, read_json
-from steerboard_workers.stages.models.model_io import read_info, save_weights
+from steerboard_workers.stages.models.model_io import read_info
+from steerboard_workers.stages.models.model_saving import save_weights
 
 
 def load_foreign(folder: Path, tokenizer: Any, label: int | None = None) -> tuple[Any, list[str]]:

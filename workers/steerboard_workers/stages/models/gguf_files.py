@@ -31,7 +31,7 @@ from steerboard_contracts.files.gguf import GgufHeader, read_header
 from steerboard_contracts.files.local_folders import ModelFolder
 from steerboard_workers.stages.models.foreign import check_numbers, check_promises, its_own_fault, leave_out_choices
 from steerboard_workers.stages.models.gguf_splits import set_split
-from steerboard_workers.stages.models.model_io import save_weights
+from steerboard_workers.stages.models.model_saving import save_weights
 
 _ROPE_FACTORS = "rope_freqs.weight"
 # The settings of every Llama 3 whose positions are scaled (their config.json; `_compute_llama3_parameters` of

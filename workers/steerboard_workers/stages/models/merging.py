@@ -10,13 +10,8 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from steerboard_contracts.models import SCALARS
 from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
-from steerboard_workers.stages.models.model_io import (
-    check_safe,
-    dtype_of_weights,
-    load_tokenizer,
-    read_info,
-    save_model,
-)
+from steerboard_workers.stages.models.model_io import check_safe, dtype_of_weights, load_tokenizer, read_info
+from steerboard_workers.stages.models.model_saving import save_model
 from steerboard_workers.stages.runtime import Stage
 
 

@@ -24,7 +24,7 @@ from steerboard_workers.stages.models.adapters import (
     write_adapter,
 )
 from steerboard_workers.stages.models.expert_adapters import expert_adapters
-from steerboard_workers.stages.models.model_io import (
+from steerboard_workers.stages.models.model_saving import (
     SavedModelDiffers,
     compare_saved,
     describe,
