@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -13,9 +10,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
-    Tag,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -25,28 +20,12 @@ from pydantic import (
 from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.errors import BadRow, ErrorLocation
 from steerboard_contracts.step_labels import StepLabels
-from steerboard_contracts.tools import ToolCall, Tools, answer_parts, calls_text
+from steerboard_contracts.tools import answer_parts
+from steerboard_contracts.turns import AS_CALLS, AS_TEXT, Answer, AnswerMessage, SamplePrompt, TurnText
 from steerboard_contracts.wording import counted
 
 SampleKind = Literal["instructions", "preferences", "unpaired", "prompts", "labelled", "stepwise"]
 Split = Literal["train", "held_out"]
-Half = Literal["a", "b"]
-
-
-def _clean_text(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError("contains a NUL character")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("contains a lone surrogate, which is not valid Unicode") from error
-    return text
-
-
-def _turn_text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("is empty")
-    return _clean_text(text)
 
 
 def _finite(value: float) -> float:
@@ -61,7 +40,6 @@ def _reward(value: float) -> float:
     return value
 
 
-TurnText = Annotated[str, AfterValidator(_turn_text)]
 Finite = Annotated[float, AfterValidator(_finite)]
 # Sums of squares, and figures between two rewards, stay finite.
 LARGEST_REWARD = 1e100
@@ -97,119 +75,6 @@ Attributes = Annotated[dict[AttributeName, Grade], AfterValidator(_grades)]
 
 # Numbers that JavaScript holds exactly.
 Place = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=2**53)]
-
-
-class Message(BaseModel):
-    """One turn of a conversation."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    role: Literal["system", "user", "assistant"]
-    content: TurnText
-
-
-def _absent() -> Any:
-    """Null by default, and left out where it is."""
-    return Field(None, exclude_if=lambda value: value is None)
-
-
-class SampleMessage(BaseModel):
-    """One turn of a sample's prompt. An assistant's may call tools, and then needs no text; one of the role `tool` is
-    the result of a call, and may be empty. The first turn holds the `tools` that the conversation offers."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    role: Literal["system", "user", "assistant", "tool"]
-    tool_calls: Annotated[list[ToolCall], Field(min_length=1, max_length=128)] | None = _absent()
-    tool_call_id: Annotated[str, Field(min_length=1, max_length=200)] | None = _absent()
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = _absent()
-    tools: Tools | None = _absent()
-    content: Annotated[str, AfterValidator(_clean_text)]
-
-    @field_validator("content")
-    @classmethod
-    def _says_something(cls, content: str, info: ValidationInfo) -> str:
-        silent = info.data.get("role") == "tool" or info.data.get("tool_calls") is not None
-        return content if silent else _turn_text(content)
-
-    @model_validator(mode="after")
-    def _fields_of_its_role(self) -> SampleMessage:
-        if self.tool_calls is not None and self.role != "assistant":
-            raise ValueError(f"has tool_calls as a {self.role} turn: only an assistant calls tools")
-        for field in ("tool_call_id", "name"):
-            if getattr(self, field) is not None and self.role != "tool":
-                raise ValueError(f"has `{field}` as a {self.role} turn: only results of tools have one")
-        return self
-
-
-class AnswerMessage(BaseModel):
-    """An answer that calls tools, with or without a text before its calls: the last turn of its conversation."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    role: Literal["assistant"] = "assistant"
-    content: Annotated[str, AfterValidator(_clean_text)] = ""
-    tool_calls: Annotated[list[ToolCall], Field(min_length=1, max_length=128)]
-
-
-# Parts of the places of faults that say which of the two an answer was read as.
-_AS_TEXT, _AS_CALLS = "an answer as text", "an answer with calls"
-
-
-def _plain_answer(answer: Any) -> Any:
-    """A message without calls is its text, so that there is one way to write an answer."""
-    if isinstance(answer, dict) and not answer.get("tool_calls") and answer.keys() <= {"role", "content", "tool_calls"}:
-        return answer.get("content", answer) if answer.get("role", "assistant") == "assistant" else answer
-    return answer
-
-
-def _form_of_answer(answer: Any) -> str:
-    return _AS_CALLS if isinstance(answer, dict | AnswerMessage) else _AS_TEXT
-
-
-# The answer to a prompt: a text, or a turn that calls tools.
-Answer = Annotated[
-    Annotated[TurnText, Tag(_AS_TEXT)] | Annotated[AnswerMessage, Tag(_AS_CALLS)],
-    Discriminator(_form_of_answer),
-    BeforeValidator(_plain_answer),
-]
-
-
-def _as_messages(prompt: Any) -> Any:
-    if isinstance(prompt, str):
-        return [{"role": "user", "content": prompt}]
-    if not isinstance(prompt, list):
-        raise ValueError("is neither a text nor a list of messages")
-    return prompt
-
-
-def _check_turns(prompt: list[Message]) -> list[Message]:
-    if not prompt:
-        raise ValueError("has no turns")
-    if prompt[-1].role != "user":
-        raise ValueError("must end with a user turn")
-    if any(message.role == "system" for message in prompt[1:]):
-        raise ValueError("may have a system turn only at its start")
-    return prompt
-
-
-def _check_sample_turns(prompt: list[SampleMessage]) -> list[SampleMessage]:
-    if not prompt:
-        raise ValueError("has no turns")
-    if prompt[-1].role not in ("user", "tool"):
-        raise ValueError("must end with a user turn, or the result of a tool")
-    if any(message.role == "system" for message in prompt[1:]):
-        raise ValueError("may have a system turn only at its start")
-    if any(message.tools is not None for message in prompt[1:]):
-        raise ValueError("may have tools only in its first turn")
-    for before, message in zip([None, *prompt], prompt, strict=False):
-        if message.role == "tool" and (before is None or before.role not in ("assistant", "tool")):
-            raise ValueError("has the result of a tool that does not follow an assistant turn")
-    return prompt
-
-
-PromptMessages = Annotated[list[Message], BeforeValidator(_as_messages), AfterValidator(_check_turns)]
-SamplePrompt = Annotated[list[SampleMessage], BeforeValidator(_as_messages), AfterValidator(_check_sample_turns)]
 
 
 class Sample(BaseModel):
@@ -360,7 +225,7 @@ def sample_faults(error: ValidationError) -> list[tuple[str, str]]:
     """What is wrong with which field: `("chosen", "is empty")`."""
     faults = []
     for problem in error.errors(include_url=False, include_input=False):
-        field = ".".join(str(part) for part in problem["loc"] if part not in (_AS_TEXT, _AS_CALLS)) or "row"
+        field = ".".join(str(part) for part in problem["loc"] if part not in (AS_TEXT, AS_CALLS)) or "row"
         words = _WORDS.get(problem["type"])
         context = problem.get("ctx", {})
         faults.append((field, words.format(**context) if words else problem["msg"].removeprefix("Value error, ")))
@@ -382,31 +247,3 @@ def validate_sample(kind: SampleKind, row: object, line: int) -> Sample:
             f"line {line} is not a valid {kind} sample: {reason}",
             errors=[ErrorLocation(location=f"line {line}", message=reason)],
         ) from error
-
-
-def canonical_prompt(prompt: Sequence[Message | SampleMessage]) -> str:
-    """The text that identifies a prompt: roles, contents, and calls of tools. The tools that are offered are left out,
-    so that a question is held out with whatever tools it comes."""
-    turns = [[m.role, m.content, *_calls(m)] for m in prompt]
-    return json.dumps(turns, ensure_ascii=False, separators=(",", ":"))
-
-
-def _calls(message: Message | SampleMessage) -> list[str]:
-    calls = message.tool_calls if isinstance(message, SampleMessage) else None
-    return [calls_text({"tool_calls": [call.model_dump() for call in calls]})] if calls else []
-
-
-def prompt_hash(prompt: Sequence[Message | SampleMessage], salt: str) -> int:
-    """Signed 64-bit hash of a prompt under the project's salt; decides split and half."""
-    digest = hashlib.sha256(f"{salt}\x00{canonical_prompt(prompt)}".encode()).digest()
-    return int.from_bytes(digest[:8], "big", signed=True)
-
-
-def is_held_out(hash64: int, fraction: float) -> bool:
-    """Whether a prompt belongs to the held-out split. Reads the upper 63 bits, `half_of` the lowest."""
-    return ((hash64 + 2**63) >> 1) < fraction * 2.0**63
-
-
-def half_of(hash64: int) -> Half:
-    """Which of two disjoint halves a prompt falls into, for a reward model and its independent twin."""
-    return "a" if hash64 & 1 == 0 else "b"

@@ -18,7 +18,8 @@ from steerboard.datasets import service
 from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.schemas import ExportFormat, ImportReport
 from steerboard.platform.database import transaction
-from steerboard_contracts.samples import half_of, prompt_hash, validate_sample
+from steerboard_contracts.prompt_split import half_of, prompt_hash
+from steerboard_contracts.samples import validate_sample
 from steerboard_files.detect import open_reader
 from steerboard_files.records import Source
 

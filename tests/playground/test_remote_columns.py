@@ -15,7 +15,7 @@ from steerboard.platform.settings import Settings
 from steerboard.playground.schemas import ComparisonIn
 from steerboard.playground.service import create_comparison
 from steerboard.playground.tables import PlaygroundAnswer
-from steerboard_contracts.samples import Message
+from steerboard_contracts.turns import Message
 from support.patience import wait_until
 from support.servers.fake_provider import URL, use_fake_provider
 

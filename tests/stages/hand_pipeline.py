@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from steerboard_contracts.prompt_split import half_of, is_held_out, prompt_hash
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.run_config import RUN_CONFIG
-from steerboard_contracts.samples import Message, half_of, is_held_out, prompt_hash
 from steerboard_contracts.stage.events import STAGE_EVENT, Failed, StageEvent, Succeeded
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput, StageInput
 from steerboard_contracts.stage.outputs import DatasetOutput, RewardsOutput
 from steerboard_contracts.stage.spec import EngineProcess, Shard, StageSpec
+from steerboard_contracts.turns import Message
 from steerboard_workers.stages.__main__ import MODULES, failure_of
 from steerboard_workers.stages.runtime import EventWriter, Stage
 from support.patience import PATIENCE

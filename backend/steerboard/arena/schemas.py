@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from steerboard.arena.outcomes import FEWEST_SIDES, MOST_SIDES, Letter, Verdict
 from steerboard.playground.schemas import ColumnIn
-from steerboard_contracts.samples import TurnText
+from steerboard_contracts.turns import TurnText
 
 ArenaState = Literal["open", "closed"]
 SideState = Literal["queued", "running", "succeeded", "failed"]

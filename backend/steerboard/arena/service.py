@@ -24,7 +24,7 @@ from steerboard.playground.errors import NoScores, WrongRole
 from steerboard.playground.schemas import ColumnIn, ComparisonIn
 from steerboard.playground.service import create_comparison
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.samples import Message
+from steerboard_contracts.turns import Message
 
 # Who asked is in the battle; a comparison in the database does not name them.
 _ACTOR = "arena"

@@ -15,8 +15,9 @@ from steerboard.datasets.schemas import DatasetOut, RewardFigures, RewardSourceO
 from steerboard.datasets.statistics.service import graded_by
 from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
 from steerboard.platform.row_sizes import ROW_BYTES, shown_part, weight
+from steerboard_contracts.prompt_split import half_of
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.samples import SampleKind, half_of
+from steerboard_contracts.samples import SampleKind
 
 _SUMMARISED = ("figures", "rewards", "fields", "extra_columns", "prompts_as_text", "edited_rows", CHANGES)
 

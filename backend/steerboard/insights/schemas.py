@@ -11,7 +11,8 @@ from steerboard.datasets.schemas import Bin
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.files.model_facts import ModelFacts
 from steerboard_contracts.planning.memory import MemoryEstimate
-from steerboard_contracts.samples import Finite, SampleMessage
+from steerboard_contracts.samples import Finite
+from steerboard_contracts.turns import SampleMessage
 from steerboard_contracts.watching.warnings import RunWarning
 
 

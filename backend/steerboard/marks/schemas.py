@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from steerboard_contracts.samples import TurnText
+from steerboard_contracts.turns import TurnText
 
 ItemType = Literal["run", "pipeline", "model", "dataset", "evaluation"]
 

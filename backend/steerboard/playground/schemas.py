@@ -12,7 +12,8 @@ from steerboard_contracts.attribute_names import SCORE
 from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.decoding import GuidanceField
 from steerboard_contracts.fields import NonNegative
-from steerboard_contracts.samples import Finite, Message, PromptMessages
+from steerboard_contracts.samples import Finite
+from steerboard_contracts.turns import Message, PromptMessages
 
 AnswerState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 CurveSplit = Literal["held_out", "train", "all"]

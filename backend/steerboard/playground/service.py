@@ -29,7 +29,7 @@ from steerboard.playground.schemas import (
     Prompt,
 )
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
-from steerboard_contracts.samples import Message
+from steerboard_contracts.turns import Message
 
 
 def create_comparison(

@@ -9,7 +9,7 @@ from pydantic import Field
 from steerboard_contracts.fields import LearningRate, NonNegative, Positive
 from steerboard_contracts.metric_order import PAIR_METRICS
 from steerboard_contracts.models import POLICIES
-from steerboard_contracts.samples import Half
+from steerboard_contracts.prompt_split import Half
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import PAPER, TrainingConfig
 from steerboard_contracts.watching.inspected_pairs import InspectPairs

@@ -11,10 +11,10 @@ from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.decoding import RequestedCondition, WithDecoding
 from steerboard_contracts.fields import Config, Count
 from steerboard_contracts.models import POLICIES
-from steerboard_contracts.samples import TurnText
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import TEXTS, datasets, models
 from steerboard_contracts.specs.work import RowCounts
+from steerboard_contracts.turns import TurnText
 
 
 class Portion(Config):

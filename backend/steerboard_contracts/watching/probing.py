@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.fields import Config
-from steerboard_contracts.samples import TurnText
+from steerboard_contracts.turns import TurnText
 
 MOST_PROMPTS = 16
 # The most steps of a run, the start included: with more evaluations, only some of them are answered at.

@@ -20,7 +20,8 @@ from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
 from steerboard.platform.database import transaction
 from steerboard.platform.events.tables import Event
 from steerboard_contracts.errors import BadInput, EmptySelection
-from steerboard_contracts.samples import Message, is_held_out, prompt_hash
+from steerboard_contracts.prompt_split import is_held_out, prompt_hash
+from steerboard_contracts.turns import Message
 from steerboard_files.errors import UnknownColumn
 from steerboard_files.records import Limits, Source
 

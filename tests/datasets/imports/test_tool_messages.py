@@ -19,7 +19,8 @@ from steerboard.datasets.errors import RowsRefused
 from steerboard.datasets.rows.exporting import ordered_fields
 from steerboard.datasets.schemas import ExportFormat, ImportReport
 from steerboard.datasets.tables import Dataset, SampleRow
-from steerboard_contracts.samples import InstructionSample, prompt_hash
+from steerboard_contracts.prompt_split import prompt_hash
+from steerboard_contracts.samples import InstructionSample
 
 Write = Callable[..., Path]
 Import = Callable[..., ImportReport]

@@ -21,8 +21,9 @@ from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
 from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Run, RunAttempt
+from steerboard_contracts.prompt_split import is_held_out, prompt_hash
 from steerboard_contracts.report.pipeline import PipelineReport
-from steerboard_contracts.samples import Message, is_held_out, prompt_hash
+from steerboard_contracts.turns import Message
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.rows.known_quality import Sentiment
 from steerboard_workers.synthetic import quality

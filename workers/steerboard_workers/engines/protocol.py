@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from steerboard_contracts.decoding import Decoding
-from steerboard_contracts.samples import Message
+from steerboard_contracts.turns import Message
 
 
 @dataclass(frozen=True)

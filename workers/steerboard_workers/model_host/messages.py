@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from steerboard_contracts.decoding import Decoding
-from steerboard_contracts.samples import Message
 from steerboard_contracts.stage.events import Failed
+from steerboard_contracts.turns import Message
 from steerboard_workers.engines.protocol import Delta
 from steerboard_workers.engines.protocol import Request as Prompted
 

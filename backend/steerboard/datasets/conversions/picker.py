@@ -16,7 +16,8 @@ from steerboard.datasets.conversions.usable import Learnable, usable
 from steerboard.datasets.statistics.service import graded_by
 from steerboard.datasets.tables import Dataset
 from steerboard_contracts.methods import methods
-from steerboard_contracts.samples import SampleKind, is_held_out
+from steerboard_contracts.prompt_split import is_held_out
+from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.specs.method import MethodSpec
 
 # How rows of a kind come about where no conversion makes them.

@@ -17,8 +17,9 @@ from steerboard.datasets.rows.row_writer import SOFT_LABELS, calls_field, raw_co
 from steerboard.datasets.schemas import ExportFormat, ExportSplit
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.disk import create_file
+from steerboard_contracts.prompt_split import half_of
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.samples import ANSWERS, ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind, half_of
+from steerboard_contracts.samples import ANSWERS, ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind
 from steerboard_contracts.stage.inputs import DatasetInput
 from steerboard_contracts.tools import TOOL_FIELDS, stored_answer, stored_turn
 from steerboard_files.records import JSON_COLUMN

@@ -17,17 +17,10 @@ from sqlalchemy.orm import Session
 from steerboard.datasets.rows.row_statistics import RowFigures, spread
 from steerboard.platform.row_copy import RowCopy, copy_into
 from steerboard.platform.storage.disk import database_disk
-from steerboard_contracts.samples import (
-    ANSWERS,
-    GROUP_FIELDS,
-    AnswerMessage,
-    LabelledSample,
-    Sample,
-    SampleMessage,
-    is_held_out,
-    prompt_hash,
-)
+from steerboard_contracts.prompt_split import is_held_out, prompt_hash
+from steerboard_contracts.samples import ANSWERS, GROUP_FIELDS, LabelledSample, Sample
 from steerboard_contracts.tools import TOOL_FIELDS, stored_turn
+from steerboard_contracts.turns import AnswerMessage, SampleMessage
 
 # Among the fields of a dataset: some labels of steps are fractions, so an export has numbers.
 SOFT_LABELS = "soft_labels"

@@ -19,7 +19,8 @@ from steerboard.evaluation.preferences.schemas import PreferencesChoice, Prefere
 from steerboard.evaluation.preferences.sources import Sources, sources_of
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.names import check_name
-from steerboard_contracts.samples import SampleMessage, is_held_out, prompt_hash
+from steerboard_contracts.prompt_split import is_held_out, prompt_hash
+from steerboard_contracts.turns import SampleMessage
 
 
 def create(session: Session, project: Project, evaluation: Evaluation, given: PreferencesCreate, actor: str) -> Dataset:

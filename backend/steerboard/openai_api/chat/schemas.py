@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from steerboard.openai_api.errors import refuse_others, unsupported
 from steerboard.playground.schemas import ColumnIn, ComparisonIn, PlaygroundDecoding
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.samples import Message
+from steerboard_contracts.turns import Message
 
 MOST_CHOICES = 8
 # With these values OpenAI's fields ask for what happens anyway; `user` and the like only say who asks.

@@ -17,7 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.online.environments import EnvironmentConfig, EpisodicConfig
 from steerboard_contracts.online.reward_access import RewardAccess
-from steerboard_contracts.samples import SamplePrompt, sample_problems
+from steerboard_contracts.samples import sample_problems
+from steerboard_contracts.turns import SamplePrompt
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.environment_protocol import Call, EnvironmentFailed, Step
 from steerboard_workers.alignment.online.outside import environment_of, from_main

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import TemplateName
-from steerboard_contracts.samples import Message, SampleMessage
 from steerboard_contracts.tools import TOOL_FIELDS, template_turn
+from steerboard_contracts.turns import Message, SampleMessage
 from steerboard_workers.alignment.rendering.chat_template import ChatTemplate, Span
 from steerboard_workers.alignment.rendering.control_tokens import ControlTokens, Written
 from steerboard_workers.alignment.rendering.prefixes import common_length
