@@ -22,9 +22,7 @@ class OnlineConfig(TrainingConfig):
     batch: Annotated[Count, Field(description="Prompts in one step.")] = 128
     max_steps: Annotated[
         Count | None,
-        Field(
-            description="Stop after this many optimiser steps. A run whose epochs have fewer fails before the first."
-        ),
+        Field(description="Stop after this many optimiser steps. A launch is refused where its epochs have fewer."),
     ] = None
     max_skipped: Annotated[
         Finite,

@@ -8703,6 +8703,10 @@ class RunDetail(Schema):
     ]
     changes: list[RunChange]
     config: dict[str, Any]
+    continues: Annotated[
+        bool,
+        Field(description="Whether a resumed run continues its work; one that keeps none starts from the beginning."),
+    ]
     created_at: AwareDatetime
     created_by: str
     device_seconds: float

@@ -37,6 +37,9 @@ def test_a_failed_training_goes_on_from_the_newest_checkpoint_that_its_log_repor
 def test_without_a_reported_checkpoint_nothing_is_promised(world: ApiWorld) -> None:
     failed_sft(world, "step 30")
     assert told(world, "small-1.sft") == (True, "Starts from the beginning: no checkpoint was reported.")
+    assert not world.get("runs/small-1.sft")["continues"]
+    world.log(world.get("runs/small-1.sft")["id"], "checkpoint at step 20")
+    assert world.get("runs/small-1.sft")["continues"]
 
 
 def test_a_run_that_never_ran_starts_from_the_beginning(world: ApiWorld) -> None:

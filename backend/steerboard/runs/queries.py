@@ -137,12 +137,13 @@ def detail(session: Session, run: Run, owner: str = "") -> RunDetail:
     )
     attempts = session.scalars(select(RunAttempt).where(RunAttempt.run_id == run.id).order_by(RunAttempt.attempt))
     parts = list(session.scalars(select(Run).where(Run.parent_id == run.id).order_by(Run.shard, Run.id)))
-    resumable, hint = resumption(session, run)
+    resumed = resumption(session, run)
     return RunDetail(
         **summaries(session, [run])[0].model_dump(),
         queue_position=queue.position_of(session, run),
-        resumable=resumable,
-        resume_hint=hint,
+        resumable=resumed.resumable,
+        resume_hint=resumed.hint,
+        continues=resumed.resumable and resumed.continues,
         config=run.config,
         summary=by_importance(run.summary) if run.summary is not None else None,
         error=run.error,

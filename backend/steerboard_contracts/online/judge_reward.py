@@ -69,8 +69,8 @@ class JudgeReward(Config):
         Field(
             ge=0,
             le=1,
-            description="The launch is refused unless the interval of the judge's accuracy on known pairs begins here "
-            "or above, on each calibration set.",
+            description="Refused unless the lower end of the 95% interval of the judge's accuracy on known pairs is at "
+            "least this, on every calibration set.",
             json_schema_extra={"source": "ours; people agree with each other on 66% of pairs in arXiv 2305.14387"},
         ),
     ] = 0.6
@@ -79,7 +79,7 @@ class JudgeReward(Config):
     ] = False
     every: Annotated[
         Count,
-        Field(description="Asked at the first sampling and each n-th one after it; above 1 needs the weight 0."),
+        Field(description="Asked at the first sampling and at every n-th after it; above 1 needs the weight 0."),
     ] = 1
     share: Annotated[
         Finite,

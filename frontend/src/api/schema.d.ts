@@ -14173,6 +14173,11 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
+             * Continues
+             * @description Whether a resumed run continues its work; one that keeps none starts from the beginning.
+             */
+            continues: boolean;
+            /**
              * Created At
              * Format: date-time
              */

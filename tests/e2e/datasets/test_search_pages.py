@@ -33,7 +33,7 @@ def test_hits_are_marked_in_the_table_and_in_the_row(client: TestClient, rows_pa
     faults |= faults_of(page, "search row")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Views").click()
-    page.get_by_role("menuitem", name="Keep this view, or delete one").click()
+    page.get_by_role("menuitem", name="Save or manage views").click()
     page.get_by_role("textbox", name="Name").fill("bananas")
     page.get_by_role("button", name="Save the view").click()
     page.get_by_role("button", name="Views").click()

@@ -51,6 +51,9 @@ def test_runs_are_found_sorted_kept_as_a_view_and_archived(rows_page: Page, runs
     box.press("Enter")
     answer = page.get_by_role("alert").filter(has_text="no run has a field")
     expect(answer.locator("mark")).to_have_text("eval_los")
+    # What matched before stays in sight.
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("alone")
     faults = faults_of(page, "run-filter-mistake")
     answer.get_by_role("button", name="Use eval_loss", exact=True).click()
     expect(rows).to_have_count(2)
@@ -71,7 +74,7 @@ def test_runs_are_found_sorted_kept_as_a_view_and_archived(rows_page: Page, runs
     faults |= faults_of(page, "run-list")
 
     page.get_by_role("button", name="Views").click()
-    page.get_by_role("menuitem", name=re.compile("^Keep this view")).click()
+    page.get_by_role("menuitem", name="Save or manage views").click()
     page.get_by_role("textbox", name="Name").fill("losses")
     page.get_by_role("button", name="Save the view").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -87,6 +90,7 @@ def test_runs_are_found_sorted_kept_as_a_view_and_archived(rows_page: Page, runs
 
     page.get_by_role("checkbox", name="Select all that are shown").check()
     expect(page.get_by_role("button", name="Compare 2")).to_be_enabled()
+    expect(page.get_by_role("button", name="Cancel runs")).to_be_visible()
     page.get_by_role("button", name="Delete", exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("demo-1.dpo: it is a stage of a pipeline with demo-1.sft")
@@ -129,3 +133,25 @@ def test_everything_is_found_by_one_key(rows_page: Page, runs: dict[str, str]) -
     page.get_by_role("textbox", name="Go to").fill("spike")
     page.get_by_role("button", name=re.compile("^alone")).click()
     page.wait_for_url(f"**/runs/{runs['alone']}")
+
+
+def test_long_names_are_cut_and_the_head_of_the_table_stays_in_sight(
+    rows_page: Page, sessions: sessionmaker[Session], project: Project
+) -> None:
+    name, metrics = "reward-model-of-the-second-round-" + "x" * 60, {"loss": [1.5], "eval_loss": [1.25], "kl": [0.125]}
+    with transaction(sessions) as session:
+        for number in range(8):
+            list_run(session, project, Listed(f"{name}-{number}", metrics=metrics, seconds=170))
+    page = rows_page
+    page.set_viewport_size({"width": 1440, "height": 420})
+    page.goto("/p/default/runs?column=%5B%22loss%22%2C%22eval_loss%22%2C%22kl%22%5D")
+    rows = page.locator("tbody tr[data-run]")
+    expect(rows).to_have_count(8)
+    expect(rows.first.get_by_title(f"{name}-7")).to_be_visible()
+    heights = {box["height"] for row in rows.all() if (box := row.bounding_box())}
+    assert max(heights) < 60  # one line each
+    faults = faults_of(page, "run-list-long-names")
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    head = page.get_by_role("columnheader", name="Duration")
+    expect(head).to_be_in_viewport(ratio=1)
+    assert not faults, told(faults)

@@ -148,6 +148,9 @@ class RunDetail(RunSummary):
 
     queue_position: int | None
     resumable: bool
+    continues: bool = Field(
+        description="Whether a resumed run continues its work; one that keeps none starts from the beginning."
+    )
     resume_hint: str = Field(description="What a resumed run would start from, or why it cannot be resumed.")
     config: dict[str, Any]
     summary: dict[str, Any] | None

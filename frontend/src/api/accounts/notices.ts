@@ -16,6 +16,25 @@ export const EVENTS: readonly { about: string; events: readonly NoticeEvent[] }[
   { about: "Comments", events: ["comment.mention"] },
 ];
 
+/** When each event happens. */
+export const EVENT_WORDS: Record<NoticeEvent, string> = {
+  "run.succeeded": "a run succeeds",
+  "run.failed": "a run fails",
+  "run.cancelled": "a run is cancelled",
+  "run.paused": "a run is paused",
+  "run.health": "a health rule of a run is met",
+  "pipeline.succeeded": "a pipeline succeeds",
+  "pipeline.failed": "a pipeline fails",
+  "pipeline.cancelled": "a pipeline is cancelled",
+  "evaluation.succeeded": "an evaluation succeeds",
+  "evaluation.failed": "an evaluation fails",
+  "evaluation.cancelled": "an evaluation is cancelled",
+  "gate.passed": "a gate passes",
+  "gate.failed": "a gate fails",
+  "campaign.done": "a campaign has all its rankings",
+  "comment.mention": "a comment mentions someone",
+};
+
 export const rulesQuery = (project: string) =>
   queryOptions({
     queryKey: [project, "notice-rules"],

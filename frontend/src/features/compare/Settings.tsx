@@ -1,4 +1,6 @@
-import { Code, Group, Switch, Table, Title } from "@mantine/core";
+import { Code, Group, Switch, Table, Text, Title } from "@mantine/core";
+import { useQueries } from "@tanstack/react-query";
+import { metricsQuery } from "../../api/runs/runs";
 import { deviceTime } from "../../shared/format/runTime";
 import { useState } from "react";
 import { result, seconds } from "../../shared/format/format";
@@ -10,6 +12,7 @@ import { differences } from "./differences";
 /** Results, and the settings in which the runs differ. */
 export function Settings({ project, runs, labels }: Compared) {
   const [all, setAll] = useState(false);
+  const soFar = useLatest(project, runs);
   const rows = differences(
     runs.map((run) => ({
       ...run.config,
@@ -74,9 +77,17 @@ export function Settings({ project, runs, labels }: Compared) {
               <Table.Tr key={name}>
                 <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
                 {runs.map((run) => {
-                  const value = run.summary?.[name];
+                  const value = run.summary?.[name] ?? soFar.get(run.id)?.get(name);
                   return (
-                    <Table.Td key={run.id}>{typeof value === "number" ? result(name, value) : "–"}</Table.Td>
+                    <Table.Td key={run.id}>
+                      {typeof value === "number" ? result(name, value) : "–"}
+                      {typeof value === "number" && !run.summary && (
+                        <Text span size="xs" c="dimmed">
+                          {" "}
+                          so far
+                        </Text>
+                      )}
+                    </Table.Td>
                   );
                 })}
               </Table.Tr>
@@ -106,5 +117,23 @@ export function Settings({ project, runs, labels }: Compared) {
         </Table>
       </Table.ScrollContainer>
     </section>
+  );
+}
+
+/** The latest metrics of the runs that have no results yet, by run and name. */
+function useLatest(project: string, runs: Compared["runs"]): Map<string, Map<string, number>> {
+  const open = runs.filter((run) => !run.summary && run.started_at);
+  const metrics = useQueries({
+    queries: open.map((run) => metricsQuery(project, run.id, run.state === "running")),
+  });
+  return new Map(
+    open.map((run, at) => [
+      run.id,
+      new Map(
+        (metrics[at]!.data ?? []).flatMap(({ name, points }) =>
+          points.length ? [[name, points.at(-1)!.value] as const] : [],
+        ),
+      ),
+    ]),
   );
 }

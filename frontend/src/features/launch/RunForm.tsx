@@ -22,6 +22,7 @@ import { asked, changed, textsOf } from "../../shared/forms/configValues";
 import { faultsIn } from "../../shared/forms/faults";
 import { type Field, fieldsOf } from "../../shared/forms/schemaFields";
 import { Page } from "../../shared/Page";
+import { WithCode } from "../../shared/text/WithCode";
 import { ConfigFields } from "./ConfigFields";
 import { ConfigPreview } from "./previews/ConfigPreview";
 import { Estimate, useEstimate } from "./Estimate";
@@ -99,7 +100,7 @@ export function RunForm({
   return (
     <Page
       title={origin ? `Clone ${origin.name}` : `Launch ${schema.method ?? schema.kind}`}
-      about={schema.description}
+      about={<WithCode text={schema.description} />}
     >
       <Inputs
         project={project}

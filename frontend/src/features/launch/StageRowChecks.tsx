@@ -1,6 +1,7 @@
 import { Accordion, Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { count } from "../../shared/format/format";
+import { WithCode } from "../../shared/text/WithCode";
 
 type StagesRowCheck = Schemas["StagesRowCheck"];
 
@@ -79,7 +80,7 @@ function OutcomeLine({ outcome: { badge, color, words, stages } }: { outcome: Ou
         <Text span fw={600} inherit title={stages.join(", ")}>
           {someOf(stages)}
         </Text>
-        {`: ${words}`}
+        : <WithCode text={words} />
       </Text>
     </Group>
   );

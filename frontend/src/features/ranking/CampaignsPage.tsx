@@ -17,6 +17,7 @@ export function CampaignsPage() {
   const { project } = route.useParams();
   const query = useQuery(campaignsToRankQuery(project));
   const arenas = useQuery(arenasQuery(project));
+  const mayWrite = useMay(project, "write");
   const open = arenas.data?.items.some((arena) => arena.state === "open");
   return (
     <LoadedPage title="Annotate" query={query}>
@@ -38,7 +39,19 @@ export function CampaignsPage() {
           }
         >
           {campaigns.length === 0 && (
-            <Empty title="Nothing is waiting for you">Requests appear here automatically.</Empty>
+            <Empty
+              title="Nothing is waiting for you"
+              action={
+                mayWrite && (
+                  <LinkButton component="a" variant="light" to="/p/$project/evaluations" params={{ project }}>
+                    Choose an evaluation
+                  </LinkButton>
+                )
+              }
+            >
+              Requests appear here automatically.
+              {mayWrite && " To make one, open an evaluation and choose “Ask people”."}
+            </Empty>
           )}
           <div className="rank-campaigns">
             {campaigns.map((campaign) => (

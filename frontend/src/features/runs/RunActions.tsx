@@ -44,6 +44,8 @@ export function RunActions({ run }: { run: RunDetail }) {
     onError: (error) => notifications.show({ title: "Pause failed", message: error.message, color: "red" }),
   });
   if (!mayRun) return null;
+  // One that kept nothing of its work is not resumed, though the same request starts it.
+  const again = run.continues || run.state === "paused" ? "Resume" : "Retry";
   const fix = run.error?.fix as Fix | null | undefined;
   const active = ["pending", "queued", "running", "paused"].includes(run.state);
   return (
@@ -62,7 +64,7 @@ export function RunActions({ run }: { run: RunDetail }) {
       {run.resumable && (
         <Tooltip label={run.resume_hint}>
           <Button variant="default" loading={resume.isPending} onClick={() => resume.mutate({})}>
-            Resume
+            {again}
           </Button>
         </Tooltip>
       )}
@@ -77,7 +79,7 @@ export function RunActions({ run }: { run: RunDetail }) {
             loading={resume.isPending}
             onClick={() => resume.mutate(fix.changes)}
           >
-            Retry with {fix.says}
+            {again} with {fix.says}
           </Button>
         </Tooltip>
       )}

@@ -14,7 +14,9 @@ export function RunFigures({ run }: { run: RunDetail }) {
   const [all, setAll] = useState(false);
   const figures = Object.entries(run.summary ?? {}).filter(
     (entry): entry is [string, number | string] =>
-      ["number", "string"].includes(typeof entry[1]) && !["trainable_parameters", "kept"].includes(entry[0]),
+      ["number", "string"].includes(typeof entry[1]) &&
+      !["trainable_parameters", "kept"].includes(entry[0]) &&
+      !(entry[0] === "eval_pair_accuracy" && entry[1] === run.summary?.held_out_accuracy), // one figure by two names
   );
   const learned = trained(run.summary);
   const first = FIRST + learned.length;

@@ -53,6 +53,19 @@ function RunView({ run }: { run: RunDetail }) {
   const { project } = route.useParams();
   const { tab } = route.useSearch();
   const navigate = route.useNavigate();
+  const ended = ENDED.includes(run.state);
+  // What it found comes first once it is known; until then its curves do.
+  const things = (
+    <Grid>
+      <Grid.Col span={{ base: 12, md: 8 }}>
+        <RunFigures run={run} />
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 4 }}>
+        <RunThings run={run} />
+        <RunExports run={run} />
+      </Grid.Col>
+    </Grid>
+  );
   return (
     <Page
       title={runName(run)}
@@ -71,23 +84,16 @@ function RunView({ run }: { run: RunDetail }) {
       <HeldOutChanges changes={run.held_out_changes} />
       <RunProgress run={run} />
       <NextSteps run={run} />
+      {ended && things}
       <RunTabs
         run={run}
         chosen={tab}
         onChoose={(name) => void navigate({ search: { tab: name }, replace: true, resetScroll: false })}
       />
+      {!ended && things}
+      <RunCosts run={run} />
       <MarksPanel project={project} type="run" item={run.id} />
       <ItemComments project={project} type="run" item={run.id} about="this run" />
-      <Grid>
-        <Grid.Col span={{ base: 12, md: 8 }}>
-          <RunFigures run={run} />
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, md: 4 }}>
-          <RunThings run={run} />
-          <RunExports run={run} />
-        </Grid.Col>
-      </Grid>
-      <RunCosts run={run} />
     </Page>
   );
 }

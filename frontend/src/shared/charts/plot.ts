@@ -4,7 +4,7 @@ import type { XAxis } from "./axis";
 import { colorOf, dashOf } from "./colors";
 import type { Column, Table } from "./layout";
 import type { Line } from "./line";
-import { panned, type Range } from "./ranges";
+import { panned, type Range, zeroRange } from "./ranges";
 import { PALE } from "./svg";
 
 interface Look {
@@ -61,7 +61,10 @@ export function optionsOf(asked: Asked): uPlot.Options {
   );
   return {
     ...asked.size,
-    scales: { x: { time: false, distr: table.logX ? 3 : 1 }, y: { distr: table.logY ? 3 : 1 } },
+    scales: {
+      x: { time: false, distr: table.logX ? 3 : 1 },
+      y: table.logY ? { distr: 3 } : { range: rangeOfY },
+    },
     legend: { show: false },
     cursor: {
       y: false,
@@ -87,6 +90,10 @@ export function optionsOf(asked: Asked): uPlot.Options {
     },
   };
 }
+
+/** uPlot's own range of y, but where all values are 0. */
+const rangeOfY: uPlot.Range.Function = (_, min, max) =>
+  min === null ? [null, null] : (zeroRange(min, max) ?? uPlot.rangeNum(min, max, 0.1, true));
 
 /** Where all of its points are. */
 export function wholeOf(drawn: uPlot): Range | undefined {

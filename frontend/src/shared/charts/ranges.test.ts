@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { panned, resized, within } from "./ranges";
+import { panned, resized, within, zeroRange } from "./ranges";
 
 const WHOLE = { min: 0, max: 100 };
 
@@ -28,4 +28,9 @@ test("a logarithmic axis is moved and zoomed along its logarithms", () => {
 test("a range is zoomed when it shows a part only", () => {
   expect(within({ min: 0, max: 50 }, WHOLE)).toBe(true);
   expect(within({ min: -1, max: 100 }, WHOLE)).toBe(false);
+});
+
+test("values that are all 0 are not drawn on an axis up to 100", () => {
+  expect(zeroRange(0, 0)).toEqual([0, 1]);
+  expect(zeroRange(0, 2)).toBeNull();
 });

@@ -28,3 +28,7 @@ export function resized(range: Range, whole: Range, factor: number, log = false)
 
 /** Whether it is a part only of the whole. */
 export const within = (range: Range, whole: Range) => range.min > whole.min || range.max < whole.max;
+
+/** What is drawn of y where all values are 0: no axis up to 100, which hides that they are. */
+export const zeroRange = (min: number, max: number): [number, number] | null =>
+  min === 0 && max === 0 ? [0, 1] : null;

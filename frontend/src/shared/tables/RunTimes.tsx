@@ -4,13 +4,19 @@ import { seconds } from "../format/format";
 import { deviceTime, timeTaken } from "../format/runTime";
 import { When } from "../When";
 
+const NOWRAP = { whiteSpace: "nowrap" } as const;
+
 /** The cells of a run that every list of runs ends with: kind, duration, device time and age. */
 export function RunTimes({ run, now }: { run: Run; now: number }) {
   return (
     <>
-      <Table.Td visibleFrom="sm">{run.method ?? run.kind}</Table.Td>
-      <Table.Td visibleFrom="sm">{seconds(timeTaken(run, now))}</Table.Td>
-      <Table.Td visibleFrom="sm">
+      <Table.Td visibleFrom="sm" style={NOWRAP}>
+        {run.method ?? run.kind}
+      </Table.Td>
+      <Table.Td visibleFrom="sm" style={NOWRAP}>
+        {seconds(timeTaken(run, now))}
+      </Table.Td>
+      <Table.Td visibleFrom="sm" style={NOWRAP}>
         {run.reused_from_id ? (
           <Text size="sm" c="dimmed">
             reused
@@ -20,7 +26,7 @@ export function RunTimes({ run, now }: { run: Run; now: number }) {
           seconds(deviceTime(run) || (run.ended_at && run.started_at ? 0 : null))
         )}
       </Table.Td>
-      <Table.Td visibleFrom="sm">
+      <Table.Td visibleFrom="sm" style={NOWRAP}>
         <When at={run.created_at} />
       </Table.Td>
     </>

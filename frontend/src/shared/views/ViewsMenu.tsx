@@ -59,7 +59,7 @@ export function ViewsMenu<Query>(properties: Properties<Query>) {
           {mayChange && (
             <>
               <Menu.Divider />
-              <Menu.Item onClick={name.open}>Keep this view, or delete one</Menu.Item>
+              <Menu.Item onClick={name.open}>Save or manage views</Menu.Item>
             </>
           )}
         </Menu.Dropdown>

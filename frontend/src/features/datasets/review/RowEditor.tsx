@@ -22,6 +22,7 @@ interface Properties {
 export function RowEditor({ sample, save, saving, error, onUnsaved, onDone }: Properties) {
   const [texts, setTexts] = useState(() => textsOfSample(sample));
   const [waiting, setWaiting] = useState(false);
+  const [changed, setChanged] = useState(false);
   const send = useDebouncedCallback(
     (next: typeof texts) => {
       setWaiting(false);
@@ -48,6 +49,7 @@ export function RowEditor({ sample, save, saving, error, onUnsaved, onDone }: Pr
             const next = { ...texts, [place]: event.currentTarget.value };
             setTexts(next);
             setWaiting(true);
+            setChanged(true);
             send(next);
           }}
         />
@@ -55,7 +57,13 @@ export function RowEditor({ sample, save, saving, error, onUnsaved, onDone }: Pr
       {error && !places.length && <Failure error={error} retry={() => save(withTexts(sample, texts))} />}
       <Group justify="space-between">
         <Text size="sm" c="dimmed" role="status">
-          {waiting || saving ? "Saving…" : error ? "Not saved" : "Saved for the next version"}
+          {waiting || saving
+            ? "Saving…"
+            : error
+              ? "Not saved"
+              : changed
+                ? "Saved for the next version"
+                : "Changes are saved as you type"}
         </Text>
         <Button disabled={unsaved} onClick={onDone}>
           Done

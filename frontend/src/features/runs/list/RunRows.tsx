@@ -24,6 +24,9 @@ interface Properties {
   onChoose: (runs: string[], chosen: boolean) => void;
 }
 
+/** Columns with which the table fits a wide window, so that its head can stay in sight. */
+const FEW = 3;
+
 /** The list of runs with the columns that were chosen; every heading sorts on the server. */
 export function RunRows({ runs, columns, sort, onSort, chosen, onChoose }: Properties) {
   const project = useProject();
@@ -33,7 +36,11 @@ export function RunRows({ runs, columns, sort, onSort, chosen, onChoose }: Prope
     <Heading title={title} field={field} sort={sort} onSort={onSort} {...more} />
   );
   return (
-    <Table.ScrollContainer minWidth={340 + 110 * columns.length}>
+    <Table.ScrollContainer
+      minWidth={340 + 110 * columns.length}
+      type="native"
+      className={columns.length <= FEW ? "sticky-head" : undefined}
+    >
       <Table aria-label={sort === "-created" ? "Runs, the newest first" : "Runs"} highlightOnHover>
         <Table.Thead>
           <Table.Tr>
@@ -71,7 +78,7 @@ export function RunRows({ runs, columns, sort, onSort, chosen, onChoose }: Prope
                   onChange={(event) => onChoose([run.id], event.currentTarget.checked)}
                 />
               </Table.Td>
-              <Table.Td>
+              <Table.Td className="run-name">
                 <Group gap={4} wrap="nowrap" align="flex-start">
                   <Star
                     project={project}
@@ -85,7 +92,8 @@ export function RunRows({ runs, columns, sort, onSort, chosen, onChoose }: Prope
                     params={{ project, run: run.id }}
                     size="sm"
                     fw={550}
-                    style={{ overflowWrap: "anywhere" }}
+                    truncate
+                    title={runName(run)}
                   >
                     {runName(run)}
                   </Link>
@@ -153,6 +161,7 @@ function Heading({ title, field, sort, onSort, wide, right }: HeadingProperties)
   return (
     <Table.Th
       ta={right ? "right" : undefined}
+      style={{ whiteSpace: "nowrap" }}
       visibleFrom={wide ? "sm" : undefined}
       aria-sort={down ? "descending" : up ? "ascending" : undefined}
     >

@@ -54,6 +54,11 @@ export function RunsPage() {
     setChosen(new Set());
     void navigate({ search: (old) => ({ ...old, ...change }) });
   };
+  // What a filter that is half written leaves in sight.
+  const pages = runs.isPlaceholderData ? undefined : runs.data?.pages;
+  const [lastPages, setLastPages] = useState(pages);
+  if (pages && pages !== lastPages) setLastPages(pages);
+  const last = lastPages?.flatMap((page) => page.items) ?? [];
   const view: RunViewQuery = { filter: search.filter ?? "", sort: search.sort ?? NEWEST, columns };
 
   return (
@@ -96,7 +101,20 @@ export function RunsPage() {
         </>
       )}
       {mistaken ? (
-        !inFilter && (
+        inFilter ? (
+          last.length > 0 && (
+            <div className="outdated" inert>
+              <RunRows
+                runs={last}
+                columns={columns}
+                sort={search.sort ?? NEWEST}
+                onSort={() => undefined}
+                chosen={chosen}
+                onChoose={() => undefined}
+              />
+            </div>
+          )
+        ) : (
           <>
             <Failure error={mistaken} />
             <Button variant="default" onClick={() => show({ sort: undefined, column: undefined })}>

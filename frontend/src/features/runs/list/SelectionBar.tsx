@@ -51,7 +51,7 @@ export function SelectionBar({ project, chosen, archived, onChosen }: Properties
           <>
             {button("Tag", "tag")}
             {archived ? button("Restore", "restore") : button("Archive", "archive")}
-            {button("Cancel", "cancel")}
+            {button("Cancel runs", "cancel")}
             {button("Delete", "delete", true)}
           </>
         )}

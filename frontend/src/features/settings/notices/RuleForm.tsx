@@ -15,6 +15,7 @@ import {
   changeRule,
   createRule,
   EVENTS,
+  EVENT_WORDS,
   type NoticeEvent,
   type NoticeRule,
   rulesQuery,
@@ -140,7 +141,7 @@ export function RuleForm({
               </Text>
               <SimpleGrid cols={{ base: 1, xs: 3 }} spacing={6}>
                 {some.map((event) => (
-                  <Checkbox key={event} value={event} label={event} />
+                  <Checkbox key={event} value={event} label={event} description={EVENT_WORDS[event]} />
                 ))}
               </SimpleGrid>
             </div>
