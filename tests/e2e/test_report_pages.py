@@ -63,7 +63,8 @@ def test_the_report_answers_first_and_opens_its_sources_and_pairs(page: Page, si
     # What the answer is made of is open, and no other source.
     expect(page.get_by_role("region", name="Entrants by every source").get_by_role("table")).to_be_visible()
     source = page.get_by_role("region", name=re.compile("^first"))
-    expect(source).to_contain_text("alpha wins")
+    expect(source).to_contain_text("alpha wins. The answer above is by this source.")
+    expect(page.get_by_text("its win rate is 100.0%")).to_have_count(1 + 2)  # the answer, and two folded sources
     expect(source.get_by_role("table").first).to_be_visible()
     second = page.get_by_role("region", name=re.compile("^second"))
     expect(second.get_by_role("table")).to_have_count(0)
@@ -74,6 +75,8 @@ def test_the_report_answers_first_and_opens_its_sources_and_pairs(page: Page, si
     matrix = source.get_by_role("table", name="Win rate of the row against the column")
     expect(matrix.get_by_role("row")).to_have_count(7)
     cell = matrix.get_by_role("button", name=re.compile("^gamma against delta: 100%, significant"))
+    for centred in (cell, matrix.get_by_role("columnheader").first):
+        expect(centred).to_have_css("text-align", "center")
     cell.focus()
     page.keyboard.press("Enter")
     pair = page.get_by_role("region", name="gamma against delta")
@@ -201,9 +204,23 @@ def test_a_win_rate_has_those_of_like_length_and_adjusted_for_length_next_to_it(
     (row,) = [row for row in report["methods"] if row["entrant"] == "long"]
     adjusted = f"{row['reward_length_adjusted']['reward']['value']:.1%}"
     expect(rows.filter(has_text="long")).to_contain_text(
-        re.compile(rf"25\.0%.*n = 12length-matched 11\.1%.*n = 9length-adjusted {re.escape(adjusted)}.*n = 12")
+        re.compile(rf"25\.0%.*n = 12.*11\.1%.*n = 9.*{re.escape(adjusted)}.*n = 12")
     )
     for words in ("length-matched", "length-adjusted"):
-        expect(section.get_by_text(words)).to_have_count(1)
+        expect(rows.first.get_by_text(words)).to_have_count(1)
+    # What has no items has no figure.
+    expect(section).not_to_contain_text("n = 0")
+    lines = "[...document.querySelectorAll('.methods-table td')].map(cell => cell.getBoundingClientRect().height)"
+    assert max(page.evaluate(lines)) < 80
     faults = faults_of(page, "report-lengths")
     assert not faults, told(faults)
+    # The rest of the table scrolls next to the names.
+    page.set_viewport_size({"width": 390, "height": 844})
+    table = section.get_by_role("group", name="Entrants by every source")
+    before = rows.nth(1).locator("td").first.bounding_box()
+    moved = table.evaluate("box => { box.scrollLeft = 10_000; return box.scrollLeft }")
+    after = rows.nth(1).locator("td").first.bounding_box()
+    assert moved > 0
+    assert before is not None
+    assert after is not None
+    assert after["x"] == pytest.approx(before["x"], abs=1)

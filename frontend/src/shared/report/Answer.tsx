@@ -51,7 +51,15 @@ export function isHeadline(report: Report, by: keyof typeof SOURCES, source: str
   return report.headline?.by === by && report.headline.source === source;
 }
 
-/** What one source comes to, in a sentence. */
-export function sourceHeadline(report: Report, by: keyof typeof SOURCES, source: string): string | undefined {
-  return report.headline?.sources?.find((one) => one.by === by && one.source === source)?.text;
+/** What one source comes to, in a sentence; in short of the one whose sentence is the answer. `why`: its comparison's
+ * own, for reports of earlier versions. */
+export function sourceHeadline(
+  report: Report,
+  by: keyof typeof SOURCES,
+  source: string,
+  why: string,
+): string {
+  const own = report.headline?.sources?.find((one) => one.by === by && one.source === source);
+  if (!own || !isHeadline(report, by, source)) return own?.text ?? why;
+  return `${own.winner ? `${own.winner} wins` : "No winner"}. The answer above is by this source.`;
 }

@@ -7,17 +7,15 @@ import { ItemsLink, type SourceName } from "./ItemsLink";
 import type { ItemsSearch } from "../search";
 import { asPercent, Figure, plain, whole, type Estimate, type Report } from "./Figure";
 
+type Row = Report["methods"][number];
+
 interface Column {
   title: string;
   about: string;
-  of: (row: Report["methods"][number]) => Estimate | undefined;
-  /** The same, length-matched. */
-  lengthMatched?: (row: Report["methods"][number]) => Estimate | undefined;
-  /** The same, length-adjusted. */
-  lengthAdjusted?: (row: Report["methods"][number]) => Estimate | undefined;
+  of: (row: Row) => Estimate | undefined;
   format: (value: number) => string;
-  /** The items of a row's figure. */
-  items: (row: Report["methods"][number]) => ItemsSearch;
+  /** The items of a row's figure; none for one that no list of items gives. */
+  items?: (row: Row) => ItemsSearch;
 }
 
 /** Table 2 of the paper: every entrant by every source that assesses it. */
@@ -42,19 +40,37 @@ export function MethodsView({ report }: { report: Report }) {
         format: plain(2),
         items: (row) => ({ a: row.entrant, source: by }),
       });
-      if (report.methods.some((row) => row[rate]?.[source])) {
-        columns.push({
+      if (!report.methods.some((row) => row[rate]?.[source])) continue;
+      const against = (row: Row) => ({ a: row.entrant, b: report.baseline ?? undefined, source: by });
+      // Nothing where it is over the same items as the figure of all.
+      const lengthMatched = (row: Row) =>
+        row[matched]?.[source]?.n === row[rate]?.[source]?.n ? undefined : row[matched]?.[source];
+      columns.push(
+        {
           title: source,
           about: `win rate against ${report.baseline ?? "the baseline"}`,
           of: (row) => row[rate]?.[source],
-          lengthMatched: (row) => row[matched]?.[source],
-          lengthAdjusted: (row) => row[adjusted]?.[source],
           format: asPercent,
-          items: (row) => ({ a: row.entrant, b: report.baseline ?? undefined, source: by }),
-        });
-      }
+          items: against,
+        },
+        {
+          title: source,
+          about: "win rate, length-matched",
+          of: lengthMatched,
+          format: asPercent,
+          items: (row) => ({ ...against(row), length: "similar" }),
+        },
+        {
+          title: source,
+          about: "win rate, length-adjusted",
+          of: (row) => row[adjusted]?.[source],
+          format: asPercent,
+        },
+      );
     }
   }
+  const known = columns.filter((column) => report.methods.some((row) => column.of(row)?.value != null));
+  const requested = report.methods.some((row) => row.score !== null);
   // Reports of earlier versions did not keep it.
   const measured = report.methods.some((row) => row.length.value !== null);
   const longest = Math.max(
@@ -63,17 +79,17 @@ export function MethodsView({ report }: { report: Report }) {
   );
   return (
     <Table.ScrollContainer
-      minWidth={(longest ? 490 : 360) + 130 * columns.length}
+      minWidth="max-content"
       scrollAreaProps={{
         viewportProps: { tabIndex: 0, role: "group", "aria-label": "Entrants by every source" },
       }}
     >
-      <Table aria-label="Entrants by every source" stickyHeader={false}>
+      <Table aria-label="Entrants by every source" className="methods-table">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>Entrant</Table.Th>
-            <Table.Th ta="right">Requested score</Table.Th>
-            {columns.map((column) => (
+            <Table.Th className="methods-entrant">Entrant</Table.Th>
+            {requested && <Table.Th ta="right">Requested score</Table.Th>}
+            {known.map((column) => (
               <Table.Th key={`${column.title} ${column.about}`} ta="right">
                 {column.title}
                 <Text size="xs" c="dimmed" fw={400}>
@@ -102,23 +118,18 @@ export function MethodsView({ report }: { report: Report }) {
         <Table.Tbody>
           {report.methods.map((row) => (
             <Table.Tr key={row.entrant}>
-              <Table.Td>
-                {row.entrant}
-                <Text size="xs" c="dimmed">
+              <Table.Td className="methods-entrant">
+                <Text size="sm" truncate title={row.entrant}>
+                  {row.entrant}
+                </Text>
+                <Text size="xs" c="dimmed" truncate>
                   {describe(report, row)}
                 </Text>
               </Table.Td>
-              <Table.Td ta="right">{row.score === null ? "–" : shown(row.score)}</Table.Td>
-              {columns.map((column) => (
+              {requested && <Table.Td ta="right">{row.score === null ? "–" : shown(row.score)}</Table.Td>}
+              {known.map((column) => (
                 <Table.Td key={`${column.title} ${column.about}`} ta="right">
-                  <Found of={column.of(row)} format={column.format} items={column.items(row)} />
-                  <LengthMatched
-                    of={column.lengthMatched?.(row)}
-                    all={column.of(row)}
-                    format={column.format}
-                    items={column.items(row)}
-                  />
-                  <LengthAdjusted of={column.lengthAdjusted?.(row)} format={column.format} />
+                  <Found of={column.of(row)} format={column.format} items={column.items?.(row)} />
                 </Table.Td>
               ))}
               {longest > 0 && (
@@ -147,40 +158,10 @@ function Found({
 }: {
   of: Estimate | undefined;
   format: (value: number) => string;
-  items: ItemsSearch;
+  items: ItemsSearch | undefined;
 }) {
-  const figure = <Figure of={of} format={format} />;
-  return of?.n ? <ItemsLink search={items}>{figure}</ItemsLink> : figure;
-}
-
-/** Nothing where it is over the same items as the figure of all. */
-function LengthMatched({
-  of,
-  all,
-  format,
-  items,
-}: {
-  of: Estimate | undefined;
-  all: Estimate | undefined;
-  format: (value: number) => string;
-  items: ItemsSearch;
-}) {
-  if (!of || of.n === all?.n) return null;
-  return (
-    <Text size="xs" c="dimmed" component="div" mt={4}>
-      length-matched <Found of={of} format={format} items={{ ...items, length: "similar" }} />
-    </Text>
-  );
-}
-
-/** The win rate at equal length, over all items; nothing where it cannot be estimated. */
-function LengthAdjusted({ of, format }: { of: Estimate | undefined; format: (value: number) => string }) {
-  if (of?.value == null) return null;
-  return (
-    <Text size="xs" c="dimmed" component="div" mt={4}>
-      length-adjusted <Figure of={of} format={format} />
-    </Text>
-  );
+  const figure = <Figure of={of?.value == null ? undefined : of} format={format} />;
+  return of?.value != null && items ? <ItemsLink search={items}>{figure}</ItemsLink> : figure;
 }
 
 /** What it took to make it, next to what it is worth. */
@@ -189,10 +170,8 @@ function EntrantCost({ report, entrant, longest }: { report: Report; entrant: st
   if (!cost) return "–";
   return (
     <>
-      <Text span size="sm">
-        {seconds(cost.ledger.device_seconds)}
-      </Text>
-      <Text size="xs" c="dimmed">
+      {seconds(cost.ledger.device_seconds)}{" "}
+      <Text span size="xs" c="dimmed">
         own run {cost.own_device_seconds == null ? "unknown" : seconds(cost.own_device_seconds)}
       </Text>
       <PhaseBar label={`Cost of ${entrant}`} ledger={cost.ledger} longest={longest} height={8} />

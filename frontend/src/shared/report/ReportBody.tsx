@@ -62,7 +62,7 @@ function Sources({ report }: { report: Report }) {
               <HumanSection
                 key={label}
                 human={human}
-                headline={sourceHeadline(report, "human", label)}
+                headline={sourceHeadline(report, "human", label, human.comparison.why)}
                 opened={isHeadline(report, "human", label)}
               />
             );
@@ -76,7 +76,7 @@ function Sources({ report }: { report: Report }) {
               key={judge.judge}
               judge={judge}
               baseline={report.baseline}
-              headline={sourceHeadline(report, "judge", judge.judge)}
+              headline={sourceHeadline(report, "judge", judge.judge, judge.comparison.why)}
               opened={isHeadline(report, "judge", judge.judge)}
             />
           ))}
@@ -88,7 +88,7 @@ function Sources({ report }: { report: Report }) {
             <JurySection
               key={jury.jury}
               jury={jury}
-              headline={sourceHeadline(report, "jury", jury.jury)}
+              headline={sourceHeadline(report, "jury", jury.jury, jury.comparison.why)}
               opened={isHeadline(report, "jury", jury.jury)}
             />
           ))}
@@ -100,7 +100,7 @@ function Sources({ report }: { report: Report }) {
             <RewardSection
               key={reward.reward_model}
               reward={reward}
-              headline={sourceHeadline(report, "reward", reward.reward_model)}
+              headline={sourceHeadline(report, "reward", reward.reward_model, reward.comparison.why)}
               opened={isHeadline(report, "reward", reward.reward_model)}
             />
           ))}

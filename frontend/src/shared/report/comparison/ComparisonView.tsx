@@ -1,5 +1,4 @@
-import { Alert, Stack, Table, Text } from "@mantine/core";
-import { IconMedal, IconScale } from "@tabler/icons-react";
+import { Stack, Table, Text } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
 import { counted } from "../../format/format";
 import { Figure, plain, pValue } from "../Figure";
@@ -8,7 +7,7 @@ import { PairMatrix } from "./PairMatrix";
 
 type Comparison = Schemas["Comparison"];
 
-/** One source's comparison of the entrants: the winner, the means, and every pair. */
+/** One source's comparison of the entrants: the means, and every pair. Who wins is the headline of its section. */
 export function ComparisonView({
   comparison,
   source,
@@ -26,30 +25,16 @@ export function ComparisonView({
   const best = [...comparison.scores].sort(
     (a, b) => (b.mean.value ?? -Infinity) - (a.mean.value ?? -Infinity),
   );
-  if (!comparison.items) {
-    return (
-      <Text size="sm" c="dimmed">
-        {comparison.why}
-      </Text>
-    );
-  }
+  if (!comparison.items) return null;
   return (
     <Stack>
-      <Alert
-        variant="light"
-        color={comparison.winner ? "teal" : "gray"}
-        icon={comparison.winner ? <IconMedal /> : <IconScale />}
-        title={comparison.winner ? `${comparison.winner} wins` : "No winner"}
-      >
-        <Text size="sm">{comparison.why}</Text>
-        {comparison.friedman && (
-          <Text size="xs" c="dimmed" mt={4}>
-            Friedman over all {counted(comparison.friedman.entrants, "entrant")} and{" "}
-            {counted(comparison.friedman.items, "item")}: χ² = {comparison.friedman.statistic.toFixed(2)}, p{" "}
-            {pValue(comparison.friedman.p)}.
-          </Text>
-        )}
-      </Alert>
+      {comparison.friedman && (
+        <Text size="xs" c="dimmed">
+          Friedman over all {counted(comparison.friedman.entrants, "entrant")} and{" "}
+          {counted(comparison.friedman.items, "item")}: χ² = {comparison.friedman.statistic.toFixed(2)}, p{" "}
+          {pValue(comparison.friedman.p)}.
+        </Text>
+      )}
       <Table.ScrollContainer minWidth={420}>
         <Table aria-label={`Entrants by ${score}`}>
           <Table.Thead>

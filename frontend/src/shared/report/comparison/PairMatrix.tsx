@@ -59,7 +59,7 @@ export function PairMatrix({ comparison, source, names }: Properties) {
                       </Table.Td>
                     );
                   return (
-                    <Table.Td key={b} p={2}>
+                    <Table.Td key={b} p={2} ta="center">
                       <Cell pair={pair} rate={rate} source={source} />
                     </Table.Td>
                   );

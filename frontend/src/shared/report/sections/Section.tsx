@@ -1,4 +1,5 @@
 import { Alert, Badge, Card, Group, List, Stack, Text, Title } from "@mantine/core";
+import { IconAlertTriangle } from "@tabler/icons-react";
 import { useState, type ReactNode } from "react";
 import "./report.css";
 
@@ -62,7 +63,13 @@ export function Section({ title, headline, badge, about, opened = false, childre
 export function Warnings({ warnings, title = "Caveats" }: { warnings: string[]; title?: string }) {
   if (!warnings.length) return null;
   return (
-    <Alert color="orange" variant="light" title={title}>
+    <Alert
+      color="gray"
+      variant="light"
+      title={title}
+      icon={<IconAlertTriangle aria-hidden />}
+      styles={{ icon: { color: "var(--mantine-color-orange-text)" } }}
+    >
       <List size="sm" spacing={4}>
         {warnings.map((warning) => (
           <List.Item key={warning}>{warning}</List.Item>
