@@ -201,3 +201,29 @@ def test_a_mean_rank_leads_to_the_items_that_people_ranked(rows_page: Page, talk
     ranks.get_by_role("link").nth(2).click()
     expect(page).to_have_url(re.compile(r"tab=items.*a=rwr.*source=human%3Apeople"))
     expect(page.get_by_role("status")).to_contain_text("6 items")
+
+
+def test_answers_have_their_markdown_until_the_reader_wants_them_raw(
+    rows_page: Page, sessions: sessionmaker[Session], talk: Evaluated
+) -> None:
+    text = "**Count** them:\n\n```py\nfor apple in apples:\n    print(apple)\n```\n\n<b>not HTML</b>"
+    with transaction(sessions) as session:
+        session.execute(
+            update(Response).where(Response.entrant_id == talk.ids["dt"], Response.position == 0).values(turns=[text])
+        )
+    page = rows_page
+    page.goto(f"{HOME}?tab=items&item=0")
+    answer = page.get_by_role("article").get_by_role("region", name="Answer of dt")
+    expect(answer.locator("strong")).to_have_text("Count")
+    expect(answer.locator("pre")).to_have_text("for apple in apples:\n    print(apple)\n")
+    expect(answer).to_contain_text("<b>not HTML</b>")
+    faults = faults_of(page, "item-markdown")
+    assert not faults, told(faults)
+    page.get_by_role("button", name="Raw").click()
+    expect(answer.locator("pre")).to_have_text(text)
+    # The browser keeps it for every page.
+    page.goto(f"{HOME}?tab=answers")
+    answer = page.get_by_role("article", name="Prompt 1", exact=True).get_by_role("region", name="Answer of dt")
+    expect(answer.locator("pre")).to_have_text(text)
+    page.get_by_role("button", name="Rendered").click()
+    expect(answer.locator("strong")).to_have_text("Count")

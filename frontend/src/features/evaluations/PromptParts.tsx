@@ -5,7 +5,7 @@ import type { EvaluationPrompt } from "../../api/evaluation/evaluations";
 import { Asked } from "../../shared/AttributeBadges";
 import type { Condition } from "../../shared/forms/condition";
 import { counted, signed } from "../../shared/format/format";
-import { FlaggedText } from "../../shared/text/FlaggedText";
+import { AnswerText } from "../../shared/text/AnswerText";
 import type { TextSpan } from "../../shared/text/spans";
 import "./evaluations.css";
 
@@ -108,13 +108,11 @@ export function PromptAnswer({ name, asked, responses, spans, children }: Answer
                     turn {at + 1}
                   </Text>
                 )}
-                <pre className="text">
-                  {text ? (
-                    <FlaggedText text={text} spans={flagged.filter((span) => span.turn === at + 1)} />
-                  ) : (
-                    "(empty)"
-                  )}
-                </pre>
+                {text ? (
+                  <AnswerText text={text} spans={flagged.filter((span) => span.turn === at + 1)} />
+                ) : (
+                  <pre className="text">(empty)</pre>
+                )}
               </div>
             ))}
           </div>

@@ -36,7 +36,7 @@ export function AnswerCard({ answer, equal, followUps, focused, onFocus, badge, 
     }
   }, [focused]);
   const { key } = answer;
-  const { spans, pending } = use(FlaggedContext);
+  const { spans, pending, exact } = use(FlaggedContext);
   const mine = spans.filter((span) => span.key === key);
   const marking = pending?.key === key ? pending : null;
   useEffect(() => {
@@ -81,6 +81,7 @@ export function AnswerCard({ answer, equal, followUps, focused, onFocus, badge, 
             {turn.trim() ? (
               <Prose
                 text={turn}
+                exact={exact}
                 spans={mine.filter((span) => (span.turn ?? 1) === at + 1)}
                 pending={marking?.turn === at + 1 ? marking : null}
               />

@@ -1,6 +1,7 @@
-import { Button, Paper, Spoiler, Stack, Text } from "@mantine/core";
+import { Box, Button, Paper, Spoiler, Stack, Text } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import type { Task } from "../../api/evaluation/ranking";
+import { TextViewSwitch } from "../../shared/text/markdown/TextViewSwitch";
 import { Prose } from "./Prose";
 
 /** The prompt. Of a conversation, the last turn is shown, and the earlier ones on request. */
@@ -11,6 +12,9 @@ export function Prompt({ messages }: { messages: Task["prompt"]["messages"] }) {
   const shown = opened ? messages : messages.slice(-1);
   return (
     <Paper withBorder px="sm" py="xs" className="rank-prompt" component="section" aria-label="Prompt">
+      <Box className="rank-view">
+        <TextViewSwitch />
+      </Box>
       {earlier.length > 0 && (
         <Button variant="subtle" size="compact-xs" mb={4} onClick={toggle} aria-expanded={opened}>
           {opened

@@ -1,4 +1,6 @@
 import { FlaggedText } from "../../shared/text/FlaggedText";
+import { MarkdownText } from "../../shared/text/markdown/MarkdownText";
+import { useTextView } from "../../shared/text/markdown/textView";
 import type { TextRange, TextSpan } from "../../shared/text/spans";
 import { partsOf } from "./textParts";
 
@@ -6,13 +8,17 @@ interface Properties {
   text: string;
   spans?: readonly TextSpan[];
   pending?: TextRange | null;
+  /** As it is, whatever the reader chose. */
+  exact?: boolean;
 }
 
 const NONE: readonly TextSpan[] = [];
 
-/** A model's text as it is: line breaks kept, fenced code in a fixed-width font, nothing else interpreted. Flagged
- * passages are marked. */
-export function Prose({ text, spans = NONE, pending }: Properties) {
+/** A model's text with its Markdown rendered, or as it is: line breaks kept, fenced code in a fixed-width font, nothing
+ * else interpreted, flagged passages marked. */
+export function Prose({ text, spans = NONE, pending, exact }: Properties) {
+  const [view] = useTextView();
+  if (view === "rendered" && !exact && !spans.length && !pending) return <MarkdownText text={text} />;
   return partsOf(text).map((part) => (
     <pre
       key={part.start}

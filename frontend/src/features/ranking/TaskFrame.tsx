@@ -110,6 +110,8 @@ export function TaskFrame(properties: Properties) {
   }, [writing]);
   const flagging = useFlagging(task, at.work, at.change);
   const first = firstOfEqual(task.answers);
+  // Passages are flagged at their places in the raw text.
+  const exact = flagging.labels.length > 0 || !!properties.flagged?.length;
   const own = shownSpans(at.work.spans, first);
   const toggleNote = () => {
     setWriting(!noting);
@@ -138,8 +140,8 @@ export function TaskFrame(properties: Properties) {
           <FlaggedContext
             value={
               properties.flagged
-                ? { spans: properties.flagged, pending: null }
-                : { spans: own, pending: flagging.pending, remove: flagging.remove }
+                ? { spans: properties.flagged, pending: null, exact }
+                : { spans: own, pending: flagging.pending, remove: flagging.remove, exact }
             }
           >
             {properties.children}

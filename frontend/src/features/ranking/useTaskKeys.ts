@@ -49,6 +49,6 @@ export function useTaskKeys(actions: Actions): void {
 
 /** The step of an arrow key among answers; 0 of any other, and where text scrolls sideways. */
 export function stepOf(key: string, target: EventTarget | null): number {
-  if (within(target, "input, .rank-code")) return 0;
+  if (within(target, "input, .rank-code, .markdown-code, .markdown-table")) return 0;
   return key === "ArrowRight" ? 1 : key === "ArrowLeft" ? -1 : 0;
 }

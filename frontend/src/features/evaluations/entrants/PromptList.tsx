@@ -11,6 +11,7 @@ import {
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, percent } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
+import { TextViewSwitch } from "../../../shared/text/markdown/TextViewSwitch";
 import { ShownInPart } from "../../../shared/text/ShownInPart";
 import { PromptAnswer, PromptReference, PromptText } from "../PromptParts";
 import { Section } from "../parts";
@@ -35,6 +36,7 @@ export function PromptList({ project, evaluation }: { project: string; evaluatio
       title="Prompts and answers"
       actions={
         <>
+          <TextViewSwitch />
           {evaluation.categories.length > 1 && (
             <Select
               size="xs"

@@ -6,6 +6,7 @@ import type { ItemDetail } from "../../../api/evaluation/items";
 import { count } from "../../../shared/format/format";
 import { SOURCES } from "../../../shared/report/Reservations";
 import type { ItemsSearch } from "../../../shared/search";
+import { TextViewSwitch } from "../../../shared/text/markdown/TextViewSwitch";
 import { ShownInPart } from "../../../shared/text/ShownInPart";
 import { PromptAnswer, PromptReference, PromptText } from "../PromptParts";
 import { ItemRankings, ranksOf } from "./ItemRankings";
@@ -65,7 +66,8 @@ export function ItemView({ project, evaluation, found, filters, onStep }: Proper
               </Badge>
             )}
           </Group>
-          <Group gap={6} wrap="nowrap">
+          <Group gap={6} justify="flex-end">
+            <TextViewSwitch />
             <Text size="sm" c="dimmed" style={{ whiteSpace: "nowrap" }}>
               {found.number === null ? "not among them" : `${count(found.number)} of ${count(found.total)}`}
             </Text>

@@ -7,6 +7,8 @@ interface Flagged {
   pending: Passage | null;
   /** None where flags are only shown. */
   remove?: (span: SpanFlag) => void;
+  /** Whether passages can be flagged, whose places are those of the raw text. */
+  exact?: boolean;
 }
 
 /** The flags of the answers on the screen. */

@@ -4,6 +4,8 @@ import type { Schemas } from "../../../api/client";
 import { Asked } from "../../AttributeBadges";
 import type { Condition } from "../../forms/condition";
 import { signed } from "../../format/format";
+import { AnswerText } from "../../text/AnswerText";
+import { TextViewSwitch } from "../../text/markdown/TextViewSwitch";
 
 interface Answer {
   name?: string;
@@ -26,6 +28,7 @@ export function Examples({ examples }: { examples: Schemas["Example"][] }) {
         <Text fw={600} flex="1 1 20rem">
           {example.prompt}
         </Text>
+        <TextViewSwitch />
         <Pagination
           size="sm"
           total={examples.length}
@@ -43,7 +46,7 @@ export function Examples({ examples }: { examples: Schemas["Example"][] }) {
               </Text>
             </Group>
             <Asked condition={answer.score} />
-            <pre className="text">{answer.text ?? answer.response}</pre>
+            <AnswerText text={answer.text ?? answer.response ?? ""} />
             {answer.reward !== undefined && (
               <Text size="xs" c="dimmed" mt={6}>
                 reward {signed(answer.reward)} z
