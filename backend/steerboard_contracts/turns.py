@@ -104,7 +104,8 @@ def _plain_answer(answer: Any) -> Any:
 
 
 def _form_of_answer(answer: Any) -> str:
-    return AS_CALLS if isinstance(answer, dict | AnswerMessage) else AS_TEXT
+    message = isinstance(answer, dict) and not answer.keys().isdisjoint(AnswerMessage.model_fields)
+    return AS_CALLS if message or isinstance(answer, AnswerMessage) else AS_TEXT
 
 
 # The answer to a prompt: a text, or a turn that calls tools.

@@ -34,7 +34,7 @@ CAUSAL = {
     "wide_chunks": Llama4TextConfig(**CHUNKED, attention_chunk_size=64),
     "narrow_chunks": Llama4TextConfig(**CHUNKED, attention_chunk_size=24),
 }
-RENDERER = SimpleNamespace(tokenizer=SimpleNamespace(pad_token_id=0))
+RENDERER = SimpleNamespace(tokenizer=SimpleNamespace(pad_token_id=0), process=None)
 CPU = torch.device("cpu")
 
 

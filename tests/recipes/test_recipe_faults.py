@@ -87,7 +87,7 @@ def test_an_adapter_is_refused_where_only_a_whole_model_works(shelf: Shelf, chan
         (("name: offline-rlhf", "nam: offline-rlhf"), "nam (line 1): unknown key `nam`; did you mean `name`?"),
         (("base: {type: model}", "base: {type: modl}"), "inputs.base.type (line 3): needs `type: model` or `type: dataset`"),
         (("base: {type: model}", "base: {type: model, kind: x}"), "inputs.base.kind (line 3): unknown key `kind`"),
-        (("kind: prompts", "kind: promts"), "inputs.prompts.kind (line 6): should be 'instructions', 'preferences', 'unpaired', 'prompts' or 'labelled', got 'promts'"),
+        (("kind: prompts", "kind: promts"), "inputs.prompts.kind (line 6): should be 'instructions', 'preferences', 'unpaired', 'prompts', 'labelled' or 'stepwise', got 'promts'"),
         (("  sft:  ", "  s.ft:"), "stages.s.ft (line 8): the name must start with a letter and hold only letters, digits, `_` and `-`, at most 64"),
         (("data: mixture", "data: 7"), "stages.labelled.data (line 12): must be the name of a stage, or `$` and the name of an input; got 7"),
         (("decoding: greedy", "decoding: greedi"), "stages.generated.decoding (line 10): should be a valid dictionary or instance of Decoding, got 'greedi'"),
