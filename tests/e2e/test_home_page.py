@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
+from steerboard.runs.tables import Pipeline
 from support.rows.listed_runs import Listed, list_run
 
 
@@ -16,9 +17,9 @@ def test_a_paused_run_is_shown_with_who_paused_it_and_is_resumed_there(
 ) -> None:
     stages = [Listed("base", "demo-1"), Listed("online", "demo-1", method="rloo", state="paused")]
     with transaction(sessions) as session:
-        made: dict[str, object] = {}
+        made: dict[str, Pipeline] = {}
         for stage in (*stages, Listed("report", "demo-1", kind="evaluate", method=None, state="pending")):
-            list_run(session, project, stage, made)  # type: ignore[arg-type]
+            list_run(session, project, stage, made)
     page = rows_page
     page.goto("/p/default")
     run = page.get_by_role("table", name="Running and waiting").locator("tr[data-run=online]")

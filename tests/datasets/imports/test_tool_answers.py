@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
+from tool_rows import ARGUMENTS, FUNCTION, RESULT, TOOL, USER, calling
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service
@@ -23,19 +24,7 @@ from steerboard_contracts.samples import SampleKind
 Write = Callable[..., Path]
 Import = Callable[..., ImportReport]
 
-# The fields are in no order that a database would give them back in.
-FUNCTION = {"name": "add", "description": "Sums.", "parameters": {"type": "object", "properties": {"b": {}, "a": {}}}}
-TOOL = {"type": "function", "function": FUNCTION}
-ARGUMENTS = {"second": 5, "a": 2}
-USER = {"role": "user", "content": "2 + 5?"}
-RESULT = {"role": "tool", "content": "7", "tool_call_id": "c1", "name": "add"}
 ASKED = [{**USER, "tools": json.dumps([TOOL])}]
-
-
-def calling(arguments: Any = ARGUMENTS, content: Any = None, **more: Any) -> dict[str, Any]:
-    function = {"name": "add", "arguments": arguments, **more}
-    call = {"id": "c1", "type": "function", "function": function}
-    return {"role": "assistant", "content": content, "tool_calls": [call]}
 
 
 def kept(
