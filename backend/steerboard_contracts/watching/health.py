@@ -210,6 +210,27 @@ class RouterCollapseRule(_Lasting):
     ] = 0.5
 
 
+class ThresholdRule(_Lasting):
+    """A figure of the run passes a bound."""
+
+    kind: Literal["threshold"] = "threshold"
+    figure: Annotated[
+        str,
+        Field(pattern=FIGURE, description="A figure of the run, such as `eval_loss`."),
+    ]
+    above: Annotated[Finite | None, Field(description="The rule holds above this value.")] = None
+    below: Annotated[Finite | None, Field(description="The rule holds below this value.")] = None
+    steps: Annotated[Count, Field(le=10_000, description="Number of figures in a row.")] = 1
+
+    @model_validator(mode="after")
+    def _has_a_bound(self) -> ThresholdRule:
+        if self.above is None and self.below is None:
+            raise ValueError("give `above` or `below`")
+        if self.above is not None and self.below is not None and self.below >= self.above:
+            raise ValueError("`below` must be less than `above`: the rule holds outside the two")
+        return self
+
+
 HealthRule = Annotated[
     KlRule
     | EntropyRule
@@ -222,7 +243,8 @@ HealthRule = Annotated[
     | ZeroZRule
     | UnusedConditionRule
     | HeldOutLossRule
-    | RouterCollapseRule,
+    | RouterCollapseRule
+    | ThresholdRule,
     Field(discriminator="kind"),
 ]
 HealthRules = Annotated[

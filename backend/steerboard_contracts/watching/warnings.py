@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from steerboard_contracts.watching.health import HealthRule, ThresholdRule
 from steerboard_contracts.wording import counted, listed
 
 # Shares of the rows that a run should learn from.
@@ -114,6 +116,20 @@ def overfitted(losses: Sequence[tuple[int, float]], *, best_kept: bool = False) 
         level="serious",
         message=f"{what}the model learned its training rows by heart. Start again with keep: best, which saves the "
         "weights of the lowest loss, or train for fewer epochs, at a lower learning rate, or on more rows.",
+    )
+
+
+def unwatched(rules: Sequence[HealthRule], figures: Collection[str]) -> RunWarning | None:
+    """`figures`: the names of all that the run had. None unless a threshold is on another name."""
+    missing = {rule.figure: None for rule in rules if isinstance(rule, ThresholdRule) and rule.figure not in figures}
+    if not missing:
+        return None
+    named = []
+    for name in missing:
+        near = get_close_matches(name, sorted(figures), n=1, cutoff=0.75)
+        named.append(f"`{name}`" + (f" (perhaps `{near[0]}`)" if near else ""))
+    return RunWarning(
+        code="unwatched_figure", message=f"Health rules watched figures that the run does not have: {listed(named)}."
     )
 
 

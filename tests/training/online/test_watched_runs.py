@@ -8,7 +8,7 @@ import random
 import pytest
 import torch
 from accelerate.state import AcceleratorState
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from running import final_weights, forked, metrics_of, ran, recorded, weights_of
 from scipy.stats import linregress
 
@@ -22,6 +22,7 @@ from steerboard_contracts.watching.health import (
     JudgeRule,
     KlRule,
     OveroptimisationRule,
+    ThresholdRule,
     UnusedConditionRule,
     ZeroZRule,
 )
@@ -165,11 +166,30 @@ def test_a_rule_is_found_once_each_time_that_it_comes_to_hold():
         ({"kind": "router_collapse", "below": 0.5, "steps": 2}, "experts_used_min", [0.9, 0.4, 0.5, 0.4, 0.44], 5),
         ({"kind": "clip_share", "steps": 1}, "clip_share", [0.3, 0.31], 2),
         ({"kind": "tied_groups", "steps": 2}, "equal_groups", [1.0, 0.9, 1.0, 1.0, 1.0], 4),
+        ({"kind": "threshold", "figure": "eval_loss", "above": 1.2}, "eval_loss", [1.2, 1.1, 1.3, 1.4], 3),
+        ({"kind": "threshold", "figure": "lr", "below": 0.1, "steps": 2}, "lr", [0.05, 0.1, 0.09, 0.08], 4),
+        ({"kind": "threshold", "figure": "x", "above": 2, "below": -1, "steps": 2}, "x", [3, -2, 0, -2, -3], 5),
         ({"kind": "zero_z", "steps": 3}, "z", [0.0, 0.0, 1e-6, 0.0, 0.0, 0.0, 0.0], 6),
     ],
 )
 def test_each_rule_reads_its_figure(rule, name, values, step):
     assert alarms(TypeAdapter(HealthRule).validate_python(rule), [{name: value} for value in values]) == [step]
+
+
+@pytest.mark.parametrize("bounds", [{}, {"above": 1.0, "below": 1.0}, {"above": 1.0, "below": 2.0}])
+def test_a_threshold_needs_a_bound_and_a_range_inside(bounds):
+    with pytest.raises(ValidationError, match=r"give `above` or `below`|`below` must be less than `above`"):
+        ThresholdRule(figure="loss", **bounds)
+
+
+def test_a_run_without_the_figure_of_a_threshold_warns_of_it_at_its_end(started):
+    rules = [{"kind": "threshold", "figure": name, "above": 1e9} for name in ("eval_rewards", "loss", "speed")]
+    stage = started(health=rules)
+    ran(stage)
+    (warning,) = recorded(stage, "prepared")[-1].warnings
+    assert warning.code == "unwatched_figure"
+    assert "`eval_rewards` (perhaps `eval_reward`)" in warning.message
+    assert warning.message.endswith("`speed`.")
 
 
 def test_a_reward_that_rises_while_the_judge_falls_is_found():

@@ -27,6 +27,7 @@ from steerboard_contracts.watching.warnings import (
     mixture_warnings,
     no_native_bf16,
     overfitted,
+    unwatched,
 )
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.batches.batching import Batcher
@@ -191,8 +192,7 @@ def _train(training: Training) -> dict[str, float] | Paused:
 def _save(
     stage: Stage, opened: Opened, training: Training, evaluated: dict[str, float], memory: dict[str, Any]
 ) -> Succeeded:
-    if not isinstance(opened.config, OnlineConfig):
-        _report_overfitted(stage, training)
+    _report_at_end(stage, opened, training)
     accelerator, inspector = opened.sharing.accelerator, training.inspector
     summary = _summary(opened, training, evaluated)
     # Others than the main process end meanwhile: no collective would wait for as long as a large model's writing takes.
@@ -234,12 +234,18 @@ def _report_prepared(stage: Stage, opened: Opened, source: BatchSource) -> Prepa
     return prepared
 
 
-def _report_overfitted(stage: Stage, training: Training) -> None:
+def _report_at_end(stage: Stage, opened: Opened, training: Training) -> None:
+    """Warn of what only the figures of the whole run show."""
     trainer, reported = training.trainer, training.reported
-    warning = overfitted(trainer.progress.held_out_losses, best_kept=trainer.kept is not None)
-    if warning is not None:
+    figures = {name for line in trainer.progress.history for name in line["values"]}
+    late = [unwatched(opened.config.health, figures)]
+    if not isinstance(opened.config, OnlineConfig):
+        late.append(overfitted(trainer.progress.held_out_losses, best_kept=trainer.kept is not None))
+    warnings = [warning for warning in late if warning is not None]
+    for warning in warnings:
         stage.log(warning.message, "warning")
-        stage.emit(Prepared(summary=reported.summary, warnings=[*reported.warnings, warning]))
+    if warnings:
+        stage.emit(Prepared(summary=reported.summary, warnings=[*reported.warnings, *warnings]))
 
 
 def _rehearsed(data: TrainingData, source: BatchSource) -> list[Example]:

@@ -18,6 +18,7 @@ from steerboard_contracts.watching.health import (
     OveroptimisationRule,
     RouterCollapseRule,
     SamplerKlRule,
+    ThresholdRule,
     TiedRule,
     UnusedConditionRule,
     ZeroZRule,
@@ -99,6 +100,8 @@ class HealthWatch:
                     f"first figure, {first:.3g}. Raise router_aux_loss, or set freeze_router"
                 )
             return f"entropy below {rule.below:g} of the first, {first:.3g}, {lasting}: {values[-1]:.3g}"
+        if isinstance(rule, ThresholdRule):
+            return _outside(rule, values, lasting)
         if min(values) <= rule.above:
             return None
         if isinstance(rule, SamplerKlRule):
@@ -191,10 +194,19 @@ class HealthWatch:
         return sum(inside) / len(inside) if inside else None
 
 
+def _outside(rule: ThresholdRule, values: Sequence[float], lasting: str) -> str | None:
+    above = rule.above is not None and min(values) > rule.above
+    below = rule.below is not None and max(values) < rule.below
+    if not above and not below:
+        return None
+    bound = f"above {rule.above:g}" if above else f"below {rule.below:g}"
+    return f"{rule.figure} {bound}, {lasting}: {values[-1]:.4g}"
+
+
 def _figure_of(rule: HealthRule) -> str:
     if isinstance(rule, JudgeRule | OveroptimisationRule):
         return rule.judge
-    if isinstance(rule, BothFallRule):
+    if isinstance(rule, BothFallRule | ThresholdRule):
         return rule.figure
     if isinstance(rule, ZeroZRule):
         return "z"
