@@ -923,6 +923,15 @@ class CurvePoint(Schema):
     score_text: str
 
 
+class DatasetEntrant(Schema):
+    """
+    `prompts`: how many have an answer of this entrant.
+    """
+
+    name: str
+    prompts: int
+
+
 class Card(RootModel[str]):
     root: Annotated[
         str,
@@ -6107,6 +6116,17 @@ class CurveOut(Schema):
     state: Literal["queued", "running", "succeeded", "failed", "cancelled"]
     total: int
     waits_for: str | None
+
+
+class DatasetAnswers(Schema):
+    """
+    What an evaluation of the dataset's own answers has. `prompts`: distinct ones with an answer, at most 20,000.
+    `evaluation`: the one that was made of them before; null where there is none.
+    """
+
+    entrants: list[DatasetEntrant]
+    evaluation: str | None
+    prompts: int
 
 
 class DatasetStatisticsOut(Schema):

@@ -11,6 +11,7 @@ from steerboard.arena import api as arena
 from steerboard.datasets import api as datasets
 from steerboard.evaluation import api as evaluation
 from steerboard.evaluation.calibration import api as calibration
+from steerboard.evaluation.dataset_answers import api as dataset_answers
 from steerboard.evaluation.gate import api as gate
 from steerboard.evaluation.imports import api as evaluation_imports
 from steerboard.evaluation.items import api as items
@@ -70,6 +71,7 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     evaluation.router,
     prompts.router,
     evaluation_imports.router,
+    dataset_answers.router,
     items.router,
     judges.router,
     reward_judges.router,

@@ -508,6 +508,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/datasets/{dataset}/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Dataset Answers
+         * @description The answers of a dataset as entrants: `chosen` and `rejected` of pairs, else `answer-1`, `answer-2`, ...
+         */
+        get: operations["get_dataset_answers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/datasets/{dataset}/card": {
         parameters: {
             query?: never;
@@ -669,6 +689,27 @@ export interface paths {
          *     it, names changed held-out rows as `held_out_changes`.
          */
         post: operations["edit_dataset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/evaluation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Dataset Evaluation
+         * @description Make the evaluation of a dataset's own answers, for campaigns, judges and reward models. Again it gives the same
+         *     one. Nothing is generated.
+         */
+        post: operations["create_dataset_evaluation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6990,6 +7031,29 @@ export interface components {
             score: components["schemas"]["Condition"];
             /** Score Text */
             score_text: string;
+        };
+        /**
+         * DatasetAnswers
+         * @description What an evaluation of the dataset's own answers has. `prompts`: distinct ones with an answer, at most 20,000.
+         *     `evaluation`: the one that was made of them before; null where there is none.
+         */
+        DatasetAnswers: {
+            /** Entrants */
+            entrants: components["schemas"]["DatasetEntrant"][];
+            /** Evaluation */
+            evaluation: string | null;
+            /** Prompts */
+            prompts: number;
+        };
+        /**
+         * DatasetEntrant
+         * @description `prompts`: how many have an answer of this entrant.
+         */
+        DatasetEntrant: {
+            /** Name */
+            name: string;
+            /** Prompts */
+            prompts: number;
         };
         /**
          * DatasetMethods
@@ -18947,6 +19011,65 @@ export interface operations {
             };
         };
     };
+    get_dataset_answers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetAnswers"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     dataset_card: {
         parameters: {
             query?: {
@@ -19461,6 +19584,65 @@ export interface operations {
             };
             /** @description The request conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_dataset_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

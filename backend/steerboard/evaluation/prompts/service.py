@@ -138,13 +138,13 @@ def _of_dataset(session: Session, project: Project, source: PromptsFrom) -> Chos
         .order_by(SampleRow.row)
     ).all()
     _check_number(len(samples))
-    rows = [_of_sample(row, sample, extra or {}) for row, sample, extra in samples]
+    rows = [prompt_of(row, sample, extra or {}) for row, sample, extra in samples]
     origin = {"dataset": dataset.name, "dataset_id": str(dataset.id), "split": source.split}
     return Chosen(rows, origin | _drawn(source))
 
 
-def _of_sample(row: int, sample: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """Raises `BadInput` (`prompt_with_tools`)."""
+def prompt_of(row: int, sample: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """The prompt of a dataset's row. Raises `BadInput` (`prompt_with_tools`)."""
     check_texts_only(row, sample["prompt"], "entrants of evaluations")
     question, category, reference = extra.get("question_id"), extra.get("category"), sample.get("reference")
     return {

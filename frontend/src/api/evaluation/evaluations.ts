@@ -20,6 +20,34 @@ type ListQuery = NonNullable<paths["/api/v1/projects/{project}/evaluations"]["ge
 export const listEvaluations = (project: string, query: ListQuery) =>
   data(api.GET("/api/v1/projects/{project}/evaluations", { params: { path: { project }, query } }));
 
+/** The newest 200 whose names contain `name`. */
+export const evaluationsQuery = (project: string, name?: string) =>
+  queryOptions({
+    queryKey: [...evaluationKeys.list(project), "choice", ...(name ? [name] : [])],
+    queryFn: () => listEvaluations(project, { name, limit: 200 }),
+  });
+
+/** What an evaluation of the dataset's own answers has. */
+export const datasetAnswersQuery = (project: string, dataset: string) =>
+  queryOptions({
+    queryKey: [project, "dataset", dataset, "answers"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/datasets/{dataset}/answers", {
+          params: { path: { project, dataset } },
+        }),
+      ),
+    staleTime: 0,
+  });
+
+/** The evaluation of the dataset's own answers, made where there is none. */
+export const evaluateDataset = (project: string, dataset: string) =>
+  data(
+    api.POST("/api/v1/projects/{project}/datasets/{dataset}/evaluation", {
+      params: { path: { project, dataset } },
+    }),
+  );
+
 export const evaluationQuery = (project: string, evaluation: string) =>
   queryOptions({
     queryKey: evaluationKeys.one(project, evaluation),

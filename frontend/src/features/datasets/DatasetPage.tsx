@@ -1,4 +1,5 @@
 import { Button, Card, Group, Menu, Table, Tabs, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { IconChevronDown } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
@@ -6,6 +7,8 @@ import type { Schemas } from "../../api/client";
 import { datasetQuery, deleteDataset } from "../../api/datasets/datasets";
 import { reviewQuery } from "../../api/datasets/review";
 import { useMay } from "../../api/accounts/session";
+import { ANSWERED } from "../../shared/campaigns/answeredKinds";
+import { NewCampaign } from "../../shared/campaigns/NewCampaign";
 import { ItemComments } from "../../shared/comments/ItemComments";
 import { LoadedPage } from "../../shared/Feedback";
 import { count } from "../../shared/format/format";
@@ -174,6 +177,9 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
 
 function DatasetActions({ project, dataset }: { project: string; dataset: Dataset }) {
   const mayRun = useMay(project, "run");
+  const mayWrite = useMay(project, "write");
+  const [asking, ask] = useDisclosure();
+  const answered = ANSWERED.some((kind) => kind === dataset.kind);
   const exported = (format: string) =>
     `/api/v1/projects/${project}/datasets/${dataset.id}/export?format=${format}`;
   return (
@@ -193,6 +199,14 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
         </Menu.Dropdown>
       </Menu>
       <PushToHub project={project} kind="datasets" name={dataset.name} />
+      {mayWrite && answered && (
+        <>
+          <Button variant="default" onClick={ask.open}>
+            New campaign
+          </Button>
+          <NewCampaign project={project} dataset={dataset.name} opened={asking} onClose={ask.close} />
+        </>
+      )}
       {mayRun && (
         <LinkButton
           component="a"

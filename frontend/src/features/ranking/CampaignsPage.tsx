@@ -1,10 +1,12 @@
 import "./ranking.css";
-import { Badge, Card, Group, Progress, Stack, Text } from "@mantine/core";
+import { Badge, Button, Card, Group, Progress, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMay } from "../../api/accounts/session";
 import { arenasQuery } from "../../api/arena/arenas";
 import { campaignsToRankQuery, TASK_NAMES, type OpenCampaign } from "../../api/evaluation/ranking";
+import { NewCampaign } from "../../shared/campaigns/NewCampaign";
 import { Empty, LoadedPage } from "../../shared/Feedback";
 import { count, counted } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
@@ -18,12 +20,15 @@ export function CampaignsPage() {
   const query = useQuery(campaignsToRankQuery(project));
   const arenas = useQuery(arenasQuery(project));
   const mayWrite = useMay(project, "write");
+  const [making, make] = useDisclosure();
+  const begin = mayWrite && <Button onClick={make.open}>New campaign</Button>;
   const open = arenas.data?.items.some((arena) => arena.state === "open");
   return (
     <LoadedPage title="Annotate" query={query}>
       {({ campaigns }) => (
         <Page
           title="Annotate"
+          actions={campaigns.length > 0 && begin}
           about={
             <>
               Rank, choose, score or correct answers. Their authors are hidden.
@@ -39,18 +44,9 @@ export function CampaignsPage() {
           }
         >
           {campaigns.length === 0 && (
-            <Empty
-              title="Nothing is waiting for you"
-              action={
-                mayWrite && (
-                  <LinkButton component="a" variant="light" to="/p/$project/evaluations" params={{ project }}>
-                    Choose an evaluation
-                  </LinkButton>
-                )
-              }
-            >
+            <Empty title="Nothing is waiting for you" action={begin}>
               Requests appear here automatically.
-              {mayWrite && " To make one, open an evaluation and choose “Ask people”."}
+              {mayWrite && " A campaign asks people about the answers of an evaluation or a dataset."}
             </Empty>
           )}
           <div className="rank-campaigns">
@@ -58,6 +54,7 @@ export function CampaignsPage() {
               <CampaignCard key={campaign.id} project={project} campaign={campaign} />
             ))}
           </div>
+          <NewCampaign project={project} opened={making} onClose={make.close} />
         </Page>
       )}
     </LoadedPage>

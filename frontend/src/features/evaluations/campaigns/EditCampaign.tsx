@@ -4,7 +4,12 @@ import { useState } from "react";
 import { type Campaign, changeCampaign } from "../../../api/evaluation/campaigns";
 import { type Evaluation, evaluationKeys } from "../../../api/evaluation/evaluations";
 import { SendForm } from "../../../shared/forms/SendForm";
-import { bodyOf, CampaignInstructions, CampaignSettings, type Settings } from "./CampaignSettings";
+import {
+  bodyOf,
+  CampaignInstructions,
+  CampaignSettings,
+  type Settings,
+} from "../../../shared/campaigns/CampaignSettings";
 
 interface Properties {
   project: string;

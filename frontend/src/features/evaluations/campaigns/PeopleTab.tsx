@@ -2,8 +2,8 @@ import { Button, Modal, Stack } from "@mantine/core";
 import type { Evaluation } from "../../../api/evaluation/evaluations";
 import { useMay } from "../../../api/accounts/session";
 import { Empty } from "../../../shared/Feedback";
+import { CampaignForm } from "../../../shared/campaigns/CampaignForm";
 import { CampaignCard } from "./CampaignCard";
-import { CampaignForm } from "./CampaignForm";
 import { Section } from "../parts";
 import { useAsking } from "../useAsking";
 
@@ -37,7 +37,13 @@ export function PeopleTab({ project, evaluation }: { project: string; evaluation
         </Empty>
       )}
       <Modal opened={making && mayWrite} onClose={make.close} title="Ask people" size="lg">
-        <CampaignForm project={project} evaluation={evaluation} onDone={make.close} />
+        <CampaignForm
+          project={project}
+          evaluation={evaluation.id}
+          entrants={evaluation.entrants.map((one) => one.name)}
+          judges={evaluation.judges.map((one) => one.name)}
+          onDone={make.close}
+        />
       </Modal>
     </Section>
   );

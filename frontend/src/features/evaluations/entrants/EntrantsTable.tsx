@@ -56,7 +56,20 @@ function From({ project, entrant }: { project: string; entrant: Entrant }) {
     );
   }
   if (entrant.source === "endpoint") return <>endpoint {entrant.endpoint ?? "that was removed"}</>;
-  const file = (entrant.imported as { file?: string } | null)?.file;
+  const { file, dataset } = (entrant.imported ?? {}) as { file?: string; dataset?: string };
+  if (dataset) {
+    return (
+      <Link
+        size="xs"
+        underline="always"
+        to="/p/$project/datasets/$dataset"
+        params={{ project, dataset }}
+        search={{}}
+      >
+        {dataset}
+      </Link>
+    );
+  }
   return <>{entrant.source === "import" ? `from ${file ?? "a file"}` : "a model that was removed"}</>;
 }
 

@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Group, NumberInput, Stack, Text, TextInput } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
-import type { Schemas } from "../../../api/client";
+import type { Schemas } from "../../api/client";
 
 export type Criterion = Schemas["Criterion"];
 

@@ -1,10 +1,10 @@
 import { Input, MultiSelect, NumberInput, SegmentedControl, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { createCampaign, standingQuery } from "../../../api/evaluation/campaigns";
-import { type Evaluation, evaluationKeys, placeOf } from "../../../api/evaluation/evaluations";
-import { TASK_NAMES, type TaskType } from "../../../api/evaluation/ranking";
-import { SendForm } from "../../../shared/forms/SendForm";
+import { createCampaign, standingQuery } from "../../api/evaluation/campaigns";
+import { evaluationKeys, placeOf } from "../../api/evaluation/evaluations";
+import { TASK_NAMES, type TaskType } from "../../api/evaluation/ranking";
+import { SendForm } from "../forms/SendForm";
 import { bodyOf, CampaignInstructions, CampaignSettings, NEW } from "./CampaignSettings";
 import { Criteria, type Criterion } from "./Criteria";
 
@@ -39,15 +39,34 @@ const QUALITY: Criterion = { name: "Quality", description: "", points: 5 };
 
 interface Properties {
   project: string;
-  evaluation: Evaluation;
-  onDone: () => void;
+  /** By id; null before there is one. */
+  evaluation: string | null;
+  entrants: string[];
+  /** Judges of the evaluation. */
+  judges: string[];
+  task?: TaskType;
+  /** Makes the evaluation where there is none; called again after a failure. */
+  prepare?: () => Promise<string>;
+  /** With the evaluation that has the campaign. */
+  onDone: (evaluation: string) => void;
 }
 
-export function CampaignForm({ project, evaluation, onDone }: Properties) {
+/** What a campaign asks, of whom, and about which entrants of an evaluation. */
+export function CampaignForm({
+  project,
+  evaluation,
+  entrants: names,
+  judges,
+  task: first = "ranking",
+  prepare,
+  onDone,
+}: Properties) {
   const client = useQueryClient();
-  const standing = useQuery(standingQuery(project, evaluation.id));
-  const names = evaluation.entrants.map((one) => one.name);
-  const [task, setTask] = useState<TaskType>("ranking");
+  const standing = useQuery({
+    ...standingQuery(project, evaluation ?? ""),
+    enabled: evaluation !== null,
+  });
+  const [task, setTask] = useState<TaskType>(first);
   const [name, setName] = useState("");
   const [criteria, setCriteria] = useState<Criterion[]>([]);
   // None: the best ones.
@@ -61,18 +80,21 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
   const scored = task === "likert";
   const named = criteria.filter((one) => one.name.trim());
   const make = useMutation({
-    mutationFn: () =>
-      createCampaign(project, evaluation.id, {
+    mutationFn: async () => {
+      const of = evaluation ?? (await prepare!());
+      await createCampaign(project, of, {
         name: name.trim() || null,
         task_type: task,
         criteria: scored || task === "ranking" ? named : [],
         entrants,
         ...bodyOf(task, settings),
         limit: limit === "" ? null : Number(limit),
-      }),
-    onSuccess: async () => {
+      });
+      return of;
+    },
+    onSuccess: async (of) => {
       await client.invalidateQueries({ queryKey: evaluationKeys.all(project) });
-      onDone();
+      onDone(of);
     },
   });
   const error = (field: string) => placeOf(make.error, field);
@@ -124,7 +146,7 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
       )}
       <CampaignSettings
         task={task}
-        judges={evaluation.judges.map((one) => one.name)}
+        judges={judges}
         settings={settings}
         failure={make.error}
         onChange={setSettings}

@@ -1,6 +1,6 @@
 import { NumberInput, Select, SimpleGrid, TagsInput, Textarea } from "@mantine/core";
-import { placeOf } from "../../../api/evaluation/evaluations";
-import type { TaskType } from "../../../api/evaluation/ranking";
+import { placeOf } from "../../api/evaluation/evaluations";
+import type { TaskType } from "../../api/evaluation/ranking";
 
 /** What of a campaign can be set at any time. An emptied number is `""`. */
 export interface Settings {
