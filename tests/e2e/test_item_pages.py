@@ -206,7 +206,11 @@ def test_a_mean_rank_leads_to_the_items_that_people_ranked(rows_page: Page, talk
 def test_answers_have_their_markdown_until_the_reader_wants_them_raw(
     rows_page: Page, sessions: sessionmaker[Session], talk: Evaluated
 ) -> None:
-    text = "**Count** them:\n\n```py\nfor apple in apples:\n    print(apple)\n```\n\n<b>not HTML</b>"
+    text = (
+        "**Count** them:\n\n```py\nfor apple in apples:\n    print(apple)\n```\n\n<b>not HTML</b>\n\n"
+        "# Then\n\n- one, [as here](https://x.org/)\n  and so on\n  1. two\n- [x] done\n\n> quoted\n> so\n\n"
+        "| n | apples |\n| --- | ---: |\n| 1 | `3` |\n\n![A basket](https://x.org/basket.png)"
+    )
     with transaction(sessions) as session:
         session.execute(
             update(Response).where(Response.entrant_id == talk.ids["dt"], Response.position == 0).values(turns=[text])
@@ -217,6 +221,8 @@ def test_answers_have_their_markdown_until_the_reader_wants_them_raw(
     expect(answer.locator("strong")).to_have_text("Count")
     expect(answer.locator("pre")).to_have_text("for apple in apples:\n    print(apple)\n")
     expect(answer).to_contain_text("<b>not HTML</b>")
+    expect(answer).to_contain_text("A basket (https://x.org/basket.png)")
+    expect(answer.get_by_role("table")).to_be_visible()
     faults = faults_of(page, "item-markdown")
     assert not faults, told(faults)
     page.get_by_role("button", name="Raw").click()

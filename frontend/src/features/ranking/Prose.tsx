@@ -1,5 +1,5 @@
 import { FlaggedText } from "../../shared/text/FlaggedText";
-import { MarkdownText } from "../../shared/text/markdown/MarkdownText";
+import { loadMarkdown, MarkdownText } from "../../shared/text/markdown/MarkdownText";
 import { useTextView } from "../../shared/text/markdown/textView";
 import type { TextRange, TextSpan } from "../../shared/text/spans";
 import { partsOf } from "./textParts";
@@ -13,6 +13,9 @@ interface Properties {
 }
 
 const NONE: readonly TextSpan[] = [];
+
+// With the page, since an annotator may be without a connection before the first answer.
+void loadMarkdown();
 
 /** A model's text with its Markdown rendered, or as it is: line breaks kept, fenced code in a fixed-width font, nothing
  * else interpreted, flagged passages marked. */
