@@ -81,13 +81,13 @@ def test_charts_are_zoomed_moved_pinned_and_exported_by_the_keyboard(rows_page: 
     tools = page.get_by_role("group", name="Chart of loss", exact=True)
     tools.get_by_role("button", name="Zoom in").focus()
     page.keyboard.press("Enter")
-    expect(tools.get_by_role("button")).to_have_count(6)
+    expect(tools.get_by_role("button")).to_have_count(7)
     for name in ("Move left", "Move right", "Zoom out"):
         expect(tools.get_by_role("button", name=name)).to_be_visible()
     page.keyboard.press("Shift+Tab")
     expect(tools.get_by_role("button", name="Whole range")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(tools.get_by_role("button")).to_have_count(2)
+    expect(tools.get_by_role("button")).to_have_count(3)
 
     smoothing = page.get_by_role("slider", name="Smoothing")
     smoothing.focus()

@@ -1,6 +1,7 @@
 import { Group, MultiSelect, Stack } from "@mantine/core";
+import { useQueries } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { Run } from "../../api/runs/runs";
+import { type Run, type RunDetail, runQuery } from "../../api/runs/runs";
 import { RunsCurves } from "../../shared/curves/RunsCurves";
 import { useColorPlaces } from "../../shared/curves/useColorPlaces";
 import { Empty } from "../../shared/Feedback";
@@ -21,6 +22,7 @@ export function PipelineCharts({ project, runs }: { project: string; runs: Run[]
   const known = stages?.filter((name) => trained.some((run) => run.name === name));
   const shown = known ?? chartedStages(runs).slice(0, MOST);
   const chosen = trained.filter((run) => shown.includes(run.name));
+  const details = useDetails(project, chosen.length > 1 ? chosen.map((run) => run.id) : []);
   if (!trained.length)
     return (
       <Empty title="No charts">None of the stages trains; their logs and results are under Stages.</Empty>
@@ -60,11 +62,17 @@ export function PipelineCharts({ project, runs }: { project: string; runs: Run[]
       {chosen.length > 0 && (
         <RunsCurves
           project={project}
-          runs={chosen}
+          runs={chosen.map((run) => details.get(run.id) ?? run)}
           labels={chosen.map((run) => run.name)}
           colors={chosen.map((run) => places.get(run.id)!)}
         />
       )}
     </Stack>
   );
+}
+
+/** The runs with their settings, by which several can be put into groups. */
+function useDetails(project: string, ids: string[]): ReadonlyMap<string, RunDetail> {
+  const queries = useQueries({ queries: ids.map((id) => runQuery(project, id)) });
+  return new Map(queries.flatMap(({ data }) => (data ? [[data.id, data] as const] : [])));
 }

@@ -1,19 +1,16 @@
-import { Group, Text, useComputedColorScheme, useMantineTheme } from "@mantine/core";
-import { useElementSize } from "@mantine/hooks";
+import { Group, Modal, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useEffect, useMemo, useRef, useState } from "react";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
-import { count, short } from "../format/format";
+import { useMemo, useRef, useState } from "react";
+import type uPlot from "uplot";
 import { numbers, type XAxis } from "./axis";
-import { ChartLegend } from "./ChartLegend";
 import { ChartTools, type Format, type Move } from "./ChartTools";
 import { csvOf } from "./csv";
 import { download, pngOf } from "./download";
 import { columnsOf, PLAIN, type Shown, tableOf } from "./layout";
 import type { Line } from "./line";
-import { optionsOf, rangeOf, seriesOf, wholeOf } from "./plot";
-import { panned, type Range, resized, within } from "./ranges";
+import { PlotCanvas, type Zoom } from "./PlotCanvas";
+import { rangeOf, wholeOf } from "./plot";
+import { panned, resized } from "./ranges";
 import { svgOf } from "./svg";
 
 const NONE: ReadonlySet<string> = new Set();
@@ -22,7 +19,8 @@ const STEP = 0.25;
 
 /**
  * Lines over a shared x axis. Drawn on a canvas; the same numbers can be taken as CSV by those who cannot see it. The
- * part that is zoomed to, and the lines that are switched off, stay while points are added and when settings change.
+ * part that is zoomed to, and the lines that are switched off, stay while points are added, when settings change, and
+ * when the chart takes the whole window.
  */
 export function Chart({
   lines,
@@ -51,90 +49,14 @@ export function Chart({
   /** The lines with more of their points than are drawn, for an export. */
   whole?: () => Promise<Line[]>;
 }) {
-  const { ref, width } = useElementSize();
-  const host = useRef<HTMLDivElement>(null);
-  const legend = useRef<HTMLDivElement>(null);
-  const theme = useMantineTheme();
-  const dark = useComputedColorScheme("light") === "dark";
   const plot = useRef<uPlot>(undefined);
-  const zoom = useRef<{ of: string; range: Range }>(undefined);
+  const zoom = useRef<Zoom>(undefined);
   const [zoomed, setZoomed] = useState(false);
   const [hidden, setHidden] = useState(NONE);
+  const [enlarged, setEnlarged] = useState(false);
   const x = useMemo(() => (typeof along === "string" ? numbers(along) : along), [along]);
   const table = useMemo(() => tableOf(lines, shown), [lines, shown]);
   const columns = useMemo(() => columnsOf(lines, shown.smoothing), [lines, shown.smoothing]);
-  const latest = useRef({ lines, table, columns, hidden, x, width, height });
-  const fits = width >= 50;
-  // With another shape, a plot has other columns or axes, and has to be made again.
-  const shape = JSON.stringify([
-    lines.map((line) => [line.label, line.color, !!line.band]),
-    shown.smoothing > 0,
-    table.logX,
-    table.logY,
-  ]);
-
-  useEffect(() => {
-    latest.current = { lines, table, columns, hidden, x, width, height };
-    const drawn = plot.current;
-    if (!drawn || drawn.data.length !== table.data.length) return;
-    drawn.setData(table.data, !zoom.current);
-    if (zoom.current) drawn.setScale("x", zoom.current.range);
-    write(legend.current, drawn, latest.current);
-  }, [lines, table, columns, hidden, x, width, height]);
-
-  useEffect(() => {
-    if (!host.current || !fits) return;
-    const { lines, table, columns, hidden, x, width, height } = latest.current;
-    const kept = zoom.current;
-    const made = new uPlot(
-      optionsOf({
-        lines,
-        columns,
-        table,
-        hidden,
-        x,
-        y: title ? undefined : y,
-        marks,
-        look: {
-          text: dark ? theme.colors.dark[1] : theme.colors.gray[7],
-          grid: dark ? theme.colors.dark[5] : theme.colors.gray[2],
-        },
-        size: { width, height },
-        sync,
-        onRange: (drawn) => {
-          const [range, whole] = [rangeOf(drawn), wholeOf(drawn)];
-          if (!range || !whole) return;
-          zoom.current = within(range, whole) ? { of: x.label, range } : undefined;
-          setZoomed(!!zoom.current);
-        },
-        onCursor: (drawn) => write(legend.current, drawn, latest.current),
-      }),
-      table.data,
-      host.current,
-    );
-    if (kept?.of === x.label && !(table.logX && kept.range.min <= 0)) made.setScale("x", kept.range);
-    else zoom.current = undefined;
-    plot.current = made;
-    write(legend.current, made, latest.current);
-    return () => {
-      plot.current = undefined;
-      made.destroy();
-    };
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- `shape` stands for what the plot takes of the lines
-  }, [shape, fits, dark, theme, x, y, marks, !title, sync]);
-
-  useEffect(() => plot.current?.setSize({ width, height }), [width, height]);
-
-  useEffect(() => {
-    const drawn = plot.current;
-    drawn?.batch(() =>
-      lines.forEach((line, at) => {
-        const show = !hidden.has(line.label);
-        for (const series of seriesOf(columns, at))
-          if (drawn.series[series]?.show !== show) drawn.setSeries(series, { show });
-      }),
-    );
-  }, [hidden, lines, columns]);
 
   const move = (how: Move) => {
     const drawn = plot.current;
@@ -148,7 +70,10 @@ export function Chart({
   };
   const save = async (format: Format) => {
     const name = `${y} over ${x.label}.${format}`;
-    if (format === "csv") return download(name, "text/csv", csvOf(whole ? await whole() : lines, x.label));
+    if (format === "csv") {
+      const on = (whole ? await whole() : lines).filter(({ label }) => !hidden.has(label));
+      return download(name, "text/csv", csvOf(on, x.label));
+    }
     const [across, up] = plot.current ? [rangeOf(plot.current), rangeOf(plot.current, "y")] : [];
     if (!across || !up) return;
     const ranges = { x: across, y: up };
@@ -167,80 +92,72 @@ export function Chart({
       format === "svg" ? svg : await pngOf(svg),
     );
   };
+  const toggle = (label: string) =>
+    setHidden((before) =>
+      before.has(label) ? new Set([...before].filter((one) => one !== label)) : new Set([...before, label]),
+    );
 
-  const last = lines.map((line) => `${line.label} ends at ${short(line.points.at(-1)?.y ?? NaN)}`).join("; ");
+  const toolbar = (onEnlarge?: () => void) => (
+    <Group gap={2} wrap="nowrap">
+      {tools}
+      <ChartTools
+        y={y}
+        zoomed={zoomed}
+        onMove={move}
+        onEnlarge={onEnlarge}
+        onExport={(format) =>
+          void save(format).catch((error: Error) =>
+            notifications.show({ title: "Export failed", message: error.message, color: "red" }),
+          )
+        }
+      />
+    </Group>
+  );
+  const drawn = (high: number | undefined) => (
+    <PlotCanvas
+      lines={lines}
+      table={table}
+      columns={columns}
+      x={x}
+      name={y}
+      named={!title && high !== undefined}
+      height={high}
+      marks={marks}
+      shown={shown}
+      sync={sync}
+      hidden={hidden}
+      onToggle={toggle}
+      zoomRef={zoom}
+      onZoomed={setZoomed}
+      plotRef={plot}
+      onWhole={() => move("whole")}
+    />
+  );
   return (
-    <div ref={ref} style={{ width: "100%" }}>
+    <div style={{ width: "100%" }}>
       <Group justify="space-between" wrap="nowrap" gap="xs" mb={2} align="flex-start">
         <Text component="div" fw={600} size="sm" lh="26px" style={{ overflowWrap: "anywhere" }}>
           {title}
         </Text>
-        <Group gap={2} wrap="nowrap">
-          {tools}
-          <ChartTools
-            y={y}
-            zoomed={zoomed}
-            onMove={move}
-            onExport={(format) =>
-              void save(format).catch((error: Error) =>
-                notifications.show({ title: "Export failed", message: error.message, color: "red" }),
-              )
-            }
-          />
-        </Group>
+        {toolbar(() => setEnlarged(true))}
       </Group>
-      <div
-        ref={host}
-        role="img"
-        aria-label={`${y} over ${x.label}. ${last}`}
-        style={{ minHeight: height }}
-        onDoubleClick={() => move("whole")}
-      />
-      <div ref={legend}>
-        <ChartLegend
-          x={x.label.charAt(0).toUpperCase() + x.label.slice(1)}
-          lines={lines}
-          hidden={hidden}
-          onToggle={(label) =>
-            setHidden((before) =>
-              before.has(label)
-                ? new Set([...before].filter((one) => one !== label))
-                : new Set([...before, label]),
-            )
-          }
-        />
-      </div>
-      {table.leftOut > 0 && (
-        <Text size="xs" c="dimmed" px={8}>
-          {count(table.leftOut)} {table.leftOut === 1 ? "value is" : "values are"} not above 0, where a
-          logarithmic axis ends.
-        </Text>
-      )}
+      {/* One plot at a time: it moves into the window and back. */}
+      {enlarged ? <div style={{ height: height + 24 }} /> : drawn(height)}
+      <Modal
+        opened={enlarged}
+        onClose={() => setEnlarged(false)}
+        title={title ?? y}
+        fullScreen
+        // A plot that is drawn while its window moves would not know where the pointer is.
+        transitionProps={{ duration: 0 }}
+        closeButtonProps={{ "aria-label": "Close" }}
+        classNames={{ content: "chart-window", body: "chart-window-body" }}
+      >
+        <Group justify="flex-end" mb="xs">
+          {toolbar()}
+        </Group>
+        {drawn(undefined)}
+      </Modal>
     </div>
   );
-}
-
-/** The values where the pointer is into the legend; without one, where the lines end. */
-function write(
-  legend: HTMLElement | null,
-  drawn: uPlot,
-  { lines, columns, x }: { lines: readonly Line[]; columns: ReturnType<typeof columnsOf>; x: XAxis },
-): void {
-  const places = [...(legend?.querySelectorAll("[data-value]") ?? [])];
-  const { idx, idxs } = drawn.cursor as { idx?: number | null; idxs?: (number | null)[] };
-  const under = idx == null ? null : drawn.data[0][idx];
-  if (places[0]) places[0].textContent = under == null ? endOf(lines, x) : x.read(under);
-  lines.forEach((line, at) => {
-    const series = columns.findIndex((column) => column.line === at && column.part === "main") + 1;
-    const index = idxs?.[series];
-    const read = under == null ? line.points.at(-1)?.y : index == null ? null : drawn.data[series]?.[index];
-    const place = places[at + 1];
-    if (place) place.textContent = read == null ? "–" : short(read);
-  });
-}
-
-/** Where all lines end; they need not end at one x. */
-function endOf(lines: readonly Line[], x: XAxis): string {
-  const [end, ...others] = new Set(lines.map((line) => line.points.at(-1)?.x));
-  return end === undefined || others.length ? "last" : x.read(end);
 }

@@ -1,5 +1,6 @@
 import { ActionIcon, Group, Menu, Tooltip } from "@mantine/core";
 import {
+  IconArrowsMaximize,
   IconChevronLeft,
   IconChevronRight,
   IconDownload,
@@ -25,8 +26,7 @@ export function Tool({
   label,
   icon,
   pressed,
-  onClick,
-  ref,
+  ...button
 }: {
   label: string;
   icon: React.ReactNode;
@@ -36,14 +36,14 @@ export function Tool({
 }) {
   return (
     <Tooltip label={label} events={{ hover: true, focus: true, touch: false }}>
+      {/* A popover tells its button what it opens. */}
       <ActionIcon
-        ref={ref}
+        {...button}
         size={SIZE}
         variant={pressed ? "light" : "subtle"}
         color={pressed ? undefined : "gray"}
         aria-label={label}
         aria-pressed={pressed}
-        onClick={onClick}
       >
         {icon}
       </ActionIcon>
@@ -56,11 +56,14 @@ export function ChartTools({
   y,
   zoomed,
   onMove,
+  onEnlarge,
   onExport,
 }: {
   y: string;
   zoomed: boolean;
   onMove: (move: Move) => void;
+  /** None where the chart has the whole window already. */
+  onEnlarge?: () => void;
   onExport: (format: Format) => void;
 }) {
   // The button that made the others go away takes the focus to one that stays.
@@ -105,6 +108,9 @@ export function ChartTools({
           ))}
         </Menu.Dropdown>
       </Menu>
+      {onEnlarge && (
+        <Tool label={`Enlarge ${y}`} icon={<IconArrowsMaximize size={16} />} onClick={onEnlarge} />
+      )}
     </Group>
   );
 }

@@ -21,4 +21,8 @@ export function csvOf(lines: readonly Line[], x: string): string {
   return [[x, ...columns.map(({ name }) => name)].map(quoted).join(","), ...rows].join("\n") + "\n";
 }
 
-const quoted = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+/** A name as a cell. A spreadsheet would compute one that begins like a formula. */
+function quoted(name: string): string {
+  const text = /^[=+\-@\t\r\n]/.test(name) ? `'${name}` : name;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,5 +1,6 @@
 import type { Line } from "./line";
 import { smoothed } from "./smoothing";
+import type { YRange } from "./yRange";
 
 /** What a column of a chart is of the line at `line`: `raw` is what stays pale behind a smoothed one. */
 export interface Column {
@@ -12,6 +13,8 @@ export interface Shown {
   smoothing: number;
   logX: boolean;
   logY: boolean;
+  /** By default all values are in sight. */
+  yRange?: YRange;
 }
 
 export const PLAIN: Shown = { smoothing: 0, logX: false, logY: false };
@@ -56,7 +59,8 @@ export function tableOf(lines: readonly Line[], { smoothing, logX, logY }: Shown
     let values: (number | null)[];
     if (part === "low" || part === "high") values = points.map((_, at) => band![at]?.[part] ?? null);
     else values = points.map(({ y }) => y);
-    if (part === "main" && smoothing > 0) values = smoothed(values, smoothing);
+    // The average keeps its order: a smoothed line stays within its smoothed band.
+    if (part !== "raw" && smoothing > 0) values = smoothed(values, smoothing);
     const made = new Array<number | null>(xs.length).fill(null);
     points.forEach(({ x }, at) => {
       const to = place.get(x);

@@ -6,6 +6,7 @@ import type { Column, Table } from "./layout";
 import type { Line } from "./line";
 import { panned, type Range, zeroRange } from "./ranges";
 import { PALE } from "./svg";
+import { bounded, isChosen, withoutOutliers, type YRange } from "./yRange";
 
 interface Look {
   text: string;
@@ -25,7 +26,11 @@ interface Asked {
   size: { width: number; height: number };
   /** Charts with the same key share their crosshair. */
   sync: string | undefined;
+  yRange: YRange | undefined;
+  /** The part of x that is seen has changed. */
   onRange: (drawn: uPlot) => void;
+  /** What is drawn has changed: data, or a part of either axis. */
+  onDrawn: (drawn: uPlot) => void;
   onCursor: (drawn: uPlot) => void;
 }
 
@@ -63,11 +68,12 @@ export function optionsOf(asked: Asked): uPlot.Options {
     ...asked.size,
     scales: {
       x: { time: false, distr: table.logX ? 3 : 1 },
-      y: table.logY ? { distr: 3 } : { range: rangeOfY },
+      y: { distr: table.logY ? 3 : 1, range: rangeOfY(asked) },
     },
     legend: { show: false },
     cursor: {
       y: false,
+      move: withinPlot,
       // The nearest value that there is: several lines need not have the same x.
       hover: { skip: [null, undefined] },
       points: { size: (_, at) => (columns[at - 1]?.part === "main" ? 7 : 0) },
@@ -87,13 +93,38 @@ export function optionsOf(asked: Asked): uPlot.Options {
     hooks: {
       setScale: [(drawn, scale) => scale === "x" && asked.onRange(drawn)],
       setCursor: [asked.onCursor],
+      draw: [asked.onDrawn],
     },
   };
 }
 
-/** uPlot's own range of y, but where all values are 0. */
-const rangeOfY: uPlot.Range.Function = (_, min, max) =>
-  min === null ? [null, null] : (zeroRange(min, max) ?? uPlot.rangeNum(min, max, 0.1, true));
+/** uPlot's own range of y, but where all values are 0 and where a person chose another. */
+function rangeOfY({ columns, table, yRange }: Asked): uPlot.Range.Function {
+  return (drawn, min, max) => {
+    if (min === null || max === null) return [null, null];
+    const kept = yRange?.outliers ? withoutOutliers(seenOf(drawn, columns), yRange.outliers) : undefined;
+    const found = own(kept ?? { min, max }, table.logY);
+    if (!isChosen(yRange)) return found;
+    const taken = bounded({ min: found[0]!, max: found[1]! }, yRange, table.logY);
+    return [taken.min, taken.max];
+  };
+}
+
+const own = ({ min, max }: Range, log: boolean): uPlot.Range.MinMax =>
+  log ? uPlot.rangeLog(min, max, 10, false) : (zeroRange(min, max) ?? uPlot.rangeNum(min, max, 0.1, true));
+
+/** The values of the lines that are on, in the part of x that is seen. While y is ranged, x has no range yet. */
+export function seenOf(drawn: uPlot, columns: readonly Column[]): number[] {
+  const [first, last] = drawn.series[0]!.idxs ?? [0, -1];
+  return columns.flatMap(({ part }, at) => {
+    if (part !== "main" || !drawn.series[at + 1]?.show) return [];
+    return [...drawn.data[at + 1]!.slice(first, last + 1)].filter((value) => value != null);
+  });
+}
+
+/** A crosshair that another chart shares has no place here where this one is zoomed to another part. */
+const withinPlot: uPlot.Cursor.MousePosRefiner = (drawn, left, top) =>
+  left > drawn.over.clientWidth ? [-10, -10] : [left, top];
 
 /** Where all of its points are. */
 export function wholeOf(drawn: uPlot): Range | undefined {

@@ -1,13 +1,24 @@
-import { Group, Input, SegmentedControl, Slider, Switch, TextInput } from "@mantine/core";
+import { Group, Input, SegmentedControl, Select, Slider, Switch, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import type { AxisName } from "./axes";
 import { type CurveSettings, MOST_SMOOTHING } from "./curveSettings";
+import type { Grouping } from "./groupings";
+import type { Band } from "./groupMeans";
+
+const EACH = "none";
+const AROUND: { value: Band; label: string }[] = [
+  { value: "range", label: "Min to max" },
+  { value: "deviation", label: "Standard deviation" },
+  { value: "none", label: "Mean only" },
+];
 
 /** What holds for all charts below it. */
 export function CurvesBar({
   settings,
   axes,
   axis,
+  groupings,
+  groupBy,
   search,
   onSearch,
   onChange,
@@ -15,6 +26,9 @@ export function CurvesBar({
   settings: CurveSettings;
   axes: { name: AxisName; title: string }[];
   axis: AxisName;
+  /** None of a single run. */
+  groupings: Grouping[];
+  groupBy: string | null;
   search: string;
   onSearch: (words: string) => void;
   onChange: (some: Partial<CurveSettings>) => void;
@@ -63,6 +77,34 @@ export function CurvesBar({
         checked={settings.logX}
         onChange={(event) => onChange({ logX: event.currentTarget.checked })}
       />
+      {groupings.length > 0 && (
+        <Group gap="xs">
+          <Select
+            aria-label="Group runs by"
+            w={200}
+            searchable={groupings.length > 8}
+            allowDeselect={false}
+            data={[
+              { value: EACH, label: "Each run" },
+              ...groupings.map(({ by, title }) => ({
+                value: by,
+                label: by === "all" ? title : `By ${title.toLowerCase() === by ? by : title}`,
+              })),
+            ]}
+            value={groupBy ?? EACH}
+            onChange={(by) => onChange({ groupBy: by === EACH ? null : by })}
+          />
+          {groupBy && (
+            <SegmentedControl
+              size="xs"
+              aria-label="Band around the mean"
+              value={settings.band}
+              onChange={(band) => onChange({ band: band as Band })}
+              data={AROUND}
+            />
+          )}
+        </Group>
+      )}
     </Group>
   );
 }

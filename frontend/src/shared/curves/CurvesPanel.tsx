@@ -1,10 +1,13 @@
 import { SimpleGrid, Text, Title, UnstyledButton } from "@mantine/core";
 import { IconChevronDown, IconChevronRight } from "@tabler/icons-react";
 import { useId, useMemo, useState } from "react";
+import type { YRange } from "../charts/yRange";
 import { axesOf } from "./axes";
 import { CurveCard } from "./CurveCard";
 import type { CurveRun } from "./curveLines";
 import { CurvesBar } from "./CurvesBar";
+import type { RunTraits } from "./groupings";
+import { useRunGroups } from "./useRunGroups";
 import { useCurveSettings } from "./curveSettings";
 import { type Curve, curvesOf, type Section, sectionsOf } from "./sections";
 
@@ -18,6 +21,7 @@ const OPEN = ["pinned", "first"];
 export function CurvesPanel({
   project,
   runs,
+  traits,
   leaveOut,
   before,
   pinned: given,
@@ -26,6 +30,8 @@ export function CurvesPanel({
 }: {
   project: string;
   runs: CurveRun[];
+  /** Of each run, where several can be put into groups. */
+  traits?: RunTraits[];
   /** Metrics that are shown elsewhere. */
   leaveOut?: (name: string) => boolean;
   /** A card before the first chart. */
@@ -45,6 +51,7 @@ export function CurvesPanel({
     [runs],
   );
   const axis = axes.some(({ name }) => name === settings.axis) ? settings.axis : "step";
+  const { groupings, groupBy, groups } = useRunGroups(runs, traits, settings.groupBy);
   const pinned = given ?? settings.pinned;
   const sections = sectionsOf(curves, pinned, search);
   const pin = ({ key }: Curve) => {
@@ -60,6 +67,8 @@ export function CurvesPanel({
         settings={settings}
         axes={axes}
         axis={axis}
+        groupings={groupings}
+        groupBy={groupBy}
         search={search}
         onSearch={setSearch}
         onChange={change}
@@ -84,8 +93,12 @@ export function CurvesPanel({
                 project={project}
                 curve={curve}
                 runs={runs}
+                groups={groups}
+                band={settings.band}
                 axis={axis}
                 shown={settings}
+                yRange={settings.yRanges[curve.key]}
+                onYRange={(range) => change({ yRanges: withRange(settings.yRanges, curve.key, range) })}
                 pinned={pinned.includes(curve.key)}
                 onPin={() => pin(curve)}
               />
@@ -95,6 +108,15 @@ export function CurvesPanel({
       ))}
     </>
   );
+}
+
+function withRange(
+  ranges: Record<string, YRange>,
+  key: string,
+  range: YRange | undefined,
+): Record<string, YRange> {
+  const others = Object.entries(ranges).filter(([one]) => one !== key);
+  return Object.fromEntries(range ? [...others, [key, range]] : others);
 }
 
 function CurveSection({

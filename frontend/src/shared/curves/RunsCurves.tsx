@@ -1,16 +1,18 @@
 import { Card, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { metricsQuery, type Run } from "../../api/runs/runs";
+import { metricsQuery, type Run, type RunDetail } from "../../api/runs/runs";
 import { Chart } from "../charts/Chart";
 import { Empty, Failure, Loading } from "../Feedback";
 import { Link } from "../links";
 import { conditionGainLines, isConditionGain } from "./conditionGain";
 import { CurvesPanel } from "./CurvesPanel";
+import type { RunTraits } from "./groupings";
 
 interface Properties {
   project: string;
-  runs: Run[];
+  /** Those whose settings are known can be put into groups by them. */
+  runs: (Run | RunDetail)[];
   /** What distinguishes the runs. */
   labels: string[];
   /** The place of each among the colours. */
@@ -37,6 +39,9 @@ export function RunsCurves({ project, runs, labels, colors, pinned, onPin }: Pro
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the stamp changes exactly when an answer came or a run has another name or colour
     [stamp],
   );
+  // As JSON, because an equal answer of the server is another object.
+  const written = runs.length > 1 && runs.every(isDetailed) ? JSON.stringify(runs.map(traitsOf)) : undefined;
+  const traits = useMemo(() => (written ? (JSON.parse(written) as RunTraits[]) : undefined), [written]);
   const gain = useMemo(() => (shown.length === 1 ? conditionGainLines(shown[0]!.series) : []), [shown]);
   const failed = queries.find((query) => query.isError && !query.data);
   const drawn = shown.some((run) => run.series.some((series) => series.steps > 1));
@@ -48,6 +53,7 @@ export function RunsCurves({ project, runs, labels, colors, pinned, onPin }: Pro
         <CurvesPanel
           project={project}
           runs={shown}
+          traits={traits}
           columns={{ base: 1, md: 2, xl: 3 }}
           leaveOut={gain.length ? isConditionGain : undefined}
           before={gain.length > 0 && <ConditionGainCard lines={gain} />}
@@ -62,6 +68,16 @@ export function RunsCurves({ project, runs, labels, colors, pinned, onPin }: Pro
     </>
   );
 }
+
+const isDetailed = (run: Run | RunDetail): run is RunDetail => "config" in run;
+
+const traitsOf = ({ name, method, pipeline, marks, config }: RunDetail): RunTraits => ({
+  name,
+  method,
+  pipeline: pipeline?.name ?? null,
+  tags: marks.tags,
+  config,
+});
 
 function NoCurves({ runs, measured }: { runs: Run[]; measured: boolean }) {
   if (measured)

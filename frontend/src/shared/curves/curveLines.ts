@@ -1,7 +1,9 @@
 import type { Series } from "../../api/runs/runs";
 import { seconds } from "../charts/axis";
 import type { Line } from "../charts/line";
+import { counted } from "../format/format";
 import { type AxisName, axisOf, placeOf } from "./axes";
+import { type Band, meanOf } from "./groupMeans";
 import { type Curve, curveKey } from "./sections";
 
 /** A run in a chart; `id` is that of the run that has the metrics, which for a reused one is another. */
@@ -11,6 +13,14 @@ export interface CurveRun {
   /** Its place among the colours. */
   color: number;
   series: Series[];
+}
+
+/** Runs that are drawn as their mean. */
+export interface RunGroup {
+  label: string;
+  /** Its place among the colours. */
+  color: number;
+  runs: CurveRun[];
 }
 
 /** The horizontal axis: samples of devices are taken over time, whatever the others are shown over. */
@@ -33,5 +43,14 @@ export function linesOf(curve: Curve, runs: readonly CurveRun[], axis: AxisName)
       const label = runs.length > 1 ? [run.label, device].filter(Boolean).join(", ") : device || series.name;
       return { label, points, color: runs.length > 1 ? run.color : at };
     });
+  });
+}
+
+/** A line for each group that has the metric: the mean of its runs, or of all that their devices measured. */
+export function groupLinesOf(curve: Curve, groups: readonly RunGroup[], axis: AxisName, band: Band): Line[] {
+  return groups.flatMap(({ label, color, runs }) => {
+    const own = runs.map((run) => linesOf(curve, [run], axis)).filter((lines) => lines.length > 0);
+    if (!own.length) return [];
+    return [{ label: `${label} (${counted(own.length, "run")})`, color, ...meanOf(own.flat(), band) }];
   });
 }

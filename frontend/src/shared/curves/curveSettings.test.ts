@@ -2,7 +2,17 @@ import { expect, test } from "vitest";
 import { DEFAULTS, readSettings } from "./curveSettings";
 
 test("what was kept comes back", () => {
-  const kept = { smoothing: 0.6, logX: true, logY: true, axis: "wall", pinned: ["lr"], open: { cost: true } };
+  const kept = {
+    smoothing: 0.6,
+    logX: true,
+    logY: true,
+    axis: "wall",
+    pinned: ["lr"],
+    open: { cost: true },
+    yRanges: { loss: { min: 0, max: 2 }, kl: { outliers: 5 } },
+    groupBy: "setting.lr",
+    band: "deviation",
+  };
   expect(readSettings(JSON.stringify(kept))).toEqual(kept);
 });
 
@@ -14,4 +24,9 @@ test("what cannot be used is replaced by the default", () => {
     ...DEFAULTS,
     pinned: ["lr"],
   });
+});
+
+test("of a range of y only what is a range is taken", () => {
+  const yRanges = { loss: { min: "0", max: 3 }, kl: { outliers: 40 }, lr: [1], margin: null };
+  expect(readSettings(JSON.stringify({ yRanges })).yRanges).toEqual({ loss: { max: 3 } });
 });

@@ -1,5 +1,7 @@
 import { useLocalStorage } from "@mantine/hooks";
+import { OUTLIERS, type YRange } from "../charts/yRange";
 import { AXES, type AxisName } from "./axes";
+import { type Band, BANDS } from "./groupMeans";
 
 /** How someone looks at the curves of a project, in this browser. */
 export interface CurveSettings {
@@ -11,6 +13,12 @@ export interface CurveSettings {
   pinned: string[];
   /** Sections that were opened or closed, by key. */
   open: Record<string, boolean>;
+  /** Ranges that a person chose, by the key of their chart. */
+  yRanges: Record<string, YRange>;
+  /** `by` of the `Grouping` of several runs; null draws each of them. */
+  groupBy: string | null;
+  /** What is drawn around the mean of a group. */
+  band: Band;
 }
 
 export const DEFAULTS: CurveSettings = {
@@ -20,6 +28,9 @@ export const DEFAULTS: CurveSettings = {
   axis: "step",
   pinned: [],
   open: {},
+  yRanges: {},
+  groupBy: null,
+  band: "range",
 };
 
 export const MOST_SMOOTHING = 0.99;
@@ -32,15 +43,34 @@ export function readSettings(text: string | undefined): CurveSettings {
   } catch {
     return DEFAULTS;
   }
-  const { smoothing, logX, logY, axis, pinned, open } = kept;
+  const { smoothing, logX, logY, axis, pinned, open, yRanges, groupBy, band } = kept;
   return {
     smoothing: typeof smoothing === "number" && smoothing >= 0 && smoothing <= MOST_SMOOTHING ? smoothing : 0,
     logX: logX === true,
     logY: logY === true,
     axis: AXES.find(({ name }) => name === axis)?.name ?? "step",
     pinned: Array.isArray(pinned) ? pinned.filter((one) => typeof one === "string") : [],
-    open: open && typeof open === "object" && !Array.isArray(open) ? open : {},
+    open: isRecord(open) ? open : {},
+    yRanges: isRecord(yRanges)
+      ? Object.fromEntries(Object.entries(yRanges).flatMap(([key, one]) => readRange(key, one)))
+      : {},
+    groupBy: typeof groupBy === "string" ? groupBy : null,
+    band: BANDS.find((one) => one === band) ?? "range",
   };
+}
+
+const isRecord = (value: unknown): value is Record<string, never> =>
+  !!value && typeof value === "object" && !Array.isArray(value);
+
+function readRange(key: string, kept: unknown): [string, YRange][] {
+  if (!isRecord(kept)) return [];
+  const { min, max, outliers } = kept as { min?: unknown; max?: unknown; outliers?: unknown };
+  const range: YRange = {
+    ...(Number.isFinite(min) && { min: min as number }),
+    ...(Number.isFinite(max) && { max: max as number }),
+    ...(OUTLIERS.some((one) => one === outliers) && { outliers: outliers as number }),
+  };
+  return Object.keys(range).length ? [[key, range]] : [];
 }
 
 export function useCurveSettings(project: string) {
